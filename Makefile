@@ -1,0 +1,56 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -v --durations=10
+
+.PHONY: help setup demo test test-all test-pure test-spark test-mock test-chaos lint bench compose lock clean distclean
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+setup: ## provide what is missing: virtual environment, Java, Docker engine, images
+	@compose/setup.sh
+
+demo: setup ## both built-in experiments on a real cluster, ending with a table and a report
+	$(BIN)/kafka-chaos run kill-leader cut-then-kill
+
+test: setup lint ## lint, types and all four tiers of tests
+	$(PYTEST) -m "not soak"
+
+test-all: setup lint ## as test, with the long ones too
+	$(PYTEST)
+
+test-pure: setup ## only the tests without JVM and Docker
+	$(PYTEST) -m "pure and not soak" tests/pure
+
+test-spark: setup ## only the tests of the checks
+	$(PYTEST) -m "spark and not soak" tests/spark
+
+test-mock: setup ## only the tests against librdkafka's mock cluster
+	$(PYTEST) -m "mock and not soak" tests/mock
+
+test-chaos: setup ## only the tests with real brokers
+	$(PYTEST) -m "chaos and not soak" tests/chaos
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup ## speed of producing, reading and checking
+	$(BIN)/kafka-chaos bench
+
+compose: setup ## write the compose files again from the topology code
+	$(BIN)/kafka-chaos compose --write
+
+lock: setup ## resolve requirements.lock again
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-header --no-annotate -q -o requirements.lock
+
+clean: ## remove containers, networks and volumes of ours, and caches
+	@if [ -x $(BIN)/kafka-chaos ]; then $(BIN)/kafka-chaos clean --all; fi
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## as clean, and the virtual environment
+	@rm -rf .venv *.egg-info

@@ -1,0 +1,126 @@
+"""What an experiment promises about an arm: bounds on the number of findings of a class."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from harness.model.errors import BadInput
+from harness.model.result import FindingClass
+
+FORMS = '"0", "12", ">= 1", "<= 5", "any" or "acked in STEP"'
+
+_NEVER = (
+    FindingClass.LOST,
+    FindingClass.PHANTOM,
+    FindingClass.CORRUPT,
+    FindingClass.MISPLACED,
+    FindingClass.REJECTED_PRESENT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How many findings of a class are promised: `low` to `high`, both included (`high` None: no limit).
+
+    With `step` both are the number of records acknowledged in that write step, known only after the run.
+    """
+
+    low: int = 0
+    high: int | None = None
+    step: str | None = None
+
+    @classmethod
+    def exactly(cls, count: int) -> Bound:
+        return cls(count, count)
+
+    def exceeded(self, count: int) -> bool:
+        return self.high is not None and count > self.high
+
+    def holds(self, count: int) -> bool:
+        return count >= self.low and not self.exceeded(count)
+
+
+def parse_promise(text: str) -> Bound:
+    """Read "0", "N", ">= N", "<= N", "any" or "acked in STEP".
+
+    Raises:
+        BadInput: it is none of these.
+    """
+    text = text.strip()
+    if text == "any":
+        return Bound()
+    step = re.fullmatch(r"acked in\s+(\S.*)", text)
+    if step:
+        return Bound(step=step.group(1))
+    number = re.fullmatch(r"(>=|<=)?\s*(\d+)", text, re.ASCII)
+    if number is None:
+        raise BadInput(
+            "a promise cannot be read",
+            expected=FORMS,
+            found=repr(text),
+            next_step="write how many findings of the class the arm may have",
+        )
+    count = int(number.group(2))
+    low = 0 if number.group(1) == "<=" else count
+    return Bound(low, None if number.group(1) == ">=" else count)
+
+
+def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> None:
+    """See that a promise names only classes of findings, in forms that can be read, and steps that exist.
+
+    Args:
+        mapping: finding class to promise, as written in the experiment.
+        step_names: names of the experiment's write steps.
+
+    Raises:
+        BadInput: the first thing that is wrong, with the nearest name that would be right.
+    """
+    classes = [finding.value for finding in FindingClass]
+    for key, text in mapping.items():
+        if key not in classes:
+            raise BadInput(
+                "a promise is made about an unknown class of findings",
+                where=f"promise.{key}",
+                expected=f"one of {', '.join(classes)}",
+                found=repr(key),
+                next_step=_nearest(key, classes) or "name a class from the list",
+            )
+        try:
+            bound = parse_promise(text)
+        except BadInput as error:
+            raise BadInput(
+                error.what,
+                where=f"promise.{key}",
+                expected=error.expected,
+                found=error.found,
+                next_step=error.next_step,
+            ) from None
+        if bound.step is not None and bound.step not in step_names:
+            raise BadInput(
+                "a promise names a write step that the experiment does not have",
+                where=f"promise.{key}",
+                expected=f"one of {', '.join(step_names) or '(it has none)'}",
+                found=repr(bound.step),
+                next_step=_nearest(bound.step, step_names) or "name a write step of the experiment",
+            )
+
+
+def bounds_of(promise: Mapping[str, str], *, idempotent: bool) -> dict[FindingClass, Bound]:
+    """The promise on every class; what is not named gets its default.
+
+    Defaults: nothing lost, phantom, corrupt, misplaced or present though rejected; no duplicates if the
+    producer is idempotent; any number of everything else.
+    """
+    none = {*_NEVER, FindingClass.DUPLICATE} if idempotent else set(_NEVER)
+    return {
+        finding: parse_promise(promise.get(finding.value, "0" if finding in none else "any"))
+        for finding in FindingClass
+    }
+
+
+def _nearest(word: str, names: Collection[str]) -> str | None:
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean '{near[0]}'?" if near else None

@@ -1,0 +1,162 @@
+"""The Spark session of the checks: local, quiet, bound to this machine only."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from harness.model.errors import CheckError, PrerequisiteMissing
+
+OLDEST_JAVA = 17
+"""Spark 4 runs on Java 17 and later (Spark documentation, Overview)."""
+
+_INSTALL_JAVA = (
+    "install a Java 17 or later runtime (Debian: openjdk-17-jre-headless), or set JAVA_HOME to one"
+)
+
+_LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def java_version(environment: Mapping[str, str]) -> int:
+    """Feature release (17, 21, ...) of the Java that Spark would use: JAVA_HOME's, else the one on PATH.
+
+    Raises:
+        PrerequisiteMissing: there is none, it does not run, or it is older than Java 17.
+    """
+    home = environment.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else environment.get("PATH", ""))
+    where = f"JAVA_HOME={home}" if home else "PATH"
+    if found is None:
+        raise PrerequisiteMissing(
+            "Java was not found; the checks run on Spark, which needs it",
+            where=where,
+            expected=f"Java {OLDEST_JAVA} or later",
+            found="no java command",
+            next_step=_INSTALL_JAVA,
+        )
+    try:
+        answer = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        text = answer.stderr + answer.stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        text = str(error)
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    if match is None or int(match.group(1)) < OLDEST_JAVA:
+        raise PrerequisiteMissing(
+            "the Java found here cannot run Spark",
+            where=f"{found} (from {where})",
+            expected=f"Java {OLDEST_JAVA} or later",
+            found=f"Java {match.group(1)}" if match else (text.strip().splitlines() or ["no answer"])[0],
+            next_step=_INSTALL_JAVA,
+        )
+    return int(match.group(1))
+
+
+def spark_session(
+    *, master: str = "local[*]", driver_memory: str = "4g", scratch: Path | None = None
+) -> SparkSession:
+    """A Spark session for the checks; the one already running in this process where there is one.
+
+    Spark listens on 127.0.0.1 only, has no web UI and writes nothing to the terminal: what its JVM says goes
+    to `spark.log` below `scratch` (default: a temporary directory, removed when the process ends).
+
+    Args:
+        master: a Spark master URL; the checks are made for `local[n]`.
+        driver_memory: heap of the JVM, as Spark writes sizes ("4g").
+        scratch: directory for Spark's spills and its log.
+
+    Raises:
+        PrerequisiteMissing: no Java, or one older than 17.
+        CheckError: Spark did not start.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    java_version(os.environ)
+    if scratch is None:
+        scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    scratch = scratch.resolve()
+    scratch.mkdir(parents=True, exist_ok=True)
+    # Workers must run this interpreter, the JVM must be the one of this very pyspark, and the host name
+    # (which may not resolve in a sandbox) must not matter.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    log = scratch / "spark.log"
+    try:
+        with log.open("ab") as stream:
+            return _start(_configuration(master, driver_memory, scratch), stream)
+    except (Py4JError, PySparkException, OSError) as error:
+        raise CheckError(
+            "Spark did not start, so nothing was checked; the journals are untouched",
+            where=f"master {master}, driver memory {driver_memory}",
+            found=_cause(log, error),
+            next_step="see that the machine has that much memory free, then run `kafka-chaos check` again",
+        ) from error
+
+
+def _configuration(master: str, driver_memory: str, scratch: Path) -> SparkConf:
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    conf = SparkConf(loadDefaults=False)
+    for name, value in {
+        "spark.master": master,
+        "spark.app.name": "kafka-chaos",
+        "spark.driver.memory": driver_memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(2 * _cores(master)),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Journals are local files: listing thousands of parts takes less than starting a job to list them.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    }.items():
+        conf.set(name, value)
+    return conf
+
+
+def _cores(master: str) -> int:
+    match = re.fullmatch(r"local\[(\d+)(?:,.*)?\]", master)
+    return int(match.group(1)) if match else os.cpu_count() or 1
+
+
+def _start(conf: SparkConf, log: IO[bytes]) -> SparkSession:
+    if SparkContext._gateway is None:
+        # The JVM prints to its own stderr before any logger is set up (incubator modules, default profile).
+        SparkContext._gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+        SparkContext._jvm = SparkContext._gateway.jvm
+    return SparkSession(SparkContext(conf=conf))
+
+
+def _cause(log: Path, error: Exception) -> str:
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    telling = [line for line in lines if re.search(r"error|exception|invalid|not found", line, re.IGNORECASE)]
+    return (telling or str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,81 @@
+"""Experiments from Python, for instance from a pytest test.
+
+from harness.api import run_experiment
+
+def test_acks_all_survives_a_leader_kill():
+    result = run_experiment("kill-leader", arms=["acks=all-idempotent"])
+    assert result.as_promised, result.explain()
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.execution import Options, execute
+from harness.experiment import Experiment
+from harness.loading import load
+from harness.model.result import ArmResult, ExperimentResult
+from harness.report import write_report
+from harness.table import explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an experiment came to. `folder` holds journals, result.json and report.html."""
+
+    result: ExperimentResult
+    folder: Path
+
+    @property
+    def as_promised(self) -> bool:
+        """Whether every arm did what the experiment promises; what cannot be told is not as promised."""
+        return self.result.exit_code() == 0
+
+    def arm(self, name: str) -> ArmResult:
+        """One arm's result by its name.
+
+        Raises:
+            KeyError: no such arm was run.
+        """
+        found = next((arm for arm in self.result.arms if arm.folder == name), None)
+        if found is None:
+            raise KeyError(f"no arm {name!r}; there are {[arm.folder for arm in self.result.arms]}")
+        return found
+
+    def explain(self) -> str:
+        """Verdicts, reasons and the worst examples, fit for an assertion's message."""
+        lines = [explanation(arm) for arm in self.result.arms]
+        return "\n".join([*lines, f"report: {self.folder / 'report.html'}"])
+
+
+def run_experiment(
+    experiment: str | Experiment,
+    *,
+    arms: Sequence[str] = (),
+    results: Path = Path("results"),
+    seed: int | None = None,
+) -> Outcome:
+    """Run a built-in experiment (by name), an experiment file (by path) or an `Experiment`.
+
+    Args:
+        arms: names of the arms to run; none means all.
+        results: folder below which the run leaves its journals and report.
+        seed: seed of all choices; None takes the clock.
+
+    Raises:
+        BadInput: no such experiment or arm, or settings that client or broker refuse.
+        PrerequisiteMissing, ClusterError, CheckError: the harness could not do its work.
+    """
+    spec = load(experiment) if isinstance(experiment, str) else experiment
+    options = Options(
+        results=results,
+        seed=int(time.time()) if seed is None else seed,
+        arms=tuple(arms),
+        command=f"kafka-chaos run {spec.name}",
+    )
+    folder, result = execute([spec], options)[0]
+    write_report(result, folder)
+    return Outcome(result, folder)

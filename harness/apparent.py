@@ -1,0 +1,55 @@
+"""What was acknowledged, and is not among the records read? Streams over the journals with numpy.
+
+This only decides whose segment files are worth reading before the cluster is gone; the check itself is
+Spark's. Memory: one byte a send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from harness.model.journal import READS_DIR, SENDS_DIR, Outcome, ReadState
+
+
+def unread_partitions(folder: Path) -> frozenset[int]:
+    """Partitions with at least one acknowledged send whose identity was not read back."""
+    seen: dict[int, np.ndarray] = {}
+    for batch in _batches(folder / READS_DIR, ["state", "producer", "seq"]):
+        ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
+        for producer, seqs, _ in _by_producer(ours):
+            marks = _room(seen.get(producer), int(seqs.max()) + 1)
+            marks[seqs] = True
+            seen[producer] = marks
+    unread: set[int] = set()
+    for batch in _batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "partition"]):
+        acked = batch.filter(pc.equal(batch["outcome"], Outcome.ACKED.value))
+        for producer, seqs, mine in _by_producer(acked):
+            marks = _room(seen.get(producer), int(seqs.max()) + 1)
+            unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())
+    return frozenset(unread)
+
+
+def _batches(folder: Path, columns: list[str]) -> Iterator[pa.Table]:
+    for path in sorted(folder.glob("part-*.parquet")):
+        for batch in pq.ParquetFile(path).iter_batches(columns=columns, batch_size=1 << 20):
+            yield pa.Table.from_batches([batch])
+
+
+def _by_producer(table: pa.Table) -> Iterator[tuple[int, np.ndarray, pa.Table]]:
+    for producer in pc.unique(table["producer"]).to_pylist():
+        mine = table.filter(pc.equal(table["producer"], producer))
+        yield producer, mine["seq"].to_numpy(), mine
+
+
+def _room(marks: np.ndarray | None, size: int) -> np.ndarray:
+    if marks is None:
+        return np.zeros(size, dtype=bool)
+    if len(marks) >= size:
+        return marks
+    return np.concatenate([marks, np.zeros(max(size, 2 * len(marks)) - len(marks), dtype=bool)])

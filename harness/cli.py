@@ -1,0 +1,226 @@
+"""The command line. Exit codes: 0 as promised, 1 a promise broken, 2 bad input, 3 the harness could not
+do its work (or could not tell), 130 interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from harness.model.errors import BadInput, KafkaChaosError
+
+app = typer.Typer(
+    name="kafka-chaos",
+    help="Break real Kafka clusters on purpose, and account for every record.\n\n"
+    "First time: `kafka-chaos doctor`, then `kafka-chaos run kill-leader`.\n\n"
+    "Exit codes: 0 as promised, 1 a promise broken, 2 bad input, 3 the harness could not do its work.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_out = Console()
+_err = Console(stderr=True)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+
+
+def main() -> NoReturn:
+    """Entry point of the `kafka-chaos` command."""
+    # A polite kill ends like Ctrl-C: faults healed, journals closed, containers removed.
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app()
+    except KafkaChaosError as error:
+        _err.print(f"kafka-chaos: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    sys.exit(0)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        _err.print("kafka-chaos: interrupted; journals are kept, `kafka-chaos check` reads them")
+        raise typer.Exit(130) from None
+
+
+@app.command()
+def run(
+    experiments: Annotated[
+        list[str], typer.Argument(help="Built-in experiments (see `experiments`) or YAML files.")
+    ],
+    arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
+    repeat: Annotated[int, typer.Option(min=1, max=10000, help="Run every arm this often.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all experiments.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image, for all experiments.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run experiments on real brokers, check what was written, and judge.
+
+    Ends with a table and a report.html in each experiment's folder. Exit code 1 means that some arm did
+    not do what its experiment promises; 3, that it could not be told.
+    """
+    from harness import execution, loading
+    from harness.overrides import overridden
+    from harness.report import write_report
+    from harness.table import explanation, table
+    from harness.telling import progress
+
+    chosen = [overridden(loading.load(name), kafka_version, image, profile) for name in experiments]
+    with _interruptible(), progress(_err, quiet) as tell:
+        done = execution.execute(
+            chosen,
+            execution.Options(
+                results=results,
+                seed=int(time.time()) if seed is None else seed,
+                arms=tuple(arm or ()),
+                repeat=repeat,
+                tell=tell,
+            ),
+        )
+    for folder, result in done:
+        write_report(result, folder)
+        if not as_json:
+            _out.print(table(result))
+            for one in result.arms:
+                _out.print(explanation(one), markup=False, highlight=False, soft_wrap=True)
+            _out.print(f"report: {folder / 'report.html'}\n", markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        _print_json([result.model_dump(mode="json") for _, result in done])
+    codes = [result.exit_code() for _, result in done]
+    raise typer.Exit(1 if 1 in codes else max(codes))
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="A run's folder, or an experiment's with all its arms.")],
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+) -> None:
+    """Check saved journals again: no Docker and no broker needed.
+
+    Exit codes are those of `run`.
+    """
+    from harness import rechecking
+    from harness.report import write_report
+    from harness.table import explanation, table
+    from harness.telling import progress
+
+    with _interruptible(), progress(_err, quiet) as tell:
+        result = rechecking.recheck(folder, tell)
+    if (folder / rechecking.RESULT_FILE).exists():
+        write_report(result, folder)
+    if as_json:
+        _print_json(result.model_dump(mode="json"))
+    else:
+        _out.print(table(result))
+        for one in result.arms:
+            _out.print(explanation(one), markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(result.exit_code())
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Tell what this machine has of what is needed, and what its kernel can and cannot do."""
+    from harness import doctor as examination
+
+    raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
+
+
+@app.command()
+def experiments(as_json: JsonOption = False) -> None:
+    """List the built-in experiments."""
+    from harness import loading
+
+    found = [loading.load(name) for name in loading.builtin_names()]
+    if as_json:
+        _print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
+        return
+    for experiment in found:
+        arms = ", ".join(one.name for one in experiment.arms)
+        _out.print(f"[bold]{experiment.name}[/bold]: {experiment.title}\n  arms: {arms}", highlight=False)
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
+) -> None:
+    """Write a commented example of an experiment file."""
+    from importlib import resources
+
+    if path.exists():
+        raise BadInput(
+            "the file exists already",
+            where=str(path),
+            next_step="name another file: `kafka-chaos init my.yaml`",
+        )
+    text = (resources.files("harness") / "templates" / "experiment.yaml").read_text()
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise BadInput("the file cannot be written", where=str(path), found=str(error)) from error
+    _out.print(f"wrote {path}; run it with: kafka-chaos run {path}", markup=False, highlight=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of experiment files."""
+    from harness import loading
+
+    typer.echo(loading.schema_text(), nl=False)
+
+
+@app.command()
+def clean(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what a harness that still runs is using.")
+    ] = False,
+) -> None:
+    """Remove containers, networks and volumes that a killed harness left behind (by our label only)."""
+    from harness import engine
+
+    swept = engine.sweep(engine.connect(), everything=everything)
+    _out.print(
+        f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)",
+        highlight=False,
+    )
+
+
+@app.command()
+def compose(
+    write: Annotated[bool, typer.Option("--write", help="Write the files that have drifted.")] = False,
+) -> None:
+    """Compose files of the same clusters, for use by hand: list them, or write them anew."""
+    from harness import compose_files
+
+    if write:
+        changed = compose_files.write_all()
+        _out.print(f"written: {', '.join(changed) or 'nothing, all are up to date'}", highlight=False)
+        return
+    drifted = compose_files.drifted()
+    for name in compose_files.VARIANTS:
+        state = "drifted" if name in drifted else "up to date"
+        _out.print(f"{compose_files.folder() / name}: {state}", highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if drifted else 0)
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, indent=2))

@@ -1,0 +1,117 @@
+"""Experiments as data: cluster, topic, workload, steps, and the arms to compare."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from checkers.judge import check_promise
+from harness.model.errors import BadInput
+from harness.spec import ClusterSpec
+from harness.steps import Step, Write
+from workloads.spec import ProducerSettings, WorkloadSpec
+
+_NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TopicSpec(_Frozen):
+    """The topic that every run of the experiment gets anew."""
+
+    partitions: int = Field(default=3, ge=1, le=10000)
+    replication_factor: int = Field(default=3, ge=1)
+    config: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, value: object) -> object:
+        # YAML reads 2 as a number and true as a boolean; Kafka's settings are text.
+        if isinstance(value, dict) and isinstance(value.get("config"), dict):
+            return {**value, "config": {str(k): plain(v) for k, v in value["config"].items()}}
+        return value
+
+
+class Arm(_Frozen):
+    """One configuration of the experiment, and what it promises.
+
+    `promise` maps classes of findings to bounds: `0`, `N`, `>= N`, `<= N`, `any`, or `acked in STEP`
+    (exactly as many as were acknowledged in that write step). Left out means: nothing lost, phantom,
+    corrupt, misplaced or rejected_present; no duplicate where the producer is idempotent.
+    """
+
+    name: str = Field(pattern=_NAME)
+    producer: ProducerSettings = ProducerSettings()
+    topic: dict[str, str] = Field(default_factory=dict, description="topic settings of this arm only")
+    promise: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        plained = {
+            key: {str(k): plain(v) for k, v in value[key].items()}
+            for key in ("topic", "promise")
+            if isinstance(value.get(key), dict)
+        }
+        return {**value, **plained}
+
+
+class Experiment(_Frozen):
+    """Everything that one execution needs; the same text gives the same experiment."""
+
+    name: str = Field(pattern=_NAME)
+    title: str
+    description: str = ""
+    cluster: ClusterSpec = ClusterSpec()
+    topic: TopicSpec = TopicSpec()
+    workload: WorkloadSpec = WorkloadSpec()
+    steps: tuple[Step, ...] = Field(min_length=1)
+    arms: tuple[Arm, ...] = Field(min_length=1)
+
+    @property
+    def write_names(self) -> tuple[str, ...]:
+        return tuple(step.write.name for step in self.steps if step.write is not None)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Experiment:
+        if self.topic.replication_factor > self.cluster.brokers:
+            raise ValueError(
+                f"topic.replication_factor is {self.topic.replication_factor}, "
+                f"but the cluster has {self.cluster.brokers} broker(s)"
+            )
+        for what, names in (
+            ("write step", self.write_names),
+            ("arm", tuple(arm.name for arm in self.arms)),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"two {what}s are named {twice!r}")
+        if not self.write_names:
+            raise ValueError("no step writes anything: add a `write` step")
+        for arm in self.arms:
+            try:
+                check_promise(arm.promise, self.write_names)
+            except BadInput as error:
+                raise ValueError(f"arm {arm.name!r}: {error}") from error
+        for step in self.steps:
+            if isinstance(step.action, Write):
+                self._targets_exist(step.action)
+        return self
+
+    def _targets_exist(self, write: Write) -> None:
+        late = [t for t in write.faults if write.seconds is not None and t.at >= write.seconds]
+        if late:
+            raise ValueError(
+                f"write step {write.name!r} lasts {write.seconds:g} s: "
+                f"a fault at {late[0].at:g} s never comes"
+            )
+
+
+def plain(value: object) -> str:
+    """A YAML scalar as Kafka writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

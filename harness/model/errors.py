@@ -1,0 +1,75 @@
+"""Every error that a user can meet.
+
+    KafkaChaosError           exit code 3: the harness could not do its work
+    ├── BadInput              exit code 2: something the user wrote cannot be used
+    ├── PrerequisiteMissing   Docker, Java, a kernel feature or an image is not to be had
+    ├── ClusterError          a cluster did not come up, or a node of it failed
+    ├── FaultError            a fault could not be injected, verified or healed
+    ├── JournalError          a run folder is missing, truncated or of another version
+    └── CheckError            Spark failed while checking; the journals are untouched
+
+An error says what went wrong, where, what was expected against what was found, and what to do next.
+The command line prints exactly that and no traceback.
+"""
+
+from __future__ import annotations
+
+
+class KafkaChaosError(Exception):
+    """Base of all errors shown to users; `exit_code` is what the process returns."""
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        next_step: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.expected = expected
+        self.found = found
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        for label, text in (
+            ("where", self.where),
+            ("expected", self.expected),
+            ("found", self.found),
+            ("next", self.next_step),
+        ):
+            if text is not None:
+                parts.append(f"  {label + ':':<10}{text}")
+        return "\n".join(parts)
+
+
+class BadInput(KafkaChaosError):
+    """A file, option or value from the user that cannot be used."""
+
+    exit_code = 2
+
+
+class PrerequisiteMissing(KafkaChaosError):
+    """Something that must be installed or permitted on this machine is not."""
+
+
+class ClusterError(KafkaChaosError):
+    """A cluster did not come up, or one of its nodes failed when it should not have."""
+
+
+class FaultError(KafkaChaosError):
+    """A fault could not be injected, shown to have taken effect, or healed."""
+
+
+class JournalError(KafkaChaosError):
+    """A run folder or journal that cannot be read."""
+
+
+class CheckError(KafkaChaosError):
+    """Spark could not be started, or failed while checking; the journals are untouched."""

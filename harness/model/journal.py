@@ -1,0 +1,160 @@
+"""The journals of a run: Parquet schemas and where each lives in the run folder.
+
+A run folder holds
+
+    run.json              what was run and how (`harness.model.run.RunMeta`)
+    sends/part-*.parquet  one row a send, written when the send closed
+    sends/open.parquet    sends still open at the last flush; present only while running or after a crash
+    reads/part-*.parquet  one row a record of the final read
+    faults.parquet        one row a fault event
+    samples/part-*.parquet  one row a broker, partition and sampling moment
+    replicas/part-*.parquet one row a record found in a replica's own segment files (only when asked for)
+    findings/, summary.json what a check of this folder found
+
+Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
+(`*_ms`). All integers are signed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+"""Version of everything in a run folder; a check refuses folders of another version."""
+
+
+class Outcome(StrEnum):
+    """What the client knows about one send."""
+
+    ACKED = "acked"
+    UNCONFIRMED = "unconfirmed"
+    REJECTED = "rejected"
+    INDETERMINATE = "indeterminate"
+
+
+class ReadState(StrEnum):
+    """What a value read from the log turned out to be."""
+
+    OK = "ok"
+    """Decodes, CRC right, written by this run."""
+    FOREIGN = "foreign"
+    """Decodes, CRC right, but carries another run's id."""
+    CORRUPT = "corrupt"
+    """Starts with our magic, but the CRC does not match; the identity columns hold what it claims."""
+    UNDECODABLE = "undecodable"
+    """Not one of our values at all."""
+
+
+SENDS = pa.schema(
+    [
+        pa.field("producer", pa.int32(), nullable=False),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("key", pa.int64()),
+        pa.field("size", pa.int32(), nullable=False),
+        pa.field("step", pa.int32(), nullable=False),
+        pa.field("sent_ns", pa.int64(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("closed_ns", pa.int64()),
+        pa.field("offset", pa.int64()),
+        pa.field("error", pa.string()),
+    ]
+)
+"""One row a send. `seq` is dense per producer from 0. `size` is the value's bytes, `key` the key id (null: no
+key), `step` the index of the write step, `closed_ns` when its report came (null: none came), `offset` the
+acknowledged offset (null: not reported), `error` the client's error name (null: none)."""
+
+READS = pa.schema(
+    [
+        pa.field("reader", pa.string(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("timestamp_ms", pa.int64()),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("run", pa.int64()),
+        pa.field("producer", pa.int32()),
+        pa.field("seq", pa.int64()),
+        pa.field("key", pa.int64()),
+        pa.field("value", pa.binary()),
+        pa.field("read_ns", pa.int64(), nullable=False),
+    ]
+)
+"""One row a record read. Identity columns are null where nothing decodes; `value` keeps the raw bytes of
+whatever is not `ok` (null otherwise)."""
+
+REPLICAS = pa.schema(
+    [
+        pa.field("broker", pa.int32(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("leader_epoch", pa.int32(), nullable=False),
+        pa.field("timestamp_ms", pa.int64()),
+        pa.field("control", pa.bool_(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("run", pa.int64()),
+        pa.field("producer", pa.int32()),
+        pa.field("seq", pa.int64()),
+    ]
+)
+"""One row a record in a replica's own segment files; `leader_epoch` is the batch's partition leader epoch."""
+
+FAULTS = pa.schema(
+    [
+        pa.field("at_ns", pa.int64(), nullable=False),
+        pa.field("fault", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("phase", pa.string(), nullable=False),
+        pa.field("target", pa.string(), nullable=False),
+        pa.field("detail", pa.string(), nullable=False),
+    ]
+)
+"""One row a fault event. `fault` names one injection ("kill-1"), `phase` is one of `FaultPhase`, `target`
+says which nodes it hit, `detail` is JSON: the evidence."""
+
+
+class FaultPhase(StrEnum):
+    """Moments in the life of one injected fault."""
+
+    DECIDED = "decided"
+    INJECTED = "injected"
+    VERIFIED = "verified"
+    NOT_VERIFIED = "not-verified"
+    HEALED = "healed"
+    FAILED = "failed"
+
+
+SAMPLES = pa.schema(
+    [
+        pa.field("at_ns", pa.int64(), nullable=False),
+        pa.field("broker", pa.int32(), nullable=False),
+        pa.field("answered", pa.bool_(), nullable=False),
+        pa.field("controller", pa.int32()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("leader", pa.int32()),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("isr", pa.list_(pa.int32())),
+        pa.field("log_start_offset", pa.int64()),
+        pa.field("log_end_offset", pa.int64()),
+        pa.field("high_watermark", pa.int64()),
+    ]
+)
+"""One row a broker asked and partition: that broker's own belief. A broker that did not answer leaves one row
+with nulls. `log_*` are of the broker's own replica (null: it has none), `high_watermark` only from the
+leader."""
+
+SENDS_DIR = "sends"
+READS_DIR = "reads"
+SAMPLES_DIR = "samples"
+REPLICAS_DIR = "replicas"
+FINDINGS_DIR = "findings"
+OPEN_SENDS = "open.parquet"
+FAULTS_FILE = "faults.parquet"
+RUN_FILE = "run.json"
+SUMMARY_FILE = "summary.json"

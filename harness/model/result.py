@@ -1,0 +1,150 @@
+"""What a check of one run says (`summary.json`), and what an experiment's arms add up to (`result.json`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.model.journal import SCHEMA_VERSION
+from harness.model.run import FaultWindow, RunMeta
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FindingClass(StrEnum):
+    """The classes of findings; each record is in at most one. Definitions: ARCHITECTURE.md, Findings."""
+
+    LOST = "lost"
+    DUPLICATE = "duplicate"
+    PHANTOM = "phantom"
+    CORRUPT = "corrupt"
+    MISPLACED = "misplaced"
+    REJECTED_PRESENT = "rejected_present"
+    RECOVERED = "recovered"
+    UNCONFIRMED_ABSENT = "unconfirmed_absent"
+    EXPIRED = "expired"
+
+
+class VerdictWord(StrEnum):
+    """The three-valued verdict of a run."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+
+
+class CountRow(_Frozen):
+    """One cell of the counts: how many findings of a class, by producer, partition, write step and the fault
+    windows that were open (names joined by " + ", empty: none). None: not known (bytes that do not decode).
+    """
+
+    finding: FindingClass
+    producer: int | None
+    partition: int | None
+    step: int | None
+    windows: str
+    count: int
+
+
+class Example(_Frozen):
+    """One finding with its evidence, as shown to people. `offsets` are where it was read (first few)."""
+
+    finding: FindingClass
+    producer: int | None
+    seq: int | None
+    partition: int | None
+    offsets: tuple[int, ...]
+    acked_offset: int | None
+    outcome: str | None
+    sent_ns: int | None
+    closed_ns: int | None
+    error: str | None
+    windows: str
+    held_by: tuple[int, ...]
+    detail: str
+
+
+class Summary(_Frozen):
+    """Counts of one run: small, whatever the number of records.
+
+    `outcomes` counts sends by outcome, `findings` records by class (classes with none are absent),
+    `acked_by_step` and `lost_by_step` go by write step name. `lost_held_by_leader` counts lost records that
+    the current leader's own segment files do hold: then the read, not Kafka, is at fault.
+    `lost_unexamined` counts lost records for which no replica's files were read.
+    `extra_copies` is the number of copies beyond the first over all duplicates.
+    `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
+    step was going on, counted from one second up (0.0: none).
+    """
+
+    sent: int
+    outcomes: dict[str, int]
+    reads: int
+    findings: dict[FindingClass, int]
+    acked_by_step: dict[str, int]
+    lost_by_step: dict[str, int]
+    lost_places: dict[str, int]
+    lost_held_by_leader: int
+    lost_unexamined: int
+    extra_copies: int
+    counts: tuple[CountRow, ...]
+    examples: tuple[Example, ...]
+    unavailable_seconds: float
+    check_seconds: float
+    problems: tuple[str, ...] = ()
+
+    def count(self, finding: FindingClass) -> int:
+        return self.findings.get(finding, 0)
+
+
+class Judgement(_Frozen):
+    """Verdict of one run, and whether its arm did as the experiment promises (None: cannot be told)."""
+
+    verdict: VerdictWord
+    reasons: tuple[str, ...]
+    as_promised: bool | None
+    promise_reasons: tuple[str, ...] = ()
+
+
+class ArmResult(_Frozen):
+    """One arm's run: its metadata, counts and judgement; `folder` is relative to the experiment's folder."""
+
+    folder: str
+    meta: RunMeta
+    summary: Summary | None
+    judgement: Judgement
+
+
+class ExperimentResult(_Frozen):
+    """All arms of one execution of an experiment (`result.json`)."""
+
+    schema_version: int = SCHEMA_VERSION
+    experiment: str
+    title: str
+    description: str
+    arms: tuple[ArmResult, ...]
+    started_ns: int
+    seconds: float
+    command: str
+
+    def exit_code(self) -> int:
+        """0 every arm as promised, 1 a promise broken, 3 nothing broken but something could not be told."""
+        answers = [arm.judgement.as_promised for arm in self.arms]
+        if any(answer is False for answer in answers):
+            return 1
+        return 0 if answers and all(answers) else 3
+
+
+__all__ = [
+    "ArmResult",
+    "CountRow",
+    "Example",
+    "ExperimentResult",
+    "FaultWindow",
+    "FindingClass",
+    "Judgement",
+    "Summary",
+    "VerdictWord",
+]

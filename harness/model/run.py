@@ -1,0 +1,170 @@
+"""Metadata of one run (`run.json`): what was run, on what, and whether the final read can be trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.model.errors import JournalError
+from harness.model.journal import RUN_FILE, SCHEMA_VERSION
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ImageInfo(_Frozen):
+    """The broker image and how it came to be here."""
+
+    reference: str
+    digest: str
+    origin: Literal["local", "pulled", "built"]
+    kafka_version: str
+
+
+class ClusterInfo(_Frozen):
+    """The cluster a run used. Memory is the sum over its containers after the run, in MiB."""
+
+    brokers: int
+    controllers: int
+    combined: bool
+    profile: str
+    properties: dict[str, str]
+    image: ImageInfo
+    start_seconds: float
+    memory_mib: float | None = None
+
+
+class StepInfo(_Frozen):
+    """One step of the experiment as it happened. `name` is unique within the run."""
+
+    index: int
+    name: str
+    kind: str
+    started_ns: int
+    ended_ns: int | None = None
+
+
+class PartitionBounds(_Frozen):
+    """Offsets of one partition at the final read: records lie in [log_start_offset, end_offset)."""
+
+    topic: str
+    partition: int
+    log_start_offset: int
+    end_offset: int
+    leader: int
+    leader_epoch: int
+
+
+class FinalRead(_Frozen):
+    """Whether the final read was proved complete; `reasons` say why not."""
+
+    complete: bool
+    reasons: tuple[str, ...] = ()
+    bounds: tuple[PartitionBounds, ...] = ()
+    records: int = 0
+    settled_seconds: float | None = None
+    finished_ns: int | None = None
+    replicas_inspected: tuple[int, ...] = ()
+    """Brokers whose own segment files were read because something acknowledged was not read back."""
+
+
+class FaultWindow(_Frozen):
+    """One injected fault: open from `opened_ns` until `closed_ns` (None: never healed)."""
+
+    name: str
+    kind: str
+    target: str
+    opened_ns: int
+    closed_ns: int | None
+    verified: bool
+    evidence: str = ""
+
+
+class RunMeta(_Frozen):
+    """Everything about one run that is not a journal.
+
+    `run_id` is the 63-bit number every value of this run carries. `producer_config` is what the client
+    was given (secrets masked), `promise` is the arm's expectation as written in the experiment.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: int
+    experiment: str
+    arm: str
+    seed: int
+    topic: str
+    partitions: int
+    replication_factor: int
+    topic_config: dict[str, str]
+    producer_config: dict[str, str]
+    acks: Literal["0", "1", "all"]
+    idempotent: bool
+    promise: dict[str, str]
+    cluster: ClusterInfo
+    versions: dict[str, str]
+    started_ns: int
+    ended_ns: int | None = None
+    steps: tuple[StepInfo, ...] = ()
+    windows: tuple[FaultWindow, ...] = ()
+    final_read: FinalRead | None = None
+    finished: bool = False
+    problems: tuple[str, ...] = ()
+
+    def save(self, folder: Path) -> None:
+        """Write `run.json` so that a reader never sees half a file."""
+        target = folder / RUN_FILE
+        scratch = target.with_suffix(".tmp")
+        scratch.write_text(self.model_dump_json(indent=2) + "\n")
+        scratch.replace(target)
+
+    @classmethod
+    def load(cls, folder: Path) -> RunMeta:
+        """Read `run.json` of a run folder.
+
+        Raises:
+            JournalError: no such folder or file, not a run's metadata, or written by another version.
+        """
+        path = folder / RUN_FILE
+        try:
+            text = path.read_text()
+        except OSError as error:
+            raise JournalError(
+                "this is not a run folder",
+                where=str(path),
+                expected=f"a folder holding {RUN_FILE}, as `kafka-chaos run` leaves below results/",
+                found=error.strerror or str(error),
+                next_step="name a run folder, for example results/kill-leader-.../acks-all",
+            ) from error
+        try:
+            version = json.loads(text).get("schema_version")
+        except (ValueError, AttributeError) as error:
+            raise JournalError(
+                "the run's metadata cannot be read",
+                where=str(path),
+                expected="a JSON object",
+                found=f"{len(text)} characters that are not ({error})",
+                next_step="restore the file from a copy of the run folder, or run the experiment again",
+            ) from error
+        if version != SCHEMA_VERSION:
+            raise JournalError(
+                "the run folder was written by another version of kafka-chaos",
+                where=str(path),
+                expected=f"schema version {SCHEMA_VERSION}",
+                found=f"schema version {version}",
+                next_step="check it with the version that wrote it, or run the experiment again",
+            )
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise JournalError(
+                "the run's metadata does not have the expected fields",
+                where=f"{path}, field {'.'.join(str(part) for part in first['loc'])}",
+                expected=first["msg"],
+                found=f"{error.error_count()} such problem(s)",
+                next_step="restore the file from a copy of the run folder, or run the experiment again",
+            ) from error

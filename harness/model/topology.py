@@ -1,0 +1,71 @@
+"""What the brokers say of themselves, as immutable views. Sources: Metadata, ListOffsets and DescribeQuorum
+responses of each broker (Kafka protocol guide)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """One partition as one broker believes it to be.
+
+    `log_start_offset` and `log_end_offset` are of the asked broker's own replica (None: it holds none, or
+    did not say); `high_watermark` is given only where the asked broker is the leader.
+    """
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    high_watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """One broker's belief about the cluster, or that it did not answer (`answered` False)."""
+
+    broker: int
+    answered: bool
+    controller: int | None = None
+    brokers: tuple[int, ...] = ()
+    partitions: tuple[PartitionState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyView:
+    """All brokers asked at about one moment (`at_ns`, nanoseconds since the epoch)."""
+
+    at_ns: int
+    views: tuple[BrokerView, ...]
+
+    def answered(self) -> tuple[BrokerView, ...]:
+        return tuple(view for view in self.views if view.answered)
+
+    def states(self, topic: str, partition: int) -> dict[int, PartitionState]:
+        """What each answering broker says of one partition, by broker id."""
+        return {
+            view.broker: state
+            for view in self.answered()
+            for state in view.partitions
+            if state.topic == topic and state.partition == partition
+        }
+
+    def partition(self, topic: str, partition: int) -> PartitionState | None:
+        """The belief with the highest leader epoch: a stale broker never wins. None: nobody knows it.
+
+        At one epoch the leader's own word goes first: its ISR is the one that counts.
+        """
+        states = self.states(topic, partition)
+        if not states:
+            return None
+        return max(states.items(), key=lambda item: (item[1].leader_epoch, item[0] == item[1].leader))[1]
+
+    def controller(self) -> int | None:
+        """The active controller's node id, as most answering brokers say."""
+        votes = [view.controller for view in self.answered() if view.controller is not None]
+        return max(votes, key=votes.count) if votes else None

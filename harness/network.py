@@ -1,0 +1,56 @@
+"""A network of a cluster's own, with addresses that a restart does not change.
+
+Containers on a network whose subnet Docker chose may swap addresses when they restart, and fixed ones are
+refused there. So Docker chooses a free subnet first, and the network is made again with that very subnet.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+import docker
+from docker.errors import APIError
+from docker.types import IPAMConfig, IPAMPool
+from testcontainers.core.network import Network
+
+from harness.model.errors import ClusterError
+
+_TRIES = 5
+
+
+def create_network(
+    client: docker.DockerClient, name: str, labels: dict[str, str]
+) -> tuple[Network, list[str]]:
+    """Create the network; returns it and its free addresses, lowest first (gateway excluded).
+
+    Raises:
+        ClusterError: the engine has no subnet left or refuses.
+    """
+    last: APIError | None = None
+    for _ in range(_TRIES):
+        try:
+            scout = client.networks.create(f"{name}-scout", labels=labels)
+            scout.reload()
+            subnet = scout.attrs["IPAM"]["Config"][0]["Subnet"]
+            scout.remove()
+            network = Network(
+                docker_network_kw={
+                    "labels": labels,
+                    "ipam": IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
+                }
+            )
+            network.name = name
+            network.create()
+        except APIError as error:
+            # Another harness may have taken the subnet between the two calls.
+            last = error
+            continue
+        hosts = ipaddress.ip_network(subnet).hosts()
+        next(hosts)  # the gateway
+        return network, [str(next(hosts)) for _ in range(64)]
+    raise ClusterError(
+        "the Docker engine gives no network",
+        where=name,
+        found=str(last.explanation if last else ""),
+        next_step="remove networks that are left over: `kafka-chaos clean --all`, then `docker network ls`",
+    ) from last

@@ -1,0 +1,200 @@
+"""Runs one arm of an experiment on a running cluster: workload, faults, journals, final read."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import random
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from faults.base import Scene
+from harness.cluster import Cluster
+from harness.experiment import Arm, Experiment
+from harness.faultbook import FaultBook
+from harness.final_read import Subject, final_read
+from harness.model.errors import ClusterError, FaultError
+from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR, SENDS_DIR
+from harness.model.run import RunMeta
+from harness.ports import HOST
+from harness.sampler import Sampler
+from harness.spec import SESSION_SECONDS
+from harness.stepping import Stepping, await_isr
+from workloads.producers import Workload
+from workloads.row_journal import RowJournal, TableFile
+from workloads.send_journal import SendJournal
+
+_START_SECONDS = 30.0
+_INTERRUPTED_CLOSE_SECONDS = 0.5
+_CLOSE_MARGIN_SECONDS = 5.0
+
+
+class Run:
+    """One execution of one arm. `execute` leaves a complete run folder, or a partial one that says why.
+
+    `tell` gets a line about what is going on, a few times a second.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        experiment: Experiment,
+        arm: Arm,
+        folder: Path,
+        seed: int,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._cluster = cluster
+        self._experiment = experiment
+        self._arm = arm
+        self._folder = folder
+        self._tell = tell
+        self._seed = seed
+        # Not from the seed alone: two runs of one seed on one cluster must not take each other's records
+        # for their own.
+        self._run_id = random.SystemRandom().getrandbits(62) + 1
+        self._topic = f"{experiment.name}-{self._run_id:x}"
+        self._delivery_seconds = arm.producer.delivery_timeout_ms / 1000
+
+    def execute(self) -> RunMeta:
+        """Run the steps, heal everything, read everything; returns the saved metadata.
+
+        Raises:
+            BadInput: the client or the broker refuses the arm's settings.
+            KeyboardInterrupt: passed on, after the journals are closed.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        topic = self._experiment.topic
+        admin = self._cluster.admin()
+        admin.create(
+            self._topic,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            config={**topic.config, **self._arm.topic},
+        )
+        await_isr(self._cluster, self._topic, topic.partitions, topic.replication_factor, _START_SECONDS)
+        meta = self._metadata(admin.config(self._topic))
+        meta.save(self._folder)
+        with ExitStack() as stack:
+            samples = stack.enter_context(RowJournal(self._folder / SAMPLES_DIR, SAMPLES))
+            events = stack.enter_context(TableFile(self._folder / FAULTS_FILE, FAULTS))
+            brokers = {node.id: (HOST, node.host_port) for node in self._cluster.nodes if node.host_port}
+            sampler = Sampler(brokers, self._topic, samples)
+            stack.callback(sampler.stop)
+            sampler.start()
+            meta = self._produce(meta, FaultBook(self._scene, events))
+            subject = Subject(self._topic, topic.partitions, topic.replication_factor, self._run_id)
+            read = final_read(self._cluster, subject, self._folder, self._say)
+        problems = meta.problems
+        if sampler.failure is not None:
+            problems = (*problems, f"the sampler ended early: {sampler.failure}")
+        meta = meta.model_copy(
+            update={
+                "final_read": read,
+                "ended_ns": time.time_ns(),
+                "problems": problems,
+                "finished": True,
+                "cluster": self._cluster.info(),
+            }
+        )
+        meta.save(self._folder)
+        return meta
+
+    def _produce(self, meta: RunMeta, book: FaultBook) -> RunMeta:
+        """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
+        journal = SendJournal(self._folder / SENDS_DIR, self._topic)
+        with ExitStack() as stack:
+            stack.callback(journal.close)
+            workload = Workload(
+                self._experiment.workload,
+                self._arm.producer,
+                bootstrap=self._cluster.bootstrap,
+                topic=self._topic,
+                partitions=self._experiment.topic.partitions,
+                run_id=self._run_id,
+                seed=self._seed,
+                journal=journal,
+            )
+            stepping = Stepping(
+                self._cluster,
+                self._experiment,
+                self._topic,
+                workload,
+                book,
+                self._delivery_seconds,
+                self._say,
+            )
+            try:
+                try:
+                    stepping.all()
+                except (ClusterError, FaultError) as error:
+                    stepping.problems.append(str(error))
+                self._say("healing")
+                stepping.problems += book.heal_all()
+                workload.stop()
+                self._say("closing the producers")
+                workload.close(self._delivery_seconds + _CLOSE_MARGIN_SECONDS)
+            except BaseException as error:
+                # The cluster goes with its faults, so nothing is healed here: journals come first.
+                workload.close(_INTERRUPTED_CLOSE_SECONDS)
+                what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
+                stepping.problems.append(f"the run broke: {what}")
+                self._with_events(meta, stepping, book, workload).save(self._folder)
+                raise
+        return self._with_events(meta, stepping, book, workload)
+
+    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, workload: Workload) -> RunMeta:
+        return meta.model_copy(
+            update={
+                "steps": tuple(stepping.done),
+                "windows": book.windows(),
+                "problems": (*stepping.problems, *workload.problems),
+            }
+        )
+
+    def _say(self, what: str) -> None:
+        self._tell(f"{self._experiment.name} · {self._arm.name} · {what}")
+
+    def _scene(self, name: str) -> Scene:
+        return Scene(
+            cluster=self._cluster,
+            topic=self._topic,
+            session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
+            tag=f"kafka-chaos-{self._run_id:x}-{name}",
+        )
+
+    def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
+        settings = self._arm.producer
+        given = settings.to_librdkafka(self._cluster.bootstrap)
+        return RunMeta(
+            run_id=self._run_id,
+            experiment=self._experiment.name,
+            arm=self._arm.name,
+            seed=self._seed,
+            topic=self._topic,
+            partitions=self._experiment.topic.partitions,
+            replication_factor=self._experiment.topic.replication_factor,
+            topic_config=topic_config,
+            producer_config={key: masked(key, str(value)) for key, value in given.items()},
+            acks=settings.acks,
+            idempotent=settings.enable_idempotence,
+            promise=self._arm.promise,
+            cluster=self._cluster.info(),
+            versions=versions(),
+            started_ns=time.time_ns(),
+        )
+
+
+def masked(key: str, value: str) -> str:
+    """A client property's value, fit to be shown: secrets are not."""
+    secret = any(word in key for word in ("password", "secret", "sasl.jaas", "ssl.key.pem", "token"))
+    return "***" if secret else value
+
+
+def versions() -> dict[str, str]:
+    """Versions of what takes part, by name."""
+    names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
+    found = {name: importlib.metadata.version(name) for name in names}
+    return {"python": platform.python_version(), **found}

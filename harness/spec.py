@@ -1,0 +1,58 @@
+"""What a cluster is to be, as data: validated, serialisable, the same for Testcontainers and Compose."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from harness.model.defaults import DEFAULT_VERSION
+
+
+class Profile(StrEnum):
+    """How long brokers wait before they call each other dead or late."""
+
+    KAFKA = "kafka"
+    """As shipped: broker.session.timeout.ms 9 s, replica.lag.time.max.ms 30 s."""
+    FAST = "fast"
+    """For tests: 4 s and 6 s, so that elections and ISR changes come sooner."""
+
+
+PROFILES: dict[Profile, dict[str, str]] = {
+    Profile.KAFKA: {},
+    Profile.FAST: {
+        "broker.session.timeout.ms": "4000",
+        "broker.heartbeat.interval.ms": "1000",
+        "replica.lag.time.max.ms": "6000",
+    },
+}
+
+SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
+"""broker.session.timeout.ms of each profile, in seconds: how long a dead leader stays leader at most."""
+
+
+class ClusterSpec(BaseModel):
+    """A cluster: how many nodes of which Kafka, and their settings.
+
+    `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
+    `combined` makes every broker a controller too (then `controllers` must equal `brokers`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    brokers: int = Field(default=3, ge=1, le=9)
+    controllers: int = Field(default=1, ge=1, le=5)
+    combined: bool = False
+    version: str = DEFAULT_VERSION
+    image: str | None = None
+    profile: Profile = Profile.FAST
+    properties: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _combined_counts(self) -> ClusterSpec:
+        if self.combined and self.controllers != self.brokers:
+            raise ValueError(
+                f"with `combined: true` every broker is a controller: controllers must be {self.brokers}, "
+                f"not {self.controllers}"
+            )
+        return self

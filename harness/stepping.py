@@ -1,0 +1,169 @@
+"""Carries out the steps of an experiment on a live cluster, one after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from harness.cluster import Cluster
+from harness.experiment import Experiment
+from harness.faultbook import FaultBook
+from harness.model.errors import KafkaChaosError
+from harness.model.run import StepInfo
+from harness.settled import unsettled
+from harness.steps import KIND, Heal, Inject, Sleep, TimedFault, Wait, Write
+from harness.waiting import wait_until
+from workloads.producers import Workload
+from workloads.tally import Progress
+
+_GRACE_SECONDS = 30.0
+_POLL_SECONDS = 0.1
+
+
+class Stepping:
+    """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        experiment: Experiment,
+        topic: str,
+        workload: Workload,
+        book: FaultBook,
+        delivery_seconds: float,
+        say: Callable[[str], None],
+    ) -> None:
+        self._cluster = cluster
+        self._experiment = experiment
+        self._topic = topic
+        self._workload = workload
+        self._book = book
+        self._delivery_seconds = delivery_seconds
+        self._say = say
+        self._current = ""
+        self.done: list[StepInfo] = []
+        self.problems: list[str] = []
+
+    def all(self) -> None:
+        """Carry out every step.
+
+        Raises:
+            ClusterError: a state that was waited for did not come.
+            FaultError: a fault could not be injected.
+        """
+        for index, step in enumerate(self._experiment.steps):
+            action = step.action
+            kind = KIND[type(action)]
+            self._current = action.name if isinstance(action, Write) else f"{kind}-{index}"
+            started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
+            self.done.append(started)
+            try:
+                self._one(index, action)
+            finally:
+                self.done[-1] = started.model_copy(update={"ended_ns": time.time_ns()})
+
+    def _one(self, index: int, action: Write | Wait | Inject | Heal | Sleep) -> None:
+        if isinstance(action, Write):
+            self._write(index, action)
+        elif isinstance(action, Wait):
+            self._wait(action)
+        elif isinstance(action, Inject):
+            self._say("injecting")
+            self._book.verify(self._book.inject(action.fault))
+        elif isinstance(action, Heal):
+            self._say("healing")
+            self.problems += self._book.heal_all()
+        else:
+            time.sleep(action.seconds)
+
+    def _write(self, index: int, write: Write) -> None:
+        cancel = threading.Event()
+        threads = [
+            threading.Thread(target=self._timed_fault, args=(timed, cancel), name=f"fault-{number}")
+            for number, timed in enumerate(write.faults)
+        ]
+        self._workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
+        for thread in threads:
+            thread.start()
+        try:
+            self._await_reports(write)
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(_POLL_SECONDS)
+                    self._progress()
+        except BaseException:
+            # Threads end at their next look at the clock; whoever interrupted does not wait for them.
+            cancel.set()
+            raise
+
+    def _await_reports(self, write: Write) -> None:
+        longest = (write.seconds or 0.0) + self._delivery_seconds + _GRACE_SECONDS
+        deadline = time.monotonic() + (write.at_most or longest)
+        while time.monotonic() < deadline:
+            if self._workload.finish(time.monotonic() + _POLL_SECONDS):
+                return
+            self._progress()
+        if write.at_most is None:
+            self.problems.append(f"write step {write.name} did not end within {longest:g} s")
+
+    def _timed_fault(self, timed: TimedFault, cancel: threading.Event) -> None:
+        if cancel.wait(timed.at):
+            return
+        try:
+            began = time.monotonic()
+            fault = self._book.inject(timed.fault)
+            self._book.verify(fault)
+            if cancel.wait(max(0.0, timed.lasting - (time.monotonic() - began))):
+                return
+            self._book.heal(fault)
+        except KafkaChaosError as error:
+            self.problems.append(str(error))
+
+    def _wait(self, wait: Wait) -> None:
+        topic = self._experiment.topic
+        if wait.isr is not None:
+            self._say(f"waiting for an ISR of {wait.isr}")
+            await_isr(self._cluster, self._topic, topic.partitions, wait.isr, wait.within)
+            return
+        self._say("waiting until replicated")
+        wait_until(
+            lambda: unsettled(
+                self._cluster.view((self._topic,)), self._topic, topic.partitions, topic.replication_factor
+            ),
+            what="every replica's log end offset equals the high watermark",
+            seconds=wait.within,
+        )
+
+    def _progress(self) -> None:
+        faults = self._book.open_names()
+        line = line_of(self._workload.progress())
+        self._say(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
+
+
+def await_isr(cluster: Cluster, topic: str, partitions: int, members: int, seconds: float) -> None:
+    """Wait until every partition's ISR has this many members, as its leader sees it.
+
+    Raises:
+        ClusterError: not within `seconds`.
+    """
+
+    def missing() -> str | None:
+        view = cluster.view((topic,))
+        for number in range(partitions):
+            state = view.partition(topic, number)
+            if state is None or len(state.isr) != members:
+                return f"partition {number}: ISR {list(state.isr) if state else 'not known'}"
+        return None
+
+    wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds)
+
+
+def line_of(progress: Progress) -> str:
+    """Counts of a workload in one line."""
+    done = progress.acked + progress.unconfirmed
+    parts = [f"sent {progress.sent:,}", f"acked {done:,}", f"open {progress.open:,}"]
+    failed = progress.rejected + progress.indeterminate
+    if failed:
+        parts.append(f"errors {failed:,} (last {progress.last_error})")
+    return " · ".join(parts)

@@ -1,0 +1,230 @@
+"""What happened when, read from a run's journals into a few hundred numbers.
+
+Journals are read part by part, only the columns needed; what stays in memory grows with the length of the
+run and the number of leader changes, never with the records. A part that is missing or broken is left out
+and named in `Timeline.problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, Outcome
+from harness.model.run import RunMeta
+
+BUCKET_NS = 250_000_000
+MOST_BUCKETS = 600
+"""A longer run gets wider buckets: more could not be told apart on a screen."""
+MOST_STRIPS = 24
+LONGEST_NS = 30 * 24 * 3600 * 1_000_000_000
+"""Times further than this from the start are not believed: a broken journal must not fill the memory."""
+_SILENCE_NS = 2_000_000_000
+"""After this long without a sample nothing is claimed about who led."""
+_BATCH_ROWS = 1 << 18
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time with one leader (-1: none), leader epoch and ISR size."""
+
+    from_ns: int
+    to_ns: int
+    leader: int
+    epoch: int
+    isr: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One partition: success reports a bucket, and who led it, in order of time.
+
+    What no broker told is a gap between spans.
+    """
+
+    partition: int
+    successes: tuple[int, ...]
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One run over time. The series count sends, success reports and error reports a bucket; they have equal
+    length and the first bucket begins at `origin_ns`.
+
+    Success is `acked` or `unconfirmed`. `strips` are the first `MOST_STRIPS` partitions that were sampled.
+    `problems` say in sentences what is missing.
+    """
+
+    origin_ns: int
+    bucket_ns: int
+    sends: tuple[int, ...]
+    successes: tuple[int, ...]
+    errors: tuple[int, ...]
+    strips: tuple[Strip, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        return len(self.sends) * self.bucket_ns / 1e9
+
+
+def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
+    """Aggregate the journals below `folder` (a run's). Never raises for what is in them."""
+    problems: list[str] = []
+    origin = meta.started_ns
+    sends, successes, errors = _Tally(origin), _Tally(origin), _Tally(origin)
+    by_partition = [_Tally(origin) for _ in range(min(meta.partitions, MOST_STRIPS))]
+    names = ("sent_ns", "closed_ns", "outcome", "partition")
+    for batch in _batches(folder / SENDS_DIR, SENDS, names, problems):
+        sends.add(batch["sent_ns"])
+        good = pc.is_in(batch["outcome"], pa.array([Outcome.ACKED.value, Outcome.UNCONFIRMED.value]))
+        done = batch.filter(good)
+        successes.add(done["closed_ns"])
+        errors.add(batch["closed_ns"].filter(pc.invert(good)))
+        for number, tally in enumerate(by_partition):
+            tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
+    leaders, last = _leaders(folder / SAMPLES_DIR, origin, problems)
+    strange = sends.strange + successes.strange + errors.strange
+    if strange:
+        problems.append(f"{strange:,} times in the sends journal lie outside the run and are not shown.")
+    if not sends.counts.any():
+        problems.append("The sends journal holds no send that could be shown.")
+    known = [at for at in (meta.ended_ns, last, *(window.closed_ns for window in meta.windows)) if at]
+    end = max((at for at in known if 0 <= at - origin < LONGEST_NS), default=origin)
+    tallies = (sends, successes, errors)
+    length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in tallies))
+    width = -(-length // MOST_BUCKETS)
+    sent, succeeded, failed = (_widened(tally.counts, length, width) for tally in tallies)
+    strips = tuple(
+        Strip(number, _widened(tally.counts, length, width), leaders[number])
+        for number, tally in enumerate(by_partition)
+        if number in leaders
+    )
+    return Timeline(origin, BUCKET_NS * width, sent, succeeded, failed, strips, tuple(problems))
+
+
+class _Tally:
+    """Counts of times a bucket; grows to the last one seen."""
+
+    def __init__(self, origin: int) -> None:
+        self._origin = origin
+        self.counts: Counts = np.zeros(0, np.int64)
+        self.strange = 0
+
+    def add(self, times: pa.ChunkedArray) -> None:
+        since = times.drop_null().to_numpy() - self._origin
+        believed = (since >= 0) & (since < LONGEST_NS)
+        self.strange += int(len(since) - believed.sum())
+        counted = np.bincount(since[believed] // BUCKET_NS, minlength=len(self.counts))
+        counted[: len(self.counts)] += self.counts
+        self.counts = counted
+
+
+def _widened(counts: Counts, length: int, width: int) -> tuple[int, ...]:
+    """`counts` brought to `length` buckets, then `width` of them taken together."""
+    padded = np.zeros(-(-length // width) * width, np.int64)
+    padded[: len(counts)] = counts
+    return tuple(padded.reshape(-1, width).sum(axis=1).tolist())
+
+
+def _batches(
+    folder: Path, schema: pa.Schema, names: tuple[str, ...], problems: list[str]
+) -> Iterator[pa.Table]:
+    # Sends that were open when a run broke off have no report: only their time of sending is used. A crash
+    # between two files may leave the sends of one flush in both.
+    parts = [*sorted(folder.glob("part-*.parquet")), *folder.glob(OPEN_SENDS)]
+    if not parts:
+        problems.append(f"There is no {folder.name} journal.")
+    for part in parts:
+        try:
+            with pq.ParquetFile(part) as parquet:
+                for batch in parquet.iter_batches(columns=list(names), batch_size=_BATCH_ROWS):
+                    table = pa.Table.from_batches([batch])
+                    yield pa.table({name: table[name].cast(schema.field(name).type) for name in names})
+        except (OSError, pa.ArrowException, KeyError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            problems.append(f"{folder.name}/{part.name} cannot be read, so it is not shown: {reason}")
+
+
+def _leaders(
+    folder: Path, origin: int, problems: list[str]
+) -> tuple[dict[int, tuple[Span, ...]], int | None]:
+    """The leaders' spans by partition, and when the last sample was taken."""
+    spans: dict[int, list[Span]] = {}
+    held: npt.NDArray[np.int64] | None = None
+    last: int | None = None
+    names = ("at_ns", "broker", "partition", "leader", "leader_epoch", "isr")
+    for batch in _batches(folder, SAMPLES, names, problems):
+        rows = _sampled(batch)
+        rows = rows if held is None else np.concatenate([held, rows])
+        if not len(rows):
+            continue
+        # The rows of one moment may be split over two parts: the last moment waits for the next part.
+        last = int(rows[:, 0].max())
+        held = rows[rows[:, 0] == last]
+        _extend(spans, _beliefs(rows[rows[:, 0] < last]))
+    if held is not None:
+        _extend(spans, _beliefs(held))
+    kept = {
+        number: tuple(span for span in spans[number] if 0 <= span.from_ns - origin < LONGEST_NS)
+        for number in spans
+    }
+    return {number: found for number, found in kept.items() if found}, last
+
+
+def _sampled(batch: pa.Table) -> npt.NDArray[np.int64]:
+    """Rows of at_ns, partition, epoch, told by the leader itself, leader, ISR size; those that are shown."""
+    known = batch.filter(pc.less(batch["partition"], MOST_STRIPS))
+    own = pc.cast(pc.equal(known["broker"], known["leader"]), pa.int64())
+    columns = [
+        known["at_ns"],
+        known["partition"],
+        known["leader_epoch"],
+        own,
+        known["leader"],
+        pc.list_value_length(known["isr"]),
+    ]
+    filled = [pc.fill_null(pc.cast(column, pa.int64()), -1).to_numpy() for column in columns]
+    return np.stack(filled, axis=1)
+
+
+def _beliefs(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """One row a partition and moment: the highest leader epoch wins, then the leader's own word."""
+    at, partition, epoch, own = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
+    rows = rows[np.lexsort((own, epoch, at, partition))]
+    latest = np.ones(len(rows), dtype=np.bool_)
+    latest[:-1] = (np.diff(rows[:, :2], axis=0) != 0).any(axis=1)
+    best: npt.NDArray[np.int64] = rows[latest]
+    return best
+
+
+def _extend(spans: dict[int, list[Span]], beliefs: npt.NDArray[np.int64]) -> None:
+    """Add beliefs, sorted by partition and time, to the spans: one Python step a change, not a sample."""
+    if not len(beliefs):
+        return
+    same = (np.diff(beliefs[:, [1, 2, 4, 5]], axis=0) == 0).all(axis=1)
+    same &= np.diff(beliefs[:, 0]) < _SILENCE_NS
+    starts = np.flatnonzero(np.append(True, ~same))
+    ends = np.append(starts[1:], len(beliefs)) - 1
+    for first, final in zip(beliefs[starts].tolist(), beliefs[ends].tolist(), strict=True):
+        from_ns, partition, epoch, _, leader, isr = first
+        span = Span(from_ns, final[0], leader, epoch, isr)
+        mine = spans.setdefault(partition, [])
+        if mine and 0 <= from_ns - mine[-1].to_ns < _SILENCE_NS:
+            before = mine.pop()
+            if (before.leader, before.epoch, before.isr) == (leader, epoch, isr):
+                span = Span(before.from_ns, span.to_ns, leader, epoch, isr)
+            else:
+                # What was so at the last sample is taken to hold until the next.
+                mine.append(Span(before.from_ns, from_ns, before.leader, before.epoch, before.isr))
+        mine.append(span)

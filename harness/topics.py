@@ -1,0 +1,61 @@
+"""Creating, deleting and describing topics through confluent-kafka's AdminClient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from harness.model.errors import BadInput, ClusterError
+
+_SECONDS = 30.0
+
+
+class TopicAdmin:
+    """Topic administration of one cluster."""
+
+    def __init__(self, bootstrap: str) -> None:
+        # The socket time-out caps every request's own, so it must not be the smaller one.
+        self._client = AdminClient(
+            {"bootstrap.servers": bootstrap, "socket.timeout.ms": int(_SECONDS * 1000), "log_level": 0}
+        )
+
+    def create(self, topic: str, *, partitions: int, replication_factor: int, config: dict[str, str]) -> None:
+        """Create a topic.
+
+        Raises:
+            BadInput: the broker refuses its settings.
+            ClusterError: any other failure.
+        """
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
+        try:
+            self._client.create_topics([new], operation_timeout=_SECONDS)[topic].result()
+        except KafkaException as error:
+            reason = error.args[0]
+            refused = {
+                "INVALID_CONFIG",
+                "INVALID_REPLICATION_FACTOR",
+                "INVALID_PARTITIONS",
+                "POLICY_VIOLATION",
+            }
+            kind = BadInput if reason.name() in refused else ClusterError
+            raise kind(
+                "the topic could not be created",
+                where=f"{partitions} partitions, replication factor {replication_factor}, {config}",
+                found=f"{reason.name()}: {reason.str()}",
+                next_step="correct the topic's settings" if kind is BadInput else "see the brokers' logs",
+            ) from error
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic; the brokers remove its files later."""
+        try:
+            self._client.delete_topics([topic], operation_timeout=_SECONDS)[topic].result()
+        except KafkaException as error:
+            raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
+
+    def config(self, topic: str) -> dict[str, str]:
+        """The topic's effective configuration, defaults included."""
+        resource: Any = ConfigResource(ResourceType.TOPIC, topic)
+        entries = self._client.describe_configs([resource])[resource].result()
+        return {name: str(entry.value) for name, entry in entries.items()}

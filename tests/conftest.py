@@ -1,0 +1,14 @@
+"""Shared by all tiers: a test without a tier's marker is a mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+TIERS = ("pure", "spark", "mock", "chaos")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        found = [tier for tier in TIERS if item.get_closest_marker(tier)]
+        if len(found) != 1:
+            raise pytest.UsageError(f"{item.nodeid} must carry exactly one of the markers {TIERS}: {found}")

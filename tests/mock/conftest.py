@@ -1,0 +1,28 @@
+"""librdkafka's mock cluster: brokers inside a client, reached over real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from confluent_kafka import Producer
+
+from workloads.client_log import client_logger
+
+_names = count()
+
+
+@pytest.fixture(scope="session")
+def mock_bootstrap() -> Iterator[str]:
+    """Addresses of three mock brokers. They keep about 5 MB a partition: small tests only."""
+    cluster = Producer({"test.mock.num.brokers": 3}, logger=client_logger())
+    brokers = cluster.list_topics(timeout=30).brokers.values()
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+    cluster.flush(1)
+
+
+@pytest.fixture
+def mock_topic() -> str:
+    """A topic of the test's own; the mock cluster makes it with 4 partitions at the first request."""
+    return f"topic-{next(_names)}"

@@ -1,0 +1,116 @@
+"""Experiment files: built-ins load, and every bad file gets one clear message."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from faults import Kill, Partition
+from harness.experiment import Experiment
+from harness.loading import builtin_names, builtin_text, load, parse, schema
+from harness.model.errors import BadInput
+from harness.overrides import overridden
+from harness.steps import Write
+
+pytestmark = pytest.mark.pure
+
+GOOD = """
+name: mine
+title: t
+steps:
+  - write: {name: w, seconds: 5, faults: [{fault: {kill: {target: {leader: 0}}}, at: 1, for: 2}]}
+arms:
+  - name: a
+"""
+
+
+def test_built_ins_load() -> None:
+    assert builtin_names() == ("cut-then-kill", "kill-leader")
+    kill = load("kill-leader")
+    assert [arm.name for arm in kill.arms] == ["acks=0", "acks=1", "acks=all", "acks=all-idempotent"]
+    write = kill.steps[0].action
+    assert isinstance(write, Write)
+    assert isinstance(write.faults[0].fault, Kill)
+    cut = load("cut-then-kill")
+    assert isinstance(cut.steps[2].inject.fault if cut.steps[2].inject else None, Partition)
+    assert cut.arms[0].promise == {"lost": "acked in alone"}
+
+
+def test_the_example_file_loads() -> None:
+    text = (resources.files("harness") / "templates" / "experiment.yaml").read_text()
+    assert parse(text, "example").name == "my-experiment"
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_an_experiment_survives_json(name: str) -> None:
+    experiment = parse(builtin_text(name), name)
+    again = Experiment.model_validate(json.loads(experiment.model_dump_json(by_alias=True)))
+    assert again == experiment
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("title: t", "titel: t"), "did you mean 'title'"),
+        (("seconds: 5", "secconds: 5"), "did you mean 'seconds'"),
+        (("leader: 0", "leeder: 0"), "leeder"),
+        (("{kill:", "{kil:"), "kill"),
+        (("at: 1", "at: -1"), "greater than or equal to 0"),
+        (("at: 1", "at: 7"), "a fault at 7 s never comes"),
+        (("seconds: 5", "seconds: 5, records: 5"), "either `records` or `seconds`"),
+        (("name: w", "name: W W"), "should match pattern"),
+        (("- name: a", "- name: a\n  - name: a"), "two arms are named 'a'"),
+        (("- name: a", "- {name: a, promise: {lsot: 0}}"), "lost"),
+        (("- name: a", "- {name: a, promise: {lost: acked in nowhere}}"), "nowhere"),
+        (("- name: a", "- {name: a, producer: {acks: 2}}"), "acks"),
+        (("- name: a", "- {name: a, producer: {acks: 1, enable.idempotence: true}}"), "idempotence"),
+        (("title: t", "title: t\ntopic: {replication_factor: 5}"), "the cluster has 3 broker"),
+        (("title: t", "title: t\ncluster: {brokers: many}"), "cluster.brokers"),
+        (("- write:", "- wirte:"), "did you mean 'write'"),
+        (("steps:\n", "steps: [heal]\nstepz:\n"), "stepz"),
+    ],
+)
+def test_bad_files_are_refused_with_the_place(change: tuple[str, str], says: str) -> None:
+    text = GOOD.replace(*change)
+    assert text != GOOD
+    with pytest.raises(BadInput) as caught:
+        parse(text, "my.yaml")
+    assert "my.yaml" in str(caught.value)
+    assert says in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_broken_yaml_names_the_line() -> None:
+    with pytest.raises(BadInput, match=r"my\.yaml, line 2"):
+        parse("name: x\n  bad: [", "my.yaml")
+    with pytest.raises(BadInput, match="a mapping"):
+        parse("- 1", "my.yaml")
+    with pytest.raises(BadInput, match="not YAML"):
+        parse("a: \x00", "my.yaml")
+
+
+def test_unknown_names_and_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="did you mean kill-leader"):
+        load("kill-leadr")
+    with pytest.raises(BadInput, match="cannot be read"):
+        load(str(tmp_path / "none.yaml"))
+    garbage = tmp_path / "garbage.yaml"
+    garbage.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadInput, match="cannot be read"):
+        load(str(garbage))
+
+
+def test_the_schema_knows_every_step() -> None:
+    assert set(schema()["$defs"]["Step"]["properties"]) == {"write", "wait", "inject", "heal", "sleep"}
+
+
+def test_the_command_line_goes_over_the_file() -> None:
+    experiment = overridden(load("kill-leader"), "9.9.9", "my/image", "kafka")
+    assert experiment.cluster.version == "9.9.9"
+    assert experiment.cluster.image == "my/image"
+    assert experiment.cluster.profile == "kafka"
+    with pytest.raises(BadInput, match="kafka, fast"):
+        overridden(experiment, None, None, "slow")

@@ -1,0 +1,83 @@
+"""From a spec to nodes, and to Compose files that do not drift."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.compose_files import VARIANTS, drifted, render
+from harness.nodes import plan, variable
+from harness.ports import HIGHEST, LOWEST, free_ports, is_free
+from harness.spec import ClusterSpec, Profile
+
+pytestmark = pytest.mark.pure
+
+
+@given(st.integers(1, 5), st.integers(1, 3))
+def test_separate_controllers_and_brokers(brokers: int, controllers: int) -> None:
+    nodes = plan(ClusterSpec(brokers=brokers, controllers=controllers), list(range(brokers)), "id")
+    assert [node.id for node in nodes if node.broker] == list(range(1, brokers + 1))
+    assert len([node for node in nodes if node.controller]) == controllers
+    assert len({node.id for node in nodes}) == len(nodes)
+    assert not any(node.broker and node.controller for node in nodes)
+    voters = {node.environment["KAFKA_CONTROLLER_QUORUM_VOTERS"] for node in nodes}
+    assert len(voters) == 1
+    assert all(f"{node.id}@{node.name}:9093" in next(iter(voters)) for node in nodes if node.controller)
+
+
+def test_combined_nodes_are_both() -> None:
+    nodes = plan(ClusterSpec(brokers=3, controllers=3, combined=True), [1, 2, 3], "id")
+    assert all(node.broker and node.controller for node in nodes)
+    assert len(nodes) == 3
+    with pytest.raises(ValidationError, match="controllers must be 3"):
+        ClusterSpec(brokers=3, combined=True)
+
+
+def test_properties_win_over_the_profile_and_the_network_over_both() -> None:
+    spec = ClusterSpec(
+        profile=Profile.FAST,
+        properties={"replica.lag.time.max.ms": "1234", "log.dirs": "/elsewhere"},
+    )
+    broker = plan(spec, [1, 2, 3], "id")[-1].environment
+    assert broker["KAFKA_REPLICA_LAG_TIME_MAX_MS"] == "1234"
+    assert broker["KAFKA_BROKER_SESSION_TIMEOUT_MS"] == "4000"
+    assert broker["KAFKA_LOG_DIRS"] == "/var/lib/kafka/data"
+    assert (
+        "KAFKA_BROKER_SESSION_TIMEOUT_MS"
+        not in plan(ClusterSpec(profile=Profile.KAFKA), [1, 2, 3], "id")[-1].environment
+    )
+
+
+def test_variables_follow_the_official_image() -> None:
+    assert variable("log.dirs") == "KAFKA_LOG_DIRS"
+    assert variable("a_b.c-d") == "KAFKA_A__B_C___D"
+
+
+def test_compose_files_do_not_drift() -> None:
+    assert drifted() == ()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_compose_files_hold_the_same_nodes(name: str) -> None:
+    services = yaml.safe_load(render(name))["services"]
+    spec = VARIANTS[name]
+    ports = [19092 + number for number in range(spec.brokers)]
+    nodes = plan(spec, ports, "a2Fma2EtY2hhb3MtaGFuZA")
+    assert {node.name: node.environment for node in nodes} == {
+        key: service["environment"] for key, service in services.items()
+    }
+    assert all(
+        mapping.startswith("127.0.0.1:")
+        for service in services.values()
+        for mapping in service.get("ports", [])
+    )
+
+
+def test_ports_are_free_distinct_and_below_the_ephemeral_range() -> None:
+    ports = free_ports(3)
+    assert len(set(ports)) == 3
+    assert all(LOWEST <= port < HIGHEST and is_free(port) for port in ports)
+    assert not set(free_ports(2, frozenset(ports))) & set(ports)

@@ -1,0 +1,4 @@
+"""Producers and readers: record identity, outcomes of sends, journals, and the final read.
+
+Imports nothing of ours but `harness.model`.
+"""

@@ -1,0 +1,107 @@
+"""The sends of one producer that have no report yet, in arrays that seq indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+NO_KEY = -1
+"""In the arrays, for a record without a key: key ids are not negative."""
+
+_ROW = np.dtype(
+    [
+        ("sent_ns", np.int64),
+        ("key", np.int64),
+        ("partition", np.int32),
+        ("size", np.int32),
+        ("step", np.int32),
+        ("mark", np.int32),
+        ("closed", np.bool_),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sends of one producer with seq `first`, `first + 1`, ...: one element of each array a send.
+
+    `key` holds `NO_KEY` where there is none.
+    """
+
+    producer: int
+    first: int
+    step: int
+    size: int
+    sent_ns: npt.NDArray[np.int64]
+    partition: npt.NDArray[np.int32]
+    key: npt.NDArray[np.int64]
+
+
+class OpenSends:
+    """Rows from the oldest open send on; closed ones at the front are dropped as it grows."""
+
+    def __init__(self) -> None:
+        self._rows = np.zeros(4096, dtype=_ROW)
+        self._base = 0
+        self._end = 0
+
+    @property
+    def next_seq(self) -> int:
+        return self._end
+
+    def add(self, batch: Batch) -> None:
+        """Raises ValueError when seq is not dense."""
+        if batch.first != self._end:
+            raise ValueError(
+                f"producer {batch.producer}: seq must be dense, expected {self._end}, got {batch.first}"
+            )
+        count = len(batch.sent_ns)
+        self._make_room(count)
+        rows = self._rows[self._end - self._base : self._end - self._base + count]
+        rows["sent_ns"] = batch.sent_ns
+        rows["key"] = batch.key
+        rows["partition"] = batch.partition
+        rows["size"] = batch.size
+        rows["step"] = batch.step
+        rows["closed"] = False
+        self._end += count
+
+    def close(self, seq: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+        """Mark sends closed and return a copy of their rows, in the order of `seq`.
+
+        Raises ValueError for a seq that is not open: never sent, or closed already.
+        """
+        place = seq - self._base
+        if len(seq) and (place.min() < 0 or seq.max() >= self._end):
+            raise ValueError(f"report for a send that is not open, among seq {seq.min()} to {seq.max()}")
+        rows: npt.NDArray[np.void] = self._rows[place]
+        # A seq that comes twice in one call finds its mark overwritten: much cheaper than np.unique.
+        order = np.arange(len(place), dtype=np.int32)
+        self._rows["mark"][place] = order
+        if rows["closed"].any() or (self._rows["mark"][place] != order).any():
+            raise ValueError(f"a second report for a send, among seq {seq.min()} to {seq.max()}")
+        self._rows["closed"][place] = True
+        return rows
+
+    def still_open(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
+        """(seq, rows) of the sends without a report, copied."""
+        rows = self._rows[: self._end - self._base]
+        place = np.flatnonzero(~rows["closed"])
+        return place + self._base, rows[place]
+
+    def _make_room(self, count: int) -> None:
+        used = self._end - self._base
+        if used + count <= len(self._rows):
+            return
+        closed = self._rows["closed"][:used]
+        drop = used if closed.all() else int(np.argmin(closed))
+        kept = self._rows[drop:used]
+        if len(kept) + count > len(self._rows) // 2:
+            grown = np.zeros(max(2 * len(self._rows), 2 * (len(kept) + count)), dtype=_ROW)
+            grown[: len(kept)] = kept
+            self._rows = grown
+        else:
+            self._rows[: len(kept)] = kept.copy()
+        self._base += drop

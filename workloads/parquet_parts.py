@@ -1,0 +1,92 @@
+"""Parquet files that are whole or not there, and a thread that flushes on a clock."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.model.errors import JournalError
+
+FLUSH_SECONDS = 0.8
+"""Pause between flushes: with the writing itself, a crash loses at most the last second."""
+
+
+def write_atomic(table: pa.Table, target: Path) -> None:
+    """Write `table` so that a reader of `target` sees all of it or what was there before.
+
+    The scratch file's name starts with a dot: Spark and Arrow skip it when they read the folder.
+
+    Raises:
+        JournalError: the file cannot be written.
+    """
+    scratch = target.with_name(f".{target.name}.tmp")
+    try:
+        pq.write_table(table, scratch, compression="zstd")
+        os.replace(scratch, target)
+    except (OSError, pa.ArrowException) as error:
+        raise JournalError(
+            "a journal cannot be written",
+            where=str(target),
+            expected="a writable folder with free space",
+            found=str(error),
+            next_step="free space or choose another results folder, then run again",
+        ) from error
+
+
+class PartWriter:
+    """Writes `part-00000.parquet`, `part-00001.parquet`, ... into a folder, which it makes.
+
+    A folder that already holds parts goes on after the last one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        taken = [int(path.stem.removeprefix("part-")) for path in folder.glob("part-*.parquet")]
+        self._next = max(taken, default=-1) + 1
+
+    def write(self, table: pa.Table) -> Path:
+        target = self._folder / f"part-{self._next:05d}.parquet"
+        write_atomic(table, target)
+        self._next += 1
+        return target
+
+
+class Flusher:
+    """Calls `flush` every `seconds` in a thread of its own until `close`.
+
+    What `flush` raises ends the thread and is raised again by `check` and `close`: a journal that stopped
+    being written never goes unnoticed.
+    """
+
+    def __init__(self, flush: Callable[[], None], name: str, seconds: float = FLUSH_SECONDS) -> None:
+        self._flush = flush
+        self._seconds = seconds
+        self._stop = threading.Event()
+        self._failure: JournalError | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._seconds):
+            try:
+                self._flush()
+            except JournalError as error:
+                self._failure = error
+                return
+
+    def check(self) -> None:
+        """Raise what the thread met, if anything."""
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """Stop the thread, raise what it met. The last flush is the caller's. Safe to call again."""
+        self._stop.set()
+        self._thread.join()
+        self.check()

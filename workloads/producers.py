@@ -1,0 +1,172 @@
+"""The workload: N producers that write step after step, each send journalled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from harness.model.errors import BadInput
+from workloads.client_log import client_logger
+from workloads.producer_loop import ProducerLoop, StepOrder, Stream
+from workloads.send_journal import SendJournal
+from workloads.spec import ProducerSettings, WorkloadSpec
+from workloads.tally import Progress, total
+
+CLOSE_SECONDS = 10.0
+
+
+def _share(total_records: int, producers: int, index: int) -> int:
+    """An even split; the first producers take what is left over."""
+    return total_records // producers + (1 if index < total_records % producers else 0)
+
+
+class Workload:
+    """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
+
+    Each producer has a client and a thread of its own. The journal is the caller's: close it after the
+    workload. Use as a context manager or call `close`.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+
+    def __init__(
+        self,
+        spec: WorkloadSpec,
+        settings: ProducerSettings,
+        *,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        run_id: int,
+        seed: int,
+        journal: SendJournal,
+        client: Callable[..., Any] = Producer,
+    ) -> None:
+        self._spec = spec
+        self._loops: list[ProducerLoop] = []
+        self._closed = False
+        # error_cb must be given at construction, before the loop that it serves exists.
+        hooks: list[list[ProducerLoop]] = [[] for _ in range(spec.producers)]
+        clients = [self._connect(client, settings, bootstrap, hook) for hook in hooks]
+        for index, (made, hook) in enumerate(zip(clients, hooks, strict=True)):
+            stream = Stream(index, topic, partitions, run_id, seed * 1_000_003 + index)
+            loop = ProducerLoop(made, stream, spec, settings, journal)
+            hook.append(loop)
+            self._loops.append(loop)
+
+    @staticmethod
+    def _connect(
+        client: Callable[..., Any], settings: ProducerSettings, bootstrap: str, hook: list[ProducerLoop]
+    ) -> Any:
+        def on_error(error: KafkaError) -> None:
+            for loop in hook:
+                loop.on_error(error)
+
+        config = {**settings.to_librdkafka(bootstrap), "error_cb": on_error}
+        try:
+            return client(config, logger=client_logger())
+        except KafkaException as error:
+            given = ", ".join(f"{name}={value}" for name, value in settings.properties().items())
+            raise BadInput(
+                "the Kafka client refuses the producer settings",
+                where=f"producer settings: {given}",
+                expected="properties and values that librdkafka knows and that fit together",
+                found=error.args[0].str(),
+                next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
+            ) from error
+
+    def start(
+        self,
+        step: int,
+        *,
+        records: int | None = None,
+        seconds: float | None = None,
+        rate: float | None = None,
+    ) -> None:
+        """Begin a write step over all producers and return at once.
+
+        It ends at the first limit met: `records` in total, split evenly, or `seconds` of writing; with
+        neither, at `stop`. `rate` is records a second in total (None: the spec's; both None: full speed).
+
+        Raises:
+            RuntimeError: the step before is not over, or the workload is closed.
+        """
+        if self._closed or not all(loop.idle.is_set() for loop in self._loops):
+            raise RuntimeError("a write step is still going on, or the workload is closed: finish it first")
+        self._raise_failure()
+        count = len(self._loops)
+        rate = rate if rate is not None else self._spec.rate
+        until = None if seconds is None else time.monotonic() + seconds
+        for index, loop in enumerate(self._loops):
+            share = None if records is None else _share(records, count, index)
+            loop.start(StepOrder(step, share, until, None if rate is None else rate / count))
+
+    def finish(self, deadline: float | None = None) -> bool:
+        """Wait until the step's records are all produced and each has its report.
+
+        Args:
+            deadline: a time.monotonic() value; None: as long as it takes (delivery.timeout.ms after
+                the last send, unless the step has no limit).
+
+        Returns:
+            False when the deadline came first.
+
+        Raises:
+            JournalError: the journal could not be written.
+        """
+        for loop in self._loops:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not loop.idle.wait(left):
+                return False
+        self._raise_failure()
+        return True
+
+    def stop(self) -> None:
+        """End producing early; reports are still waited for by `finish`."""
+        for loop in self._loops:
+            loop.stop()
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Deliver what can be within `seconds`, give up the rest (indeterminate), end the threads.
+
+        Safe to call again.
+
+        Raises:
+            JournalError: the journal could not be written.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        for loop in self._loops:
+            loop.close(seconds)
+        for loop in self._loops:
+            loop.join()
+        self._raise_failure()
+
+    def progress(self) -> Progress:
+        """Counts over all steps so far; cheap."""
+        return total(loop.tally.progress() for loop in self._loops)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with a client itself: such a producer sends no more."""
+        return tuple(
+            f"producer {index}: the client died of a fatal error and sends no more: {loop.fatal}"
+            for index, loop in enumerate(self._loops)
+            if loop.fatal is not None
+        )
+
+    def _raise_failure(self) -> None:
+        for loop in self._loops:
+            if loop.failure is not None:
+                raise loop.failure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

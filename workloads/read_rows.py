@@ -1,0 +1,94 @@
+"""Rows of the final read: from decoded messages to Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Message
+
+from harness.model.errors import JournalError
+from harness.model.journal import READS
+from workloads.identity import STATES, UNDECODABLE, Decoded, decode_keys
+
+KEPT_BYTES = 4096
+"""Most bytes kept of a value that is not ok."""
+_GROUP_ROWS = 131_072
+_NAMES = pa.array([state.value for state in STATES], pa.string())
+
+
+def rows_table(
+    reader: str, topic: str, partition: int, messages: list[Any], decoded: Decoded, read_ns: int
+) -> pa.Table:
+    """READS rows of one block of one partition's messages."""
+    count = len(messages)
+    undecodable = decoded.state == UNDECODABLE
+    timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
+    kept: list[bytes | None] = [None] * count
+    for index in np.flatnonzero(decoded.state).tolist():
+        kept[index] = (messages[index].value() or b"")[:KEPT_BYTES]
+    columns = {
+        "reader": pa.repeat(reader, count),
+        "topic": pa.repeat(topic, count),
+        "partition": pa.array(np.full(count, partition, dtype=np.int32)),
+        "offset": pa.array(list(map(Message.offset, messages)), pa.int64()),
+        "leader_epoch": pa.array(list(map(Message.leader_epoch, messages)), pa.int32()),
+        "timestamp_ms": pa.array(timestamps, pa.int64()),
+        "state": _NAMES.take(pa.array(decoded.state)),
+        "run": pa.array(decoded.run, mask=undecodable),
+        "producer": pa.array(decoded.producer, mask=undecodable),
+        "seq": pa.array(decoded.seq, mask=undecodable),
+        "key": decode_keys(list(map(Message.key, messages))),
+        "value": pa.array(kept, pa.binary()),
+        "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
+    }
+    return pa.Table.from_pydict(columns, schema=READS)
+
+
+class PartitionFile:
+    """`part-<partition>.parquet`, written row group by row group and there only once it is whole."""
+
+    def __init__(self, folder: Path, partition: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._target = folder / f"part-{partition:05d}.parquet"
+        self._scratch = folder / f".{self._target.name}.tmp"
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, compression="zstd"))
+
+    def add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _GROUP_ROWS:
+            self._write()
+
+    def close(self) -> None:
+        """Write the rest and give the file its name.
+
+        Raises:
+            JournalError: it cannot be written.
+        """
+        self._write()
+        self._guard(self._writer.close)
+        self._guard(lambda: self._scratch.replace(self._target))
+
+    def _write(self) -> None:
+        table = pa.concat_tables([*self._waiting, READS.empty_table()])
+        self._waiting = []
+        self._rows = 0
+        self._guard(lambda: self._writer.write_table(table.combine_chunks(), row_group_size=_GROUP_ROWS))
+
+    def _guard(self, work: Any) -> Any:
+        try:
+            return work()
+        except (OSError, pa.ArrowException) as error:
+            raise JournalError(
+                "the journal of the final read cannot be written",
+                where=str(self._target),
+                expected="a writable folder with free space",
+                found=str(error),
+                next_step="free space or choose another results folder, then run again",
+            ) from error

@@ -1,0 +1,170 @@
+"""Records from a replica's own segment files (record batch format v2: KIP-98, Kafka's message format page).
+
+Pure: bytes in, rows out. Damage is a state of a row, never an exception.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+from crc32c import crc32c
+
+from harness.model.errors import JournalError
+from harness.model.journal import REPLICAS, ReadState
+from workloads.identity import STATES, UNDECODABLE, decode
+from workloads.record_batch import CODECS, SMALLEST_RECORD, Batch, Record
+
+_BATCH = struct.Struct(">qiibIhiqqqhii")
+"""base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
+timestamp, producer id, producer epoch, base sequence, record count"""
+_OVERHEAD = 12
+"""Bytes before the part that `length` counts."""
+_CRC_FROM = 21
+_BLOCK = 10_000
+
+
+def parse_segment(data: bytes) -> Iterator[Batch]:
+    """The batches of one `.log` file, in file order.
+
+    A batch cut short at the end of the file (a crash while appending) and preallocated zeros end the
+    iteration, as they end Kafka's own log recovery; so does a length that damage made impossible.
+
+    Raises:
+        JournalError: a batch of message format 0 or 1, which Kafka wrote before 0.11.
+    """
+    view = memoryview(data)
+    place = 0
+    while place + _BATCH.size <= len(data):
+        (
+            base,
+            length,
+            epoch,
+            magic,
+            crc,
+            attributes,
+            last_delta,
+            first_time,
+            max_time,
+            pid,
+            pepoch,
+            seq,
+            count,
+        ) = _BATCH.unpack_from(data, place)
+        behind = place + _OVERHEAD + length
+        if length < _BATCH.size - _OVERHEAD or behind > len(data):
+            return
+        if magic < 2:
+            raise JournalError(
+                "a replica's segment file is in an old message format",
+                where=f"batch at byte {place}, base offset {base}",
+                expected="record batch format v2, as Kafka writes since 0.11",
+                found=f"message format {magic}",
+                next_step="run without an older log.message.format.version to inspect replicas",
+            )
+        compression = attributes & 0x7
+        yield Batch(
+            base_offset=base,
+            last_offset=base + last_delta,
+            leader_epoch=epoch,
+            crc_ok=crc32c(view[place + _CRC_FROM : behind]) == crc
+            and (compression in CODECS or not compression),
+            codec=CODECS.get(compression),
+            log_append_time=bool(attributes & 0x8),
+            transactional=bool(attributes & 0x10),
+            control=bool(attributes & 0x20),
+            base_timestamp=first_time,
+            max_timestamp=max_time,
+            producer_id=pid,
+            producer_epoch=pepoch,
+            base_sequence=seq,
+            count=count,
+            payload=view[place + _BATCH.size : behind],
+        )
+        place = behind
+
+
+def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    """The `.log` files by base offset: their names are 20 digits."""
+    return sorted((name, data) for name, data in segments.items() if name.endswith(".log"))
+
+
+def log_end_offset(segments: Mapping[str, bytes]) -> int:
+    """The offset behind the last whole batch of a replica's files (name -> bytes); 0 without any file."""
+    end = 0
+    for name, data in _ordered(segments):
+        end = max(end, _base_offset(name))
+        for batch in parse_segment(data):
+            end = max(end, batch.last_offset + 1)
+    return end
+
+
+def _base_offset(name: str) -> int:
+    stem = name.rsplit("/", 1)[-1].removesuffix(".log")
+    return int(stem) if stem.isdecimal() else 0
+
+
+def _damaged(batch: Batch) -> list[Record]:
+    """A row for each offset that a broken batch claims, no more than its bytes could hold."""
+    most = max(1, len(batch.payload) // SMALLEST_RECORD)
+    count = min(max(1, batch.last_offset - batch.base_offset + 1), most)
+    return [Record(batch.base_offset + index, None, None, None) for index in range(count)]
+
+
+def replica_rows(
+    broker: int, topic: str, partition: int, segments: Mapping[str, bytes], run_id: int
+) -> pa.Table:
+    """REPLICAS rows of one replica, in the order of its files.
+
+    Args:
+        segments: file name -> bytes; whatever does not end in `.log` is left out.
+        run_id: values with another run's id are `foreign`.
+
+    A batch that is broken gives `corrupt` rows without identity; records of control batches are marked
+    `control` and `undecodable`.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    tables = [REPLICAS.empty_table()]
+    block: list[tuple[Batch, Record, bool]] = []
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            records = batch.records()
+            if records is None:
+                block.extend((batch, record, True) for record in _damaged(batch))
+            else:
+                block.extend((batch, record, False) for record in records)
+            if len(block) >= _BLOCK:
+                tables.append(_rows(broker, topic, partition, block, run_id))
+                block = []
+    tables.append(_rows(broker, topic, partition, block, run_id))
+    return pa.concat_tables(tables)
+
+
+def _rows(
+    broker: int, topic: str, partition: int, block: list[tuple[Batch, Record, bool]], run_id: int
+) -> pa.Table:
+    count = len(block)
+    decoded = decode([None if batch.control else record.value for batch, record, _ in block], run_id)
+    unknown = decoded.state == UNDECODABLE
+    states = [
+        ReadState.CORRUPT.value if broken else STATES[code].value
+        for (_, _, broken), code in zip(block, decoded.state.tolist(), strict=True)
+    ]
+    columns = {
+        "broker": pa.array(np.full(count, broker, dtype=np.int32)),
+        "topic": pa.repeat(topic, count),
+        "partition": pa.array(np.full(count, partition, dtype=np.int32)),
+        "offset": pa.array([record.offset for _, record, _ in block], pa.int64()),
+        "leader_epoch": pa.array([batch.leader_epoch for batch, _, _ in block], pa.int32()),
+        "timestamp_ms": pa.array([record.timestamp_ms for _, record, _ in block], pa.int64()),
+        "control": pa.array([batch.control for batch, _, _ in block], pa.bool_()),
+        "state": pa.array(states, pa.string()),
+        "run": pa.array(decoded.run, mask=unknown),
+        "producer": pa.array(decoded.producer, mask=unknown),
+        "seq": pa.array(decoded.seq, mask=unknown),
+    }
+    return pa.Table.from_pydict(columns, schema=REPLICAS)

@@ -1,0 +1,22 @@
+"""Variable-length integers of the record format (KIP-98: zig-zag, 7 bits a byte, least significant first)."""
+
+from __future__ import annotations
+
+
+def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
+    """(value, place behind it).
+
+    Raises:
+        IndexError: the data ends within the number.
+        ValueError: more than 10 bytes.
+    """
+    shift = raw = 0
+    while True:
+        byte = data[place]
+        place += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (raw >> 1) ^ -(raw & 1), place
+        shift += 7
+        if shift > 63:
+            raise ValueError("a varint of more than 10 bytes")
