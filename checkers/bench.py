@@ -77,11 +77,18 @@ def write_run(folder: Path, records: int) -> None:
         (folder / name).mkdir(parents=True)
         table = pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
         for part in range(0, table.num_rows, PART_ROWS):
-            pq.write_table(table.slice(part, PART_ROWS), folder / name / f"part-{part // PART_ROWS:05}.parquet")
+            pq.write_table(
+                table.slice(part, PART_ROWS), folder / name / f"part-{part // PART_ROWS:05}.parquet"
+            )
     end = START_NS + records * STEP_NS
     bounds = tuple(
         PartitionBounds(
-            topic=TOPIC, partition=number, log_start_offset=0, end_offset=2 * records, leader=1, leader_epoch=0
+            topic=TOPIC,
+            partition=number,
+            log_start_offset=0,
+            end_offset=2 * records,
+            leader=1,
+            leader_epoch=0,
         )
         for number in range(PARTITIONS)
     )
@@ -147,7 +154,9 @@ def main() -> None:
         write_run(folder, options.records)
         started = time.perf_counter()
         spark = spark_session(master=f"local[{options.cores}]")
-        print(f"session start {time.perf_counter() - started:.1f} s; {options.records:,} sends, {os.cpu_count()} cores")
+        print(
+            f"session start {time.perf_counter() - started:.1f} s; {options.records:,} sends, {os.cpu_count()} cores"
+        )
         ours: Callable[[], dict[str, int]] = lambda: {  # noqa: E731
             finding.value: count for finding, count in check_run(spark, folder).findings.items()
         }

@@ -32,7 +32,8 @@ def classify(frames: RunFrames, codes: Codes) -> DataFrame:
     `lost` here still includes what retention may explain; values that do not check (`corrupt`,
     `undecodable`) are no part of this, their identity is not to be trusted.
     """
-    rows = _sends(frames, codes).unionByName(_reads(frames, codes))
+    # Hardly any record repeats within a journal, so adding up before the shuffle would only cost: it goes first.
+    rows = _sends(frames, codes).unionByName(_reads(frames, codes)).repartition(*IDENTITY)
     send, read = F.col("is_send"), ~F.col("is_send")
 
     def of_send(name: str) -> Column:

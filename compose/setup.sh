@@ -7,7 +7,12 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 
 readonly min_java=17 engine_log=/var/log/kafka-chaos-dockerd.log engine_deadline=60
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+end() { # what still runs beside a failure is ended too; a dockerd that was started is not among the jobs
+  local job
+  for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
+  rm -rf "$scratch"
+}
+trap end EXIT
 
 say() { printf '%s: %s\n' "$1" "$2"; }
 fail() { printf '%s: %s\n' "$1" "$2" >&2; exit 3; }
@@ -136,14 +141,13 @@ early_image() {
 packages=()
 python=$(find_python) || { python=; packages+=(python3 python3-venv); }
 [[ -z "$python" ]] || venv_is_there || "$python" -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
+python_waits=${#packages[@]} # for apt
 
-venv_job=
-if [[ -n "$python" ]] && ! venv_is_there && [[ ${#packages[@]} -eq 0 ]]; then
-  make_venv &
-  venv_job=$!
+if ! java_is_there; then
+  # Spark would take JAVA_HOME whatever else is installed.
+  [[ -z "${JAVA_HOME:-}" ]] || fail java "JAVA_HOME is $JAVA_HOME, which is no Java $min_java or later: correct or unset it"
+  packages+=(java)
 fi
-
-java_is_there || packages+=("java")
 state='no python to ask with'
 [[ -z "$python" ]] || state=$(engine_state)
 if [[ "$state" == "permission denied" ]]; then
@@ -152,8 +156,17 @@ elif [[ "$state" != ok* && -z "${DOCKER_HOST:-}" ]] && ! command -v dockerd >/de
   packages+=(docker.io iptables mmdebstrap)
 fi
 
+if [[ ${#packages[@]} -gt 0 ]] && ! can_install; then
+  fail missing "install ${packages[*]} (Debian's names; java means Java $min_java or later), then call this again; as root on Debian it is done for you"
+fi
+
+venv_job=
+if [[ $python_waits -eq 0 ]] && ! venv_is_there; then
+  make_venv &
+  venv_job=$!
+fi
+
 if [[ ${#packages[@]} -gt 0 ]]; then
-  can_install || fail missing "install ${packages[*]} (Debian's names; java means Java $min_java or later), then call this again; as root on Debian it is done for you"
   export DEBIAN_FRONTEND=noninteractive
   say apt "installing ${packages[*]}"
   apt-get update -qq >"$scratch/apt.log" 2>&1 || true
@@ -181,7 +194,7 @@ if [[ -z "$venv_job" ]] && ! venv_is_there; then
   venv_job=$!
 fi
 
-java_is_there || fail java "Java $min_java or later is needed; JAVA_HOME is '${JAVA_HOME:-}' and 'java -version' there says '$(java_number || true)'"
+java_is_there || fail java "Java $min_java or later is needed and 'java' on PATH is version '$(java_number || true)': see update-alternatives --config java"
 say java "$(java_number) at $(readlink -f "$(command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java")")"
 
 state=$(engine_state)
@@ -204,4 +217,4 @@ else
   say python "$(.venv/bin/python --version) in .venv"
 fi
 
-exec .venv/bin/python -m harness.images
+.venv/bin/python -m harness.images

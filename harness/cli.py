@@ -38,7 +38,7 @@ def main() -> NoReturn:
     # A polite kill ends like Ctrl-C: faults healed, journals closed, containers removed.
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        app()
+        app(prog_name="kafka-chaos")
     except KafkaChaosError as error:
         _err.print(f"kafka-chaos: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
@@ -224,3 +224,7 @@ def compose(
 
 def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, indent=2))
+
+
+if __name__ == "__main__":
+    main()

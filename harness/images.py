@@ -14,7 +14,7 @@ from typing import Any
 from docker import DockerClient
 from docker.errors import ImageNotFound
 
-from harness import imagebuild
+from harness import imagebuild, ingredients
 from harness.engine import connect, pull
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.run import ImageInfo
@@ -122,7 +122,7 @@ def toolbox(client: DockerClient, say: Say = quiet) -> str:
     with imagebuild.one_at_a_time():
         if local_toolbox(client) is not None:
             return TOOLBOX
-        if _local(client, imagebuild.base_reference()) is None:
+        if _local(client, ingredients.base_reference()) is None:
             refusal = None if _local(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE, say)
             if refusal is None:
                 try:
@@ -133,7 +133,7 @@ def toolbox(client: DockerClient, say: Say = quiet) -> str:
                     return TOOLBOX
             else:
                 say(f"{TOOLBOX_BASE} cannot be pulled ({refusal})")
-        base = imagebuild.build_base(client, say)
+        base = ingredients.build_base(client, say)
         imagebuild.build_toolbox(client, TOOLBOX, base, "none", say)
     return TOOLBOX
 

@@ -15,6 +15,7 @@ from harness.chart import ALIVE_HEIGHT, LEFT, RIGHT, STRIP_HEIGHT, WIDTH, Chart,
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.model.run import RunMeta
+from harness.spec import PROFILES, Profile
 from harness.table import COLUMNS, cells
 from harness.timeline import Timeline, read_timeline
 
@@ -94,6 +95,7 @@ def render(result: ExperimentResult, folder: Path) -> str:
         left_out=len(result.arms) - len(shown),
         started=_moment(result.started_ns),
         first=result.arms[0].meta if result.arms else None,
+        properties=_properties(result.arms[0].meta) if result.arms else [],
         seeds=sorted({arm.meta.seed for arm in result.arms}),
         version_names=_VERSION_NAMES,
         promised=PROMISED,
@@ -163,6 +165,13 @@ def _arm(arm: ArmResult, folder: Path) -> _Arm:
         counts=report_rows.counts(summary, meta) if summary else (),
         examples=report_rows.examples(summary, meta) if summary else (),
     )
+
+
+def _properties(meta: RunMeta) -> list[tuple[str, str]]:
+    """Settings of the timing profile, and the experiment's own, which win."""
+    profile = meta.cluster.profile
+    known = PROFILES[Profile(profile)] if profile in tuple(Profile) else {}
+    return list({**known, **meta.cluster.properties}.items())
 
 
 def _chart_text(timeline: Timeline, meta: RunMeta) -> str:

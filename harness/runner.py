@@ -125,6 +125,7 @@ class Run:
                 book,
                 self._delivery_seconds,
                 self._say,
+                lambda now: self._with_events(meta, now, book, workload).save(self._folder),
             )
             try:
                 try:

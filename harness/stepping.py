@@ -22,7 +22,10 @@ _POLL_SECONDS = 0.1
 
 
 class Stepping:
-    """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words."""
+    """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words.
+
+    `note` is called whenever a step begins or ends, so that a run that is killed can be checked.
+    """
 
     def __init__(
         self,
@@ -33,6 +36,7 @@ class Stepping:
         book: FaultBook,
         delivery_seconds: float,
         say: Callable[[str], None],
+        note: Callable[[Stepping], None],
     ) -> None:
         self._cluster = cluster
         self._experiment = experiment
@@ -41,6 +45,7 @@ class Stepping:
         self._book = book
         self._delivery_seconds = delivery_seconds
         self._say = say
+        self._note = note
         self._current = ""
         self.done: list[StepInfo] = []
         self.problems: list[str] = []
@@ -58,10 +63,12 @@ class Stepping:
             self._current = action.name if isinstance(action, Write) else f"{kind}-{index}"
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
             self.done.append(started)
+            self._note(self)
             try:
                 self._one(index, action)
             finally:
                 self.done[-1] = started.model_copy(update={"ended_ns": time.time_ns()})
+                self._note(self)
 
     def _one(self, index: int, action: Write | Wait | Inject | Heal | Sleep) -> None:
         if isinstance(action, Write):

@@ -74,13 +74,16 @@ class ProducerLoop:
         self.idle.set()
         self._wake = threading.Event()
         self._order: StepOrder | None = None
+        self.writing = False
         self._stopped = False
         self._close_seconds: float | None = None
         self._thread = threading.Thread(target=self._run, name=f"producer-{stream.producer}", daemon=True)
         self._thread.start()
 
     def start(self, order: StepOrder) -> None:
+        """Begin a step; sends of an earlier one may still be open."""
         self._stopped = False
+        self.writing = True
         # Before the order: the thread may take that at once and set the event when done.
         self.idle.clear()
         self._order = order
@@ -112,8 +115,9 @@ class ProducerLoop:
                 order, self._order = self._order, None
                 if order is not None:
                     self._write(order)
-                    self._drain()
-                    self.idle.set()
+                    self.writing = False
+                    if self._drained():
+                        self.idle.set()
             self._end(self._close_seconds)
         # Kept, not swallowed: Workload.finish and Workload.close raise it.
         except BaseException as error:
@@ -201,11 +205,14 @@ class ProducerLoop:
         self._journal.opened(batch)
         self.tally.sent(len(sent))
 
-    def _drain(self) -> None:
-        """Wait until each send has its report; delivery.timeout.ms bounds it."""
+    def _drained(self) -> bool:
+        """Wait until each send has its report (delivery.timeout.ms bounds it); False: another step came."""
         while self.tally.open() and self._close_seconds is None:
+            if self._order is not None:
+                return False
             self._client.poll(_POLL_SECONDS)
             self._reports.take()
+        return True
 
     def _end(self, seconds: float) -> None:
         self._client.flush(seconds)

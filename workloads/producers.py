@@ -89,14 +89,15 @@ class Workload:
     ) -> None:
         """Begin a write step over all producers and return at once.
 
-        It ends at the first limit met: `records` in total, split evenly, or `seconds` of writing; with
+        Sends of an earlier step may still be open; `finish` then waits for these too. The step ends at
+        the first limit met: `records` in total, split evenly, or `seconds` of writing; with
         neither, at `stop`. `rate` is records a second in total (None: the spec's; both None: full speed).
 
         Raises:
-            RuntimeError: the step before is not over, or the workload is closed.
+            RuntimeError: the step before still writes, or the workload is closed.
         """
-        if self._closed or not all(loop.idle.is_set() for loop in self._loops):
-            raise RuntimeError("a write step is still going on, or the workload is closed: finish it first")
+        if self._closed or any(loop.writing for loop in self._loops):
+            raise RuntimeError("a write step is still writing, or the workload is closed: finish it first")
         self._raise_failure()
         count = len(self._loops)
         rate = rate if rate is not None else self._spec.rate

@@ -16,10 +16,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from harness.model.errors import JournalError
 from harness.model.journal import OPEN_SENDS, SENDS, Outcome
 from workloads.open_sends import NO_KEY, Batch, OpenSends
 from workloads.outcomes import NO_REPORT
@@ -189,38 +186,4 @@ class SendJournal:
         self.close()
 
 
-def recover(folder: Path) -> int:
-    """Finish a journal whose writer died: its open sends become rows of a last part.
-
-    A send that is in a part already is left out. Returns the number of rows added; 0 for a journal that
-    was closed. Safe to call again.
-
-    Raises:
-        JournalError: a file of the folder cannot be read.
-    """
-    path = folder / OPEN_SENDS
-    if not path.exists():
-        return 0
-    try:
-        pending = pq.read_table(path, schema=SENDS)
-        keys = [pq.read_table(part, columns=["producer", "seq"]) for part in folder.glob("part-*.parquet")]
-    except (OSError, pa.ArrowException) as error:
-        raise JournalError(
-            "the journal of sends cannot be read",
-            where=str(folder),
-            expected="Parquet files as the workload writes them",
-            found=str(error),
-            next_step="restore the folder from a copy, or run the experiment again",
-        ) from error
-    closed = pa.concat_tables(keys) if keys else SENDS.empty_table().select(["producer", "seq"])
-    for producer in pc.unique(pending["producer"]).to_pylist():
-        ended = closed.filter(pc.equal(closed["producer"], producer))["seq"]
-        again = pc.and_(pc.equal(pending["producer"], producer), pc.is_in(pending["seq"], ended))
-        pending = pending.filter(pc.invert(again))
-    if pending.num_rows:
-        PartWriter(folder).write(pending)
-    path.unlink()
-    return int(pending.num_rows)
-
-
-__all__ = ["NO_KEY", "NO_OFFSET", "Batch", "RowJournal", "SendJournal", "TableFile", "recover"]
+__all__ = ["NO_KEY", "NO_OFFSET", "Batch", "RowJournal", "SendJournal", "TableFile"]

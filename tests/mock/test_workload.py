@@ -141,11 +141,22 @@ def test_stop_ends_an_endless_step(workload: Any) -> None:
     while made.progress().acked < 20:
         assert time.monotonic() < deadline
         assert not made.finish(time.monotonic() + 0.01)
-    with pytest.raises(RuntimeError, match="still going on"):
+    with pytest.raises(RuntimeError, match="still writing"):
         made.start(1)
     made.stop()
     assert made.finish(soon())
     assert {row["outcome"] for row in rows()} == {"acked"}
+
+
+def test_a_step_may_begin_while_sends_of_the_last_are_open(workload: Any) -> None:
+    made, rows = workload(settings=ProducerSettings(linger_ms=1000))
+    made.start(0, records=5)
+    assert not made.finish(time.monotonic() + 0.2)
+    made.start(1, records=5)
+    assert made.finish(soon())
+    found = sorted(rows(), key=lambda row: row["seq"])
+    assert [row["step"] for row in found] == [0] * 5 + [1] * 5
+    assert {row["outcome"] for row in found} == {"acked"}
 
 
 def test_a_full_queue_is_no_outcome(workload: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 import compose
-from harness import imagebuild, images
+from harness import imagebuild, images, ingredients
 from harness.model.errors import BadInput, PrerequisiteMissing
 
 pytestmark = pytest.mark.pure
@@ -45,8 +45,8 @@ class FakeEngine:
 
     def build_base(self, _client: Any, _say: Any) -> str:
         self.done.append("build base")
-        self.local[imagebuild.base_reference()] = {}
-        return imagebuild.base_reference()
+        self.local[ingredients.base_reference()] = {}
+        return ingredients.base_reference()
 
     def build_toolbox(self, _client: Any, reference: str, base: str, network: str, _say: Any) -> None:
         self.done.append(f"build {reference} on {base.split(':')[0]} network {network}")
@@ -64,8 +64,9 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     def engine(local: dict[str, dict[str, str]], registry: tuple[str, ...] = ()) -> Any:
         fake = FakeEngine(local, registry)
         monkeypatch.setattr(images, "pull", fake.pull)
-        for name in ("build_kafka", "build_base", "build_toolbox"):
-            monkeypatch.setattr(imagebuild, name, getattr(fake, name))
+        monkeypatch.setattr(imagebuild, "build_kafka", fake.build_kafka)
+        monkeypatch.setattr(imagebuild, "build_toolbox", fake.build_toolbox)
+        monkeypatch.setattr(ingredients, "build_base", fake.build_base)
         return fake
 
     return engine
@@ -148,7 +149,7 @@ def test_digest_of_the_registry_goes_before_the_local_id() -> None:
 
 
 def test_toolbox_is_built_on_our_base_if_that_is_here(given: Any) -> None:
-    client = given({imagebuild.base_reference(): {}}, (images.TOOLBOX_BASE,))
+    client = given({ingredients.base_reference(): {}}, (images.TOOLBOX_BASE,))
     assert images.toolbox(client) == images.TOOLBOX
     assert client.done == ["build base", "build kafka-chaos/toolbox:1 on kafka-chaos/base network none"]
     assert images.toolbox(client) == images.TOOLBOX
@@ -179,9 +180,9 @@ def test_fingerprint_follows_names_bytes_and_extras(tmp_path: Path) -> None:
 
 
 def test_a_missing_tool_that_cannot_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imagebuild.shutil, "which", lambda _command: None)
+    monkeypatch.setattr(ingredients.shutil, "which", lambda _command: None)
     with pytest.raises(PrerequisiteMissing, match="needs mmdebstrap and mvn") as caught:
-        imagebuild.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building", images.quiet)
+        ingredients.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building", images.quiet)
     assert "install maven mmdebstrap" in str(caught.value)
 
 
@@ -189,3 +190,9 @@ def test_contexts_are_found_by_name() -> None:
     assert (compose.context("kafka") / "pom.xml").is_file()
     with pytest.raises(FileNotFoundError, match="nothing"):
         compose.context("nothing")
+
+
+def test_of_maven_only_the_first_error_is_shown() -> None:
+    told = "[ERROR] no such jar\n[ERROR]\n[ERROR] re-run with -X"
+    assert ingredients.first_error(told) == "no such jar"
+    assert ingredients.first_error("killed") == "killed"
