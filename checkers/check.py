@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from checkers.availability import unavailable_seconds
 from checkers.classify import classify
 from checkers.evidence import FINDINGS, Needs, evidence
-from checkers.load import RunFrames, load_run, parquet_path
+from checkers.load import RunFrames, load_run, read_parquet
 from checkers.scan import Codes, scan
 from checkers.summary import summarise
 from harness.model.errors import CheckError
@@ -46,7 +46,7 @@ def check_run(spark: SparkSession, folder: Path) -> Summary:
                 f"the sends journal holds {repeated:,} sends more than once, so the verdict is unknown",
             )
         summary = summarise(
-            spark.read.schema(FINDINGS).parquet(parquet_path(folder / FINDINGS_DIR)),
+            read_parquet(spark, FINDINGS, folder / FINDINGS_DIR),
             frames.meta,
             totals,
             unavailable_seconds=unavailable_seconds(frames.sends, frames.meta),

@@ -32,7 +32,7 @@ def classify(frames: RunFrames, codes: Codes) -> DataFrame:
     `lost` here still includes what retention may explain; values that do not check (`corrupt`,
     `undecodable`) are no part of this, their identity is not to be trusted.
     """
-    # Hardly any record repeats within a journal, so adding up before the shuffle would only cost: it goes first.
+    # Hardly any record repeats within a journal: adding up before the shuffle would only cost.
     rows = _sends(frames, codes).unionByName(_reads(frames, codes)).repartition(*IDENTITY)
     send, read = F.col("is_send"), ~F.col("is_send")
 

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from checkers.classify import IDENTITY, READABLE, error_names
 from checkers.load import RunFrames, columns, local_frame
-from checkers.messages import of_record, of_value
+from checkers.messages import OF_VALUE, of_record
 from checkers.policy import retention
-from checkers.scan import OUTCOMES, Codes, decode, partition_of, spot, spot_number
+from checkers.scan import OUTCOMES, Codes, decode, name_of, partition_of, spot, spot_number
 from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
@@ -168,17 +168,23 @@ def _hinted(records: DataFrame, count: int) -> DataFrame:
 
 def _finished(rows: DataFrame, frames: RunFrames, codes: Codes) -> DataFrame:
     """Numbers turned back into names, windows and messages added."""
+    elsewhere = F.when(F.col("first_spot") != F.col("spot"), F.col("first_spot")).otherwise(
+        F.col("last_spot")
+    )
     rows = rows.withColumns(
         {
             "partition": partition_of(F.coalesce("spot", "first_spot")),
             "outcome": decode(F.col("outcome"), OUTCOMES),
             "error": decode(F.col("error"), error_names(codes)),
             "windows": _windows(frames.meta.windows),
+            "sent_to": name_of(F.col("spot"), codes),
+            "first_at": name_of(F.col("first_spot"), codes),
+            "elsewhere": name_of(elsewhere, codes),
         }
     )
     rows = rows.withColumns(
         {
-            "detail": of_record(codes, frames.meta.run_id),
+            "detail": of_record(frames.meta.run_id),
             "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
         }
     )
@@ -203,21 +209,21 @@ def _windows(windows: Sequence[FaultWindow]) -> Column:
 def _corrupt_values(frames: RunFrames) -> DataFrame:
     """One finding a value read that does not check or decode; identity is what it claims to be."""
     known = {
-        "finding": F.lit(FindingClass.CORRUPT.value),
-        "producer": F.col("producer"),
-        "seq": F.col("seq"),
-        "partition": F.col("partition"),
-        "key": F.col("key"),
-        "offsets": F.array("offset"),
-        "copies": F.lit(1),
-        "epochs": F.lit(1),
-        "windows": F.lit(""),
-        "detail": of_value(),
+        "finding": f"'{FindingClass.CORRUPT.value}'",
+        "producer": "producer",
+        "seq": "seq",
+        "partition": "partition",
+        "key": "key",
+        "offsets": "array(offset)",
+        "copies": "1",
+        "epochs": "1",
+        "windows": "''",
+        "detail": OF_VALUE,
     }
     bad = frames.reads.where(F.col("state").isin(ReadState.CORRUPT.value, ReadState.UNDECODABLE.value))
-    return bad.select(
+    return bad.selectExpr(
         *(
-            known.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+            f"cast({known.get(field.name, 'NULL')} AS {field.dataType.simpleString()}) AS {field.name}"
             for field in FINDINGS.fields
         )
     )

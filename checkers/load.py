@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +59,9 @@ READS_READ = columns(
     "seq bigint, key bigint, value binary"
 )
 REPLICAS_READ = columns("broker int, state string, run bigint, producer int, seq bigint")
+
+_GLOB_PATHS = "__globPaths__"
+"""Spark's own name for the option (`DataSource.GLOB_PATHS_KEY`)."""
 
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
 
@@ -146,15 +148,15 @@ def load_run(spark: SparkSession, folder: Path) -> RunFrames:
     )
 
 
-def parquet_path(path: Path) -> str:
-    """A path as Spark's reader takes it: the characters that it would expand as patterns are escaped."""
-    return re.sub(r"([\\\[\]{}*?])", r"\\\1", str(path))
+def read_parquet(spark: SparkSession, schema: StructType, *paths: Path) -> DataFrame:
+    """Parquet files or directories by their very names: Spark would take brackets and braces for patterns."""
+    return spark.read.option(_GLOB_PATHS, "false").schema(schema).parquet(*(str(path) for path in paths))
 
 
 def _frame(spark: SparkSession, files: tuple[Path, ...], schema: StructType) -> DataFrame:
     if not files:
         return local_frame(spark, [], schema)
-    return spark.read.schema(schema).parquet(*(parquet_path(file) for file in files))
+    return read_parquet(spark, schema, *files)
 
 
 def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: StructType) -> DataFrame:

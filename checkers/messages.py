@@ -1,92 +1,61 @@
-"""The sentence that goes with a finding, built as columns so that no record passes through Python."""
+"""The sentence that goes with a finding, built as SQL so that no record passes through Python."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from checkers.scan import Codes, name_of
-from harness.model.journal import ReadState
-from harness.model.result import FindingClass
-
 _SHOWN_BYTES = 16
 
+_ACKED_AT = """
+    CASE WHEN acked_offset IS NULL THEN concat('acknowledged without an offset in ', sent_to)
+         ELSE concat('acknowledged at offset ', acked_offset, ' of ', sent_to) END"""
 
-def _text(*parts: str | Column) -> Column:
-    """Parts in a row; a null part reads "none"."""
-    return F.concat(
-        *(
-            F.lit(part) if isinstance(part, str) else F.coalesce(part.cast("string"), F.lit("none"))
-            for part in parts
-        )
-    )
+_STANDING = """
+    CASE WHEN unreadable THEN '; a value that does not check stands there now'
+         WHEN place = 'overwritten' THEN '; another record stands there now'
+         WHEN place = 'tail' THEN concat('; the log ends at offset ', end_offset)
+         ELSE '; not in the log' END"""
 
+_HOLDERS = """
+    CASE WHEN size(held_by) > 0
+         THEN concat('; in the files of broker ', array_join(cast(held_by AS array<string>), ', '))
+         ELSE '' END"""
 
-def of_record(codes: Codes, run_id: int) -> Column:
-    """For rows of `checkers.classify` with evidence and names joined."""
-    sent_to, first_at = name_of(F.col("spot"), codes), name_of(F.col("first_spot"), codes)
-    elsewhere = F.when(F.col("first_spot") != F.col("spot"), F.col("first_spot")).otherwise(
-        F.col("last_spot")
-    )
-    key_read = F.when(~F.col("first_key").eqNullSafe(F.col("key")), F.col("first_key")).otherwise(
-        F.col("last_key")
-    )
-    acked_at = F.when(
-        F.col("acked_offset").isNotNull(),
-        _text("acknowledged at offset ", F.col("acked_offset"), " of ", sent_to),
-    ).otherwise(_text("acknowledged without an offset in ", sent_to))
-    standing = (
-        F.when(F.col("unreadable"), F.lit("; a value that does not check stands there now"))
-        .when(F.col("place") == "overwritten", F.lit("; another record stands there now"))
-        .when(F.col("place") == "tail", _text("; the log ends at offset ", F.col("end_offset")))
-        .otherwise(F.lit("; not in the log"))
-    )
-    holders = F.when(
-        F.size("held_by") > 0,
-        F.concat(
-            F.lit("; in the files of broker "), F.concat_ws(", ", F.col("held_by").cast("array<string>"))
-        ),
-    ).otherwise(F.lit(""))
-    owner = F.when(F.col("run") == run_id, F.lit("this run never sent it")).otherwise(
-        _text("it carries the id of another run (", F.col("run"), ")")
-    )
-    sentences = {
-        FindingClass.PHANTOM: _text(owner, "; read from ", first_at, " at offset ", F.col("first_offset")),
-        FindingClass.MISPLACED: _text("sent to ", sent_to, ", read from ", name_of(elsewhere, codes)),
-        FindingClass.CORRUPT: _text("sent with key ", F.col("key"), ", read with key ", key_read),
-        FindingClass.REJECTED_PRESENT: _text("refused (", F.col("error"), "), yet in ", first_at),
-        FindingClass.DUPLICATE: _text(
-            F.col("copies"), " copies in ", first_at, " under ", F.col("epochs"), " leader epoch(s)"
-        ),
-        FindingClass.RECOVERED: _text(F.col("outcome"), " (", F.col("error"), "), and it is in ", first_at),
-        FindingClass.LOST: _text(acked_at, standing, holders),
-        FindingClass.UNCONFIRMED_ABSENT: _text("sent to ", sent_to, " under acks=0, not in the log"),
-        FindingClass.EXPIRED: _text(
-            acked_at, ", below the log start offset ", F.col("log_start_offset"), "; retention may delete it"
-        ),
-    }
-    chain = F.lit(None).cast("string")
-    for finding, sentence in sentences.items():
-        chain = F.when(F.col("finding") == finding.value, sentence).otherwise(chain)
-    return chain
+_KEY_READ = "CASE WHEN NOT first_key <=> key THEN first_key ELSE last_key END"
 
 
-def of_value() -> Column:
-    """For rows of the reads journal whose value does not check or decode."""
-    start = F.hex(F.substring(F.col("value"), 1, _SHOWN_BYTES))
-    why = F.when(F.col("state") == ReadState.CORRUPT.value, F.lit("CRC does not match")).otherwise(
-        F.lit("not a value of this harness")
-    )
-    return _text(
-        why,
-        "; ",
-        F.col("topic"),
-        "-",
-        F.col("partition"),
-        " at offset ",
-        F.col("offset"),
-        ", ",
-        F.length("value"),
-        " bytes beginning ",
-        start,
-    )
+def of_record(run_id: int) -> Column:
+    """For rows of `checkers.classify` with their evidence, names decoded.
+
+    Besides those columns it reads `sent_to`, `first_at` and `elsewhere`: where the record was sent to, first
+    read from, and read from other than sent to, each as `topic-partition`.
+    """
+    return F.expr(f"""
+        CASE finding
+        WHEN 'phantom' THEN concat(
+            CASE WHEN run = {run_id} THEN 'this run never sent it'
+                 ELSE concat('it carries the id of another run (', coalesce(run, 'none'), ')') END,
+            '; read from ', first_at, ' at offset ', first_offset)
+        WHEN 'misplaced' THEN concat('sent to ', sent_to, ', read from ', elsewhere)
+        WHEN 'corrupt' THEN concat(
+            'sent with key ', coalesce(cast(key AS string), 'none'),
+            ', read with key ', coalesce(cast({_KEY_READ} AS string), 'none'))
+        WHEN 'rejected_present' THEN concat('refused (', coalesce(error, 'no error'), '), yet in ', first_at)
+        WHEN 'duplicate' THEN concat(
+            copies, ' copies in ', first_at, ' under ', epochs, ' leader epoch(s)')
+        WHEN 'recovered' THEN concat(
+            outcome, ' (', coalesce(error, 'no error'), '), and it is in ', first_at)
+        WHEN 'lost' THEN concat({_ACKED_AT}, {_STANDING}, {_HOLDERS})
+        WHEN 'unconfirmed_absent' THEN concat('sent to ', sent_to, ' under acks=0, not in the log')
+        WHEN 'expired' THEN concat(
+            {_ACKED_AT}, ', below the log start offset ', log_start_offset, '; retention may delete it')
+        END""")
+
+
+OF_VALUE = f"""
+    concat(
+        CASE state WHEN 'corrupt' THEN 'CRC does not match' ELSE 'not a value of this harness' END,
+        '; ', topic, '-', partition, ' at offset ', offset, ', ', coalesce(length(value), 0),
+        ' bytes beginning ', coalesce(hex(substring(value, 1, {_SHOWN_BYTES})), ''))"""
+"""For rows of the reads journal whose value does not check or decode."""

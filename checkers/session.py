@@ -161,6 +161,9 @@ def _start(conf: SparkConf, log: IO[bytes]) -> SparkSession:
 
 
 def _cause(log: Path, error: Exception) -> str:
+    """The first lines of Spark's log that tell of a failure; Java often puts the reason in the second."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    telling = [line for line in lines if re.search(r"error|exception|invalid|not found", line, re.IGNORECASE)]
-    return (telling or str(error).strip().splitlines() or [type(error).__name__])[0]
+    for index, line in enumerate(lines):
+        if re.search(r"error|exception|invalid|not found", line, re.IGNORECASE):
+            return " ".join(part.strip() for part in lines[index : index + 2] if not part.startswith("\tat "))
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

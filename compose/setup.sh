@@ -123,7 +123,7 @@ start_engine() {
 early_image() {
   local version base id
   command -v docker >/dev/null || return 0
-  version=$(sed -n 's/^DEFAULT_VERSION = "\(.*\)"$/\1/p' harness/images.py)
+  version=$(sed -n 's/^DEFAULT_VERSION = "\(.*\)"$/\1/p' harness/model/defaults.py)
   base=kafka-chaos/base:$(sha256sum compose/base/rootfs.sh | cut -c 1-12)
   for id in "apache/kafka:$version" "kafka-chaos/kafka:$version" "$base"; do
     ! docker image inspect "$id" >/dev/null 2>&1 || return 0
@@ -152,6 +152,8 @@ state='no python to ask with'
 [[ -z "$python" ]] || state=$(engine_state)
 if [[ "$state" == "permission denied" ]]; then
   fail docker "permission denied on ${DOCKER_HOST:-/var/run/docker.sock}: add this user to the group docker and log in again, or run as root"
+elif [[ -z "$python" && -S /var/run/docker.sock ]]; then
+  : # very likely an engine: asked below, once there is a Python
 elif [[ "$state" != ok* && -z "${DOCKER_HOST:-}" ]] && ! command -v dockerd >/dev/null; then
   packages+=(docker.io iptables mmdebstrap)
 fi

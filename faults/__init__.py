@@ -1,12 +1,17 @@
 """Faults: what is broken (`kill`, `partition`, ...) on which target, shown to have happened, and healed.
 
 Each fault is one module: a frozen model that a YAML file can hold, and how to inject, verify and heal it.
-`FAULTS` lists them; adding one there makes it known to experiment files, the schema and the documentation.
+Adding it to `Fault` makes it known to experiment files and their schema.
 """
+
+from typing import Annotated
+
+from pydantic import Field
 
 from faults.kill import Kill
 from faults.partition import Partition
 
-FAULTS = (Kill, Partition)
+Fault = Annotated[Kill | Partition, Field(discriminator="kind")]
+"""Any fault, told apart by its `kind`."""
 
-__all__ = ["FAULTS", "Kill", "Partition"]
+__all__ = ["Fault", "Kill", "Partition"]

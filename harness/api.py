@@ -9,12 +9,13 @@ def test_acks_all_survives_a_leader_kill():
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.execution import Options, execute
+from harness.execution import EXPERIMENT_FILE, Options, execute
 from harness.experiment import Experiment
 from harness.loading import load
 from harness.model.result import ArmResult, ExperimentResult
@@ -69,13 +70,21 @@ def run_experiment(
         BadInput: no such experiment or arm, or settings that client or broker refuse.
         PrerequisiteMissing, ClusterError, CheckError: the harness could not do its work.
     """
+    chosen_seed = int(time.time()) if seed is None else seed
     spec = load(experiment) if isinstance(experiment, str) else experiment
     options = Options(
         results=results,
-        seed=int(time.time()) if seed is None else seed,
+        seed=chosen_seed,
         arms=tuple(arms),
-        command=f"kafka-chaos run {spec.name}",
+        command=_command(experiment, arms, chosen_seed),
     )
     folder, result = execute([spec], options)[0]
     write_report(result, folder)
     return Outcome(result, folder)
+
+
+def _command(experiment: str | Experiment, arms: Sequence[str], seed: int) -> str:
+    """What repeats this on the command line; an `Experiment` has no file, but its folder keeps one."""
+    named = experiment if isinstance(experiment, str) else EXPERIMENT_FILE
+    chosen = [word for arm in arms for word in ("--arm", arm)]
+    return shlex.join(["kafka-chaos", "run", named, *chosen, "--seed", str(seed)])

@@ -4,6 +4,7 @@ do its work (or could not tell), 130 interrupted."""
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import sys
 import time
@@ -85,15 +86,18 @@ def run(
     from harness.telling import progress
 
     chosen = [overridden(loading.load(name), kafka_version, image, profile) for name in experiments]
+    chosen_seed = int(time.time()) if seed is None else seed
+    again = [*sys.argv[1:], *(["--seed", str(chosen_seed)] if seed is None else [])]
     with _interruptible(), progress(_err, quiet) as tell:
         done = execution.execute(
             chosen,
             execution.Options(
                 results=results,
-                seed=int(time.time()) if seed is None else seed,
+                seed=chosen_seed,
                 arms=tuple(arm or ()),
                 repeat=repeat,
                 tell=tell,
+                command=shlex.join(["kafka-chaos", *again]),
             ),
         )
     for folder, result in done:

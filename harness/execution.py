@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +26,8 @@ EXPERIMENT_FILE = "experiment.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to execute. `tell` gets progress lines; `arms` picks arms by name (empty: all)."""
+    """How to execute. `tell` gets progress lines; `arms` picks arms by name (empty: all);
+    `command` is what repeats it, for the report."""
 
     results: Path = Path("results")
     seed: int = 0
@@ -149,7 +148,7 @@ def _check_job(spark: SparkSession, job: _Job, options: Options) -> tuple[Path, 
         arms=check_runs(spark, job.folder, job.runs, options.tell),
         started_ns=job.started_ns,
         seconds=round(job.seconds, 1),
-        command=options.command or shlex.join(["kafka-chaos", *sys.argv[1:]]),
+        command=options.command,
     )
     (job.folder / RESULT_FILE).write_text(result.model_dump_json(indent=2) + "\n")
     return job.folder, result

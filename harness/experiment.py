@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from checkers.judge import check_promise
 from harness.model.errors import BadInput
+from harness.model.settings import Setting
 from harness.spec import ClusterSpec
 from harness.steps import Step, Write
 from workloads.spec import ProducerSettings, WorkloadSpec
@@ -22,15 +23,7 @@ class TopicSpec(_Frozen):
 
     partitions: int = Field(default=3, ge=1, le=10000)
     replication_factor: int = Field(default=3, ge=1)
-    config: dict[str, str] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _plain_values(cls, value: object) -> object:
-        # YAML reads 2 as a number and true as a boolean; Kafka's settings are text.
-        if isinstance(value, dict) and isinstance(value.get("config"), dict):
-            return {**value, "config": {str(k): plain(v) for k, v in value["config"].items()}}
-        return value
+    config: dict[str, Setting] = Field(default_factory=dict)
 
 
 class Arm(_Frozen):
@@ -43,20 +36,8 @@ class Arm(_Frozen):
 
     name: str = Field(pattern=_NAME)
     producer: ProducerSettings = ProducerSettings()
-    topic: dict[str, str] = Field(default_factory=dict, description="topic settings of this arm only")
-    promise: dict[str, str] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _plain_values(cls, value: object) -> object:
-        if not isinstance(value, dict):
-            return value
-        plained = {
-            key: {str(k): plain(v) for k, v in value[key].items()}
-            for key in ("topic", "promise")
-            if isinstance(value.get(key), dict)
-        }
-        return {**value, **plained}
+    topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings of this arm only")
+    promise: dict[str, Setting] = Field(default_factory=dict)
 
 
 class Experiment(_Frozen):
@@ -108,10 +89,3 @@ class Experiment(_Frozen):
                 f"write step {write.name!r} lasts {write.seconds:g} s: "
                 f"a fault at {late[0].at:g} s never comes"
             )
-
-
-def plain(value: object) -> str:
-    """A YAML scalar as Kafka writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

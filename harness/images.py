@@ -16,12 +16,12 @@ from docker.errors import ImageNotFound
 
 from harness import imagebuild, ingredients
 from harness.engine import connect, pull
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.run import ImageInfo
 
 Say = Callable[[str], None]
 
-DEFAULT_VERSION = "4.3.1"
 OFFICIAL = "apache/kafka"
 OWN = "kafka-chaos/kafka"
 TOOLBOX = "kafka-chaos/toolbox:1"

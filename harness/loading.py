@@ -14,7 +14,8 @@ from pydantic import BaseModel, ValidationError
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
 
-_SUFFIXES = (".yaml", ".yml")
+_SUFFIXES = (".yaml", ".yml", ".json")
+"""JSON is YAML too: the experiment.json in a results folder runs again."""
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -41,7 +42,7 @@ def load(name_or_path: str) -> Experiment:
         close = difflib.get_close_matches(name_or_path, builtin_names(), n=1)
         raise BadInput(
             f"no experiment is called {name_or_path!r}",
-            expected=f"one of {', '.join(builtin_names())}, or a file ending in .yaml",
+            expected=f"one of {', '.join(builtin_names())}, or a file ending in {', '.join(_SUFFIXES)}",
             next_step=f"did you mean {close[0]}?" if close else "`kafka-chaos init` writes an example file",
         )
     try:

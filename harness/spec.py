@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.model.defaults import DEFAULT_VERSION
+from harness.model.settings import Setting
 
 
 class Profile(StrEnum):
@@ -46,7 +47,7 @@ class ClusterSpec(BaseModel):
     version: str = DEFAULT_VERSION
     image: str | None = None
     profile: Profile = Profile.FAST
-    properties: dict[str, str] = Field(default_factory=dict)
+    properties: dict[str, Setting] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _combined_counts(self) -> ClusterSpec:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-from faults import Kill, Partition
+from faults import Fault
 
 _NAME = r"^[a-z][a-z0-9-]{0,39}$"
 
@@ -15,16 +17,27 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _fault_kind(value: Any) -> str | None:
-    """A fault in a file is one key (`kill: {target: ...}`); as a model it knows its kind."""
-    if isinstance(value, dict):
-        return str(value.get("kind")) if "kind" in value else None
-    return getattr(value, "kind", None)
+class _OneKey:
+    """The JSON schema of a fault as files write it: one key, its kind, and a mapping of the rest."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        kinds = handler(core)["discriminator"]["mapping"]
+        return {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {kind: {"$ref": reference}},
+                    "required": [kind],
+                    "additionalProperties": False,
+                }
+                for kind, reference in kinds.items()
+            ]
+        }
 
 
-Fault = Annotated[
-    Annotated[Kill, Tag("kill")] | Annotated[Partition, Tag("partition")], Discriminator(_fault_kind)
-]
+WrittenFault = Annotated[Fault, _OneKey()]
 
 
 def _spread(value: Any) -> Any:
@@ -41,7 +54,7 @@ class TimedFault(_Frozen):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    fault: Fault
+    fault: WrittenFault
     at: float = Field(ge=0, description="seconds after the step began")
     lasting: float = Field(alias="for", gt=0, description="seconds until it is healed")
 
@@ -95,7 +108,7 @@ class Wait(_Frozen):
 class Inject(_Frozen):
     """Inject a fault and wait until it is verified; it stays until a heal step or the end."""
 
-    fault: Fault
+    fault: WrittenFault
 
     @model_validator(mode="before")
     @classmethod
@@ -103,6 +116,11 @@ class Inject(_Frozen):
         if isinstance(value, dict) and "fault" not in value:
             return {"fault": _spread(value)}
         return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # In a file the step is the fault itself.
+        return dict(handler.resolve_ref_schema(handler(core))["properties"]["fault"])
 
 
 class Heal(_Frozen):
@@ -137,10 +155,8 @@ class Step(_Frozen):
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
-        # `- heal:` reads as null, and `- heal` as a plain word.
-        if value in ("heal", {"heal": None}):
-            return {"heal": {}}
-        return value
+        # `- heal:` reads as null.
+        return {"heal": {}} if value == {"heal": None} else value
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Step:

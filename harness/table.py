@@ -20,10 +20,22 @@ COLUMNS = (
     "verdict",
     "as promised",
 )
+_NARROW = {
+    "indeterminate": "indeter-\nminate",
+    "duplicates": "dupli-\ncates",
+    "unavailable s": "unavail-\nable s",
+    "as promised": "as\npromised",
+}
+"""Headers as a terminal of 80 columns can hold them."""
+_ASIDE = "(in brackets: unconfirmed under acks=0, the client's word and no broker's)"
 
 
 def cells(arm: ArmResult) -> tuple[str, ...]:
-    """One arm's row as text, in the order of `COLUMNS`; dashes where nothing could be counted."""
+    """One arm's row as text, in the order of `COLUMNS`; dashes where nothing could be counted.
+
+    In brackets, under acked and lost: sends that no broker confirmed (acks=0), and how many of them are
+    absent.
+    """
     verdict = arm.judgement.verdict.value
     promised = _PROMISED[arm.judgement.as_promised][0]
     summary = arm.summary
@@ -32,11 +44,9 @@ def cells(arm: ArmResult) -> tuple[str, ...]:
     return (
         arm.folder,
         f"{summary.sent:,}",
-        _with(summary.outcomes.get("acked", 0), summary.outcomes.get("unconfirmed", 0), "unconfirmed"),
+        _or_aside(summary.outcomes.get("acked", 0), summary.outcomes.get("unconfirmed", 0)),
         f"{summary.outcomes.get('indeterminate', 0):,}",
-        _with(
-            summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT), "unconfirmed"
-        ),
+        _or_aside(summary.count(FindingClass.LOST), summary.count(FindingClass.UNCONFIRMED_ABSENT)),
         f"{summary.count(FindingClass.DUPLICATE):,}",
         f"{summary.unavailable_seconds:.1f}",
         verdict,
@@ -46,10 +56,20 @@ def cells(arm: ArmResult) -> tuple[str, ...]:
 
 def table(result: ExperimentResult) -> Table:
     """The table that a run ends with."""
-    shown = Table(title=f"{result.experiment}: {result.title}", title_justify="left", title_style="bold")
+    shown = Table(
+        title=f"{result.experiment}: {result.title}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="bold underline",
+        caption=_ASIDE if any("(" in cell for arm in result.arms for cell in cells(arm)) else None,
+        caption_justify="left",
+    )
     for column in COLUMNS:
         right = column not in ("arm", "verdict", "as promised")
-        shown.add_column(column, justify="right" if right else "left", overflow="fold")
+        header = _NARROW.get(column, column)
+        shown.add_column(header, justify="right" if right else "left", overflow="fold", no_wrap=right)
     for arm in result.arms:
         *plain, verdict, promised = cells(arm)
         shown.add_row(
@@ -60,7 +80,7 @@ def table(result: ExperimentResult) -> Table:
     return shown
 
 
-def explanation(arm: ArmResult, examples: int = 3) -> str:
+def explanation(arm: ArmResult, examples: int = 2) -> str:
     """Why one arm got its verdict, its worst examples, and where to look further."""
     lines = [f"{arm.folder}: {arm.judgement.verdict}"]
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
@@ -84,5 +104,7 @@ def example_lines(summary: Summary) -> list[str]:
     return lines
 
 
-def _with(main: int, aside: int, word: str) -> str:
-    return f"{main:,} (+{aside:,} {word})" if aside else f"{main:,}"
+def _or_aside(main: int, unconfirmed: int) -> str:
+    if not unconfirmed:
+        return f"{main:,}"
+    return f"{main:,} ({unconfirmed:,})" if main else f"({unconfirmed:,})"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from harness.model.settings import Setting
 from workloads.identity import PREFIX
 
 CLIENT_MAX_IN_FLIGHT = 1_000_000
@@ -23,14 +24,11 @@ def _acks(value: Any) -> Any:
     return "all" if text == "-1" else text
 
 
-def _text(value: Any) -> Any:
-    """YAML reads 50 as a number and true as a boolean; librdkafka takes text for every property."""
-    if not isinstance(value, dict):
-        return value
-    return {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items()}
-
-
-Acks = Annotated[Literal["0", "1", "all"], BeforeValidator(_acks)]
+Acks = Annotated[
+    Literal["0", "1", "all"],
+    BeforeValidator(_acks),
+    WithJsonSchema({"enum": ["0", "1", "all", 0, 1, -1]}),
+]
 
 
 class ProducerSettings(BaseModel):
@@ -60,7 +58,7 @@ class ProducerSettings(BaseModel):
     compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = Field(
         default=None, alias="compression.type"
     )
-    extra: Annotated[dict[str, str], BeforeValidator(_text)] = {}
+    extra: dict[str, Setting] = {}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

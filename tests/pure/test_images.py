@@ -9,11 +9,12 @@ from docker.errors import ImageNotFound
 
 import compose
 from harness import imagebuild, images, ingredients
+from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, PrerequisiteMissing
 
 pytestmark = pytest.mark.pure
 
-VERSION = images.DEFAULT_VERSION
+VERSION = DEFAULT_VERSION
 OFFICIAL = f"apache/kafka:{VERSION}"
 OWN = f"kafka-chaos/kafka:{VERSION}"
 

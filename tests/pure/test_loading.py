@@ -7,6 +7,8 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 from faults import Kill, Partition
 from harness.experiment import Experiment
@@ -70,7 +72,7 @@ def test_an_experiment_survives_json(name: str) -> None:
         (("title: t", "title: t\ntopic: {replication_factor: 5}"), "the cluster has 3 broker"),
         (("title: t", "title: t\ncluster: {brokers: many}"), "cluster.brokers"),
         (("- write:", "- wirte:"), "did you mean 'write'"),
-        (("steps:\n", "steps: [heal]\nstepz:\n"), "stepz"),
+        (("steps:\n", "steps: [{heal: {}}]\nstepz:\n"), "stepz"),
     ],
 )
 def test_bad_files_are_refused_with_the_place(change: tuple[str, str], says: str) -> None:
@@ -101,6 +103,16 @@ def test_unknown_names_and_files_are_refused(tmp_path: Path) -> None:
     garbage.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="cannot be read"):
         load(str(garbage))
+
+
+@pytest.mark.parametrize("name", [*builtin_names(), "example"])
+def test_the_schema_accepts_what_the_reader_does(name: str) -> None:
+    example = resources.files("harness") / "templates" / "experiment.yaml"
+    text = example.read_text() if name == "example" else builtin_text(name)
+    Draft202012Validator.check_schema(schema())
+    assert [error.message for error in Draft202012Validator(schema()).iter_errors(yaml.safe_load(text))] == []
+    broken = yaml.safe_load(text.replace("kill:", "kil:"))
+    assert not Draft202012Validator(schema()).is_valid(broken)
 
 
 def test_the_schema_knows_every_step() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from history import History, Row, findings_of, write_run
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
 from checkers.session import spark_session
 from harness.model.result import Summary
+from tests.spark.history import History, Row, findings_of, write_run
 
 Check = Callable[..., tuple[Summary, list[Row]]]
 

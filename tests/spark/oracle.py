@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from history import RUN, History, Row
-
 from checkers.policy import retention
 from harness.model.run import RunMeta
+from tests.spark.history import RUN, History, Row
 
 
 class Told(NamedTuple):

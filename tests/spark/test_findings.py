@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from history import (
+from pyspark.sql import SparkSession
+
+from checkers.check import check_run
+from harness.model.run import FinalRead
+from tests.spark.history import (
     FINISHED,
     OTHER_RUN,
     History,
@@ -19,10 +23,6 @@ from history import (
     window,
     write_run,
 )
-from pyspark.sql import SparkSession
-
-from checkers.check import check_run
-from harness.model.run import FinalRead
 
 pytestmark = pytest.mark.spark
 
