@@ -37,8 +37,8 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup ## speed of producing, reading and checking
-	$(BIN)/kafka-chaos bench
+bench: setup ## speed of the check against a plain pandas merge, in one run
+	$(BIN)/python -m checkers.bench
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

@@ -11,6 +11,7 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -163,23 +164,24 @@ def main() -> None:
             f"session start {time.perf_counter() - started:.1f} s; "
             f"{options.records:,} sends, {os.cpu_count()} cores"
         )
-        times: dict[str, list[float]] = {"check_run": [], "pandas merge": []}
+        turns: dict[str, Callable[[], dict[str, int]]] = {
+            "check_run": lambda: check(spark, folder),
+            "pandas merge": lambda: merge(folder),
+        }
+        times: dict[str, list[float]] = {name: [] for name in turns}
         for _ in range(options.repeats + 1):
             answers = []
-            for name, work in (
-                ("check_run", lambda: check(spark, folder)),
-                ("pandas merge", lambda: merge(folder)),
-            ):
+            for name, work in turns.items():
                 started = time.perf_counter()
                 answers.append(work())
                 times[name].append(time.perf_counter() - started)
-            if answers[0] != answers[1]:
-                raise SystemExit(f"they disagree: {answers[0]} against {answers[1]}")
+        if answers[0] != answers[1]:
+            raise SystemExit(f"they disagree: {answers[0]} against {answers[1]}")
         print(f"both count {answers[0]}")
         print(f"{'':14}{'first':>9}{'median':>9}{'min':>9}{'max':>9}  seconds")
         for name, (first, *rest) in times.items():
             print(f"{name:14}{first:9.2f}{statistics.median(rest):9.2f}{min(rest):9.2f}{max(rest):9.2f}")
-        spark.stop()  # type: ignore[no-untyped-call]
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def _with_losses(rows: DataFrame, frames: RunFrames, codes: Codes, count: int) -
             .agg(F.array_sort(F.collect_set("broker")).alias("held_by"))
         )
         rows = rows.join(_hinted(held, count), list(IDENTITY), "left")
-    kept = retention(meta.topic_config, meta.cluster.properties).oldest_kept_ns(
+    kept = retention(meta.topic_config, meta.cluster.properties).newest_deletable_ns(
         final.finished_ns if final else None
     )
     below_start = F.col("acked_offset") < F.col("log_start_offset")

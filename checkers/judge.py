@@ -113,12 +113,10 @@ def _shown(summary: Summary) -> list[str]:
     duplicates, expired = summary.count(FindingClass.DUPLICATE), summary.count(FindingClass.EXPIRED)
     shown = []
     if acked:
-        most = f"all {acked:,} acknowledged records were read back"
-        if expired:
-            most = (
-                f"{acked - expired:,} of {acked:,} acknowledged records were read back, the rest had expired"
-            )
-        shown.append(f"{most}, once each" if not duplicates else most)
+        most = f"all {acked:,}" if not expired else f"{acked - expired:,} of {acked:,}"
+        once = "" if duplicates else ", once each"
+        rest = "; the rest had expired" if expired else ""
+        shown.append(f"{most} acknowledged records were read back{once}{rest}")
     if duplicates:
         shown.append(f"{_records(duplicates)} in the log more than once, as the settings allow")
     unconfirmed = summary.outcomes.get(Outcome.UNCONFIRMED, 0)

@@ -16,7 +16,7 @@ class Retention:
     retention_ms: int
     retention_bytes: int
 
-    def oldest_kept_ns(self, now_ns: int | None) -> int | None:
+    def newest_deletable_ns(self, now_ns: int | None) -> int | None:
         """Send times up to this one may have been deleted by `now_ns`; None: none by age.
 
         Deletion by size goes by no time: with a size limit every send time qualifies.

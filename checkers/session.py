@@ -91,9 +91,9 @@ def spark_session(
         PrerequisiteMissing: no Java, or one older than 17.
         CheckError: Spark did not start.
     """
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
+    # Not getActiveSession(): that one is known only to the thread that made it.
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
     java_version(os.environ)
     if scratch is None:
         scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))

@@ -4,6 +4,7 @@ do its work (or could not tell), 130 interrupted."""
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import sys
@@ -28,7 +29,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_out = Console()
+_LOG_WIDTH = 100
+"""Columns of a table in a file or a CI log: an arm's name must not be folded there."""
+_out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
 _err = Console(stderr=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from harness.checking import start_checking
 from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
 from harness.model.errors import BadInput
-from harness.model.result import ExperimentResult
-from harness.rechecking import RESULT_FILE, check_runs
+from harness.model.result import ArmResult, ExperimentResult
+from harness.rechecking import RESULT_FILE
 from harness.runner import Run
 from harness.spec import ClusterSpec
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 EXPERIMENT_FILE = "experiment.json"
 
@@ -64,10 +62,10 @@ def choose_arms(experiment: Experiment, names: Sequence[str]) -> tuple[Arm, ...]
 
 
 def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[Path, ExperimentResult]]:
-    """Run the experiments, those with equal cluster specs on one cluster; then check every run.
+    """Run the experiments, those with equal cluster specs on one cluster, and check every run.
 
     Returns each experiment's folder below `options.results` and its result, which is also written there as
-    result.json. The check starts when no broker runs any more, so neither slows the other down.
+    result.json. A finished run is checked while the next one runs (see `harness.checking`).
 
     Raises:
         KafkaChaosError: nothing could be run at all. An arm that breaks is reported as `unknown` instead.
@@ -78,14 +76,14 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
         with running(mine[0].experiment.cluster, mine[0].folder / "logs", options.tell) as cluster:
             for job in mine:
                 job.run(cluster)
-    return _check_all(jobs, options)
+    return [(job.folder, job.result()) for job in jobs]
 
 
 def run_on(cluster: Cluster, experiment: Experiment, options: Options) -> tuple[Path, ExperimentResult]:
     """Run one experiment on a cluster that is up already, and check it; returns what `execute` does."""
     job = _Job(experiment, choose_arms(experiment, options.arms), options)
     job.run(cluster)
-    return _check_all([job], options)[0]
+    return job.folder, job.result()
 
 
 class _Job:
@@ -95,7 +93,7 @@ class _Job:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
         self.experiment = experiment
         self.folder = options.results / f"{experiment.name}-{stamp}"
-        self.runs: list[str] = []
+        self._checks: list[Future[ArmResult]] = []
         self.started_ns = time.time_ns()
         self.seconds = 0.0
         self._arms = arms
@@ -121,34 +119,23 @@ class _Job:
                 name = arm.name if self._options.repeat == 1 else f"{arm.name}-{turn + 1:03d}"
                 seed = self._options.seed + turn
                 Run(cluster, self.experiment, arm, self.folder / name, seed, self._options.tell).execute()
-                self.runs.append(name)
+                self._checks.append(start_checking(self.folder, name, self._options.tell))
         self.seconds = time.monotonic() - began
+
+    def result(self) -> ExperimentResult:
+        """Wait for the checks; write and return what they add up to."""
+        result = ExperimentResult(
+            experiment=self.experiment.name,
+            title=self.experiment.title,
+            description=self.experiment.description,
+            arms=tuple(check.result() for check in self._checks),
+            started_ns=self.started_ns,
+            seconds=round(self.seconds, 1),
+            command=self._options.command,
+        )
+        (self.folder / RESULT_FILE).write_text(result.model_dump_json(indent=2) + "\n")
+        return result
 
 
 def _key(spec: ClusterSpec) -> str:
     return spec.model_dump_json()
-
-
-def _check_all(jobs: Sequence[_Job], options: Options) -> list[tuple[Path, ExperimentResult]]:
-    from checkers.session import spark_session
-
-    options.tell("starting Spark")
-    spark = spark_session()
-    try:
-        return [_check_job(spark, job, options) for job in jobs]
-    finally:
-        spark.stop()
-
-
-def _check_job(spark: SparkSession, job: _Job, options: Options) -> tuple[Path, ExperimentResult]:
-    result = ExperimentResult(
-        experiment=job.experiment.name,
-        title=job.experiment.title,
-        description=job.experiment.description,
-        arms=check_runs(spark, job.folder, job.runs, options.tell),
-        started_ns=job.started_ns,
-        seconds=round(job.seconds, 1),
-        command=options.command,
-    )
-    (job.folder / RESULT_FILE).write_text(result.model_dump_json(indent=2) + "\n")
-    return job.folder, result

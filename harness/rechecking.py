@@ -5,44 +5,16 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from checkers.judge import judge
-from harness.model.errors import JournalError, KafkaChaosError
+from harness.checking import start_checking
+from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE
-from harness.model.result import ArmResult, ExperimentResult
+from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 RESULT_FILE = "result.json"
-
-
-def check_runs(
-    spark: SparkSession, folder: Path, names: Sequence[str], tell: Callable[[str], None]
-) -> tuple[ArmResult, ...]:
-    """Check and judge the runs below an experiment's folder; one that fails to be checked is `unknown`.
-
-    Raises:
-        JournalError: a run's metadata cannot be read.
-    """
-    from checkers.check import check_run
-
-    results = []
-    for name in names:
-        meta = RunMeta.load(folder / name)
-        tell(f"{meta.experiment} · {name} · checking")
-        try:
-            summary = check_run(spark, folder / name)
-        except KafkaChaosError as error:
-            meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
-            results.append(ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None)))
-        else:
-            results.append(ArmResult(folder=name, meta=meta, summary=summary, judgement=judge(meta, summary)))
-    return tuple(results)
 
 
 def recheck(folder: Path, tell: Callable[[str], None]) -> ExperimentResult:
@@ -66,14 +38,9 @@ def recheck(folder: Path, tell: Callable[[str], None]) -> ExperimentResult:
             found="neither",
             next_step="name a folder that `kafka-chaos run` left below results/",
         )
-    from checkers.session import spark_session
-
     tell("starting Spark")
-    spark = spark_session()
-    try:
-        arms = check_runs(spark, parent, names, tell)
-    finally:
-        spark.stop()
+    waiting = [start_checking(parent, name, tell) for name in names]
+    arms = tuple(future.result() for future in waiting)
     saved = folder / RESULT_FILE
     command = shlex.join(["kafka-chaos", *sys.argv[1:]])
     first = arms[0].meta

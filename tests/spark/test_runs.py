@@ -48,8 +48,16 @@ def _mixed_meta() -> RunMeta:
     )
 
 
-def test_summary_counts_by_outcome_step_place_and_window(check: Check) -> None:
-    summary, _ = check(_mixed(), meta=_mixed_meta())
+@pytest.fixture(scope="module")
+def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, Path]:
+    folder = write_run(tmp_path_factory.mktemp("mixed"), _mixed(), meta=_mixed_meta())
+    return check_run(spark, folder), folder
+
+
+def test_summary_counts_by_outcome_step_place_and_window(mixed: tuple[Summary, Path]) -> None:
+    summary, folder = mixed
+    schema = pq.read_schema(next((folder / "findings").glob("*.parquet")))
+    assert schema.names == FINDINGS.names
     assert (summary.sent, summary.reads, summary.problems) == (6, 4, ())
     assert summary.outcomes == {"acked": 3, "indeterminate": 1, "rejected": 1, "unconfirmed": 1}
     assert summary.findings == {
@@ -76,8 +84,8 @@ def test_summary_counts_by_outcome_step_place_and_window(check: Check) -> None:
     assert summary.check_seconds > 0
 
 
-def test_order_of_rows_and_files_changes_nothing(check: Check) -> None:
-    first, rows = check(_mixed(), meta=_mixed_meta())
+def test_order_of_rows_and_files_changes_nothing(check: Check, mixed: tuple[Summary, Path]) -> None:
+    first, rows = mixed[0], findings_of(mixed[1])
     second, same = check(_mixed(), meta=_mixed_meta(), files=3, reverse=True)
     assert same == rows
     assert second.model_copy(update={"check_seconds": 0.0}) == first.model_copy(update={"check_seconds": 0.0})
@@ -252,9 +260,3 @@ def test_spark_failing_keeps_the_journals_and_drops_the_old_answer(
     assert "\n" not in caught.value.found
     assert path.read_bytes() == damaged
     assert not (tmp_path / "summary.json").exists()
-
-
-def test_the_columns_of_findings_are_as_documented(check: Check, tmp_path: Path) -> None:
-    check(_mixed())
-    schema = pq.read_schema(next((tmp_path / "run-0" / "findings").glob("*.parquet")))
-    assert schema.names == FINDINGS.names
