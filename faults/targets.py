@@ -71,9 +71,6 @@ class BrokerId(_Target):
         return (self.broker,)
 
 
-TARGETS = (Leader, Followers, BrokerId)
-
-
 def _kind(value: Any) -> str | None:
     """A target is known by its only key."""
     if isinstance(value, _Target):

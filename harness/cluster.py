@@ -42,6 +42,10 @@ class Output:
 class Cluster:
     """A running cluster; use it as a context manager.
 
+    What it is to be is a `ClusterSpec`, or the fields of one: `Cluster(brokers=3, version="4.3.1")`. Each
+    node's log goes to `log_folder` in the end; `ports` on 127.0.0.1, one a broker, are chosen free if not
+    given.
+
     Every container, network and volume carries our labels, so that `kafka-chaos clean` finds what a
     killed harness left. Nodes are named by their Kafka node id.
 
@@ -51,9 +55,14 @@ class Cluster:
     """
 
     def __init__(
-        self, spec: ClusterSpec, *, log_folder: Path | None = None, ports: list[int] | None = None
+        self,
+        spec: ClusterSpec | None = None,
+        *,
+        log_folder: Path | None = None,
+        ports: list[int] | None = None,
+        **settings: Any,
     ) -> None:
-        self.spec = spec
+        self.spec = ClusterSpec.model_validate(settings) if spec is None else spec
         self.name = "kc-" + uuid.uuid4().hex[:8]
         self._log_folder = log_folder
         self._given_ports = ports
@@ -206,8 +215,20 @@ class Cluster:
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
         """The files of one replica's log folder by name, from a running or stopped node (none: no such
-        folder)."""
-        return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
+        folder).
+
+        Raises:
+            ClusterError: they cannot be copied.
+        """
+        try:
+            return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
+        except (DockerException, OSError) as error:
+            raise ClusterError(
+                "a replica's files cannot be copied",
+                where=f"{topic}-{partition} on {self.node(number).name}",
+                found=str(error),
+                next_step="see that the container still exists and the disk is not full",
+            ) from error
 
     def log_tail(self, number: int, lines: int = 20) -> str:
         """The last lines that the node's process printed."""

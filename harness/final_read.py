@@ -12,14 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from harness.apparent import unread_partitions
 from harness.cluster import Cluster
-from harness.model.errors import ClusterError
-from harness.model.journal import READS_DIR, REPLICAS_DIR
+from harness.model.errors import ClusterError, JournalError
+from harness.model.journal import READS_DIR, REPLICAS, REPLICAS_DIR
 from harness.model.run import FinalRead, PartitionBounds
 from harness.settled import settle
 from workloads.digest import PartitionDigest
@@ -90,10 +92,12 @@ def differences(
     """Why two passes over the same bounds do not prove a complete read (none: they do)."""
     reasons = []
     for bound in bounds:
-        one, two = first.get(bound.partition), second.get(bound.partition)
-        if one is None or two is None or not one.finished or not two.finished:
-            reasons.append(f"partition {bound.partition} was not read to its end {bound.end_offset}")
-        elif one != two:
+        passes = (first.get(bound.partition), second.get(bound.partition))
+        one, two = passes
+        if one is None or two is None or not (one.finished and two.finished):
+            why = next((digest.problem for digest in passes if digest and digest.problem), "not reached")
+            reasons.append(f"partition {bound.partition} was not read to its end {bound.end_offset}: {why}")
+        elif one.content() != two.content():
             reasons.append(
                 f"partition {bound.partition} read differently twice: {one.records} and {two.records} records"
             )
@@ -117,14 +121,14 @@ def inspect_replicas(
         for broker in state.replicas if state else ():
             try:
                 files = cluster.log_files(broker, subject.topic, number)
-            except OSError as error:
+                segments = {name: data for name, data in files.items() if name.endswith(".log")}
+                rows = replica_rows(broker, subject.topic, number, segments, subject.run_id)
+            except (ClusterError, JournalError) as error:
                 problems.append(f"the files of partition {number} on broker {broker} cannot be read: {error}")
                 continue
-            segments = {name: data for name, data in files.items() if name.endswith(".log")}
             if not segments:
                 problems.append(f"broker {broker} has no segment file of partition {number}")
                 continue
-            rows = replica_rows(broker, subject.topic, number, segments, subject.run_id)
             pq.write_table(rows, target / f"part-{part:05d}.parquet")
             inspected.add(broker)
             part += 1
@@ -138,23 +142,19 @@ def unexplained_gaps(
     reasons = []
     table = _replica_offsets(folder)
     for bound in bounds:
-        gaps = digests[bound.partition].gaps
-        if not gaps:
+        digest = digests.get(bound.partition)
+        if digest is None or not digest.gaps:
             continue
-        mine = table.filter(
-            pc.and_(
-                pc.and_(
-                    pc.equal(table["broker"], bound.leader), pc.equal(table["partition"], bound.partition)
-                ),
-                table["control"],
-            )
+        of_leader = pc.and_(
+            pc.equal(table["broker"], bound.leader), pc.equal(table["partition"], bound.partition)
         )
-        control = set(mine["offset"].to_pylist())
-        missing = [gap for gap in gaps if not set(range(gap[0], gap[1])) <= control]
-        if missing:
-            low, high = missing[0]
+        control = np.unique(table.filter(pc.and_(of_leader, table["control"]))["offset"].to_numpy())
+        unexplained = [gap for gap in digest.gaps if _within(control, gap) < gap[1] - gap[0]]
+        if unexplained or digest.gap_count > len(digest.gaps):
+            low, high = (unexplained or digest.gaps)[0]
+            count = len(unexplained) + digest.gap_count - len(digest.gaps)
             reasons.append(
-                f"partition {bound.partition}: {len(missing)} unexplained gap(s) in the offsets, "
+                f"partition {bound.partition}: {count} unexplained gap(s) in the offsets, "
                 f"the first [{low}, {high})"
             )
     return reasons
@@ -163,7 +163,14 @@ def unexplained_gaps(
 def _replica_offsets(folder: Path) -> pa.Table:
     columns = ["broker", "partition", "offset", "control"]
     parts = sorted((folder / REPLICAS_DIR).glob("part-*.parquet"))
-    return pa.concat_tables([pq.read_table(part, columns=columns) for part in parts])
+    nothing = REPLICAS.empty_table().select(columns)
+    return pa.concat_tables([nothing, *(pq.read_table(part, columns=columns) for part in parts)])
+
+
+def _within(offsets: npt.NDArray[np.int64], gap: tuple[int, int]) -> int:
+    """How many of the ascending offsets lie in [low, high)."""
+    low, high = np.searchsorted(offsets, gap)
+    return int(high - low)
 
 
 def _settle(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:

@@ -20,6 +20,9 @@ _ALWAYS = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "4194304",
+    # 50 by default: so many partitions to elect and fetch at every restart, for a handful of groups.
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
 }
 
 

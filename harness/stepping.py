@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from harness.cluster import Cluster
@@ -47,6 +48,7 @@ class Stepping:
         self._say = say
         self._note = note
         self._current = ""
+        self._rate = Rate()
         self.done: list[StepInfo] = []
         self.problems: list[str] = []
 
@@ -144,7 +146,7 @@ class Stepping:
 
     def _progress(self) -> None:
         faults = self._book.open_names()
-        line = line_of(self._workload.progress())
+        line = line_of(self._workload.progress(), self._rate)
         self._say(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
 
 
@@ -166,10 +168,30 @@ def await_isr(cluster: Cluster, topic: str, partitions: int, members: int, secon
     wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds)
 
 
-def line_of(progress: Progress) -> str:
-    """Counts of a workload in one line."""
+class Rate:
+    """Success reports a second, over about the last second."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def of(self, done: int, now: float) -> float:
+        """Take the count at a moment (seconds); returns the rate since about a second before."""
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= 1.0:
+            self._seen.popleft()
+        then, before = self._seen[0]
+        return (done - before) / (now - then) if now > then else 0.0
+
+
+def line_of(progress: Progress, rate: Rate) -> str:
+    """Counts and rate of a workload in one line."""
     done = progress.acked + progress.unconfirmed
-    parts = [f"sent {progress.sent:,}", f"acked {done:,}", f"open {progress.open:,}"]
+    parts = [
+        f"{rate.of(done, time.monotonic()):,.0f}/s",
+        f"sent {progress.sent:,}",
+        f"acked {done:,}",
+        f"open {progress.open:,}",
+    ]
     failed = progress.rejected + progress.indeterminate
     if failed:
         parts.append(f"errors {failed:,} (last {progress.last_error})")

@@ -74,8 +74,10 @@ def test_an_interrupted_run_cleans_up_and_can_be_checked(signal_: signal.Signals
     assert owned_by(child.pid) == []
     (run,) = results.glob("*/acks=1")
     assert not (run / "sends" / "open.parquet").exists(), "closed properly"
-    arm = checked(run)
-    assert "interrupted" in str(arm["judgement"])
+    # Both signals take the same way from here: one check of what they leave is enough.
+    if signal_ is signal.SIGINT:
+        assert "interrupted" in str(checked(run)["judgement"])
+    assert "the run broke: interrupted" in (run / "run.json").read_text()
 
 
 def test_a_killed_run_keeps_its_journals(results: Path) -> None:

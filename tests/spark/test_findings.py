@@ -117,6 +117,10 @@ CASES: dict[str, Case] = {
         lambda h: h.send(0, at=20).read(0, at=20).read(0, at=20, partition=1),
         ({"finding": "misplaced", "copies": 2, "offsets": [20, 20]},),
     ),
+    "the copy elsewhere may also come first": Case(
+        lambda h: h.send(0, at=20, partition=1).read(0, at=20, partition=1).read(0, at=20),
+        ({"finding": "misplaced", "copies": 2},),
+    ),
     "a rejected record elsewhere is misplaced before all": Case(
         lambda h: h.send(0, "rejected").read(0, at=20, partition=1), ({"finding": "misplaced"},)
     ),
@@ -131,6 +135,16 @@ CASES: dict[str, Case] = {
     "no key where one was sent is corrupt, in any copy": Case(
         lambda h: h.send(0, at=20, key=5).read(0, at=20, key=5).read(0, at=21),
         ({"finding": "corrupt", "copies": 2},),
+    ),
+    "a greater or a smaller key in a second copy is corrupt, not duplicate": Case(
+        lambda h: (
+            [h.send(seq, at=20, key=5).read(seq, at=20, key=5) for seq in (0, 1)]
+            and h.read(0, at=21, key=6).read(1, at=22, key=4)
+        ),
+        (
+            {"finding": "corrupt", "detail": "sent with key 5, read with key 6"},
+            {"finding": "corrupt", "detail": "sent with key 5, read with key 4"},
+        ),
     ),
     "the key that was sent is no finding": Case(lambda h: h.send(0, at=20, key=5).read(0, at=20, key=5)),
     "rejected and present": Case(

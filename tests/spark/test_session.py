@@ -29,15 +29,16 @@ def _run(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_session_says_nothing_on_the_terminal(tmp_path: Path) -> None:
+def test_a_session_says_nothing_on_the_terminal_and_can_be_started_again(tmp_path: Path) -> None:
     done = _run(
         "from pathlib import Path\n"
         "from checkers.session import spark_session\n"
         f"spark = spark_session(master='local[1]', driver_memory='512m', scratch=Path({str(tmp_path)!r}))\n"
         "print(spark.range(3).count())\n"
         "spark.stop()\n"
+        "print(spark_session(master='local[1]').range(4).count())\n"
     )
-    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n4\n", "", 0)
 
 
 def test_a_jvm_that_does_not_start_is_explained() -> None:
