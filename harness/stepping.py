@@ -88,8 +88,11 @@ class Stepping:
 
     def _write(self, index: int, write: Write) -> None:
         cancel = threading.Event()
+        # Daemons: an interrupted process must not wait for a fault that is being proved or healed.
         threads = [
-            threading.Thread(target=self._timed_fault, args=(timed, cancel), name=f"fault-{number}")
+            threading.Thread(
+                target=self._timed_fault, args=(timed, cancel), name=f"fault-{number}", daemon=True
+            )
             for number, timed in enumerate(write.faults)
         ]
         self._workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
@@ -102,7 +105,6 @@ class Stepping:
                     thread.join(_POLL_SECONDS)
                     self._progress()
         except BaseException:
-            # Threads end at their next look at the clock; whoever interrupted does not wait for them.
             cancel.set()
             raise
 
