@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -87,15 +88,15 @@ class Injection(Protocol):
         ...
 
 
-class FaultSpec(BaseModel):
+class FaultSpec(BaseModel, ABC):
     """Base of all faults: a frozen value that resolves its target and injects itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @abstractmethod
     def inject(self, scene: Scene) -> Injection:
         """Resolve the target against the live cluster and break it.
 
         Raises:
             FaultError: the target matches nothing, or the injection failed.
         """
-        raise NotImplementedError

@@ -6,6 +6,7 @@ Partitions are those of the experiment's topic.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
@@ -14,16 +15,16 @@ from harness.model.errors import FaultError
 from harness.model.topology import PartitionState, TopologyView
 
 
-class _Target(BaseModel):
+class _Target(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @abstractmethod
     def resolve(self, view: TopologyView, topic: str) -> tuple[int, ...]:
         """Broker ids this target means right now, ascending.
 
         Raises:
             FaultError: it matches nothing.
         """
-        raise NotImplementedError
 
 
 class Leader(_Target):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,17 +25,10 @@ from harness.network import create_network
 from harness.nodes import DATA_DIR, Node, plan
 from harness.ports import HOST, free_ports, refuse_taken
 from harness.readiness import await_ready
+from harness.sidecar import Output, run_sidecar
 from harness.spec import ClusterSpec
 from harness.topics import TopicAdmin
 from harness.wire import BrokerConnection
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a command in a node's network namespace printed, and its exit code."""
-
-    code: int
-    text: str
 
 
 class Cluster:
@@ -107,6 +99,7 @@ class Cluster:
             container.get_docker_client().client.close()
         self._containers.clear()
         engine.sweep(self.client, cluster=self.name)
+        self.client.close()
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -166,22 +159,20 @@ class Cluster:
 
     def kill(self, number: int) -> None:
         """SIGKILL the node's process."""
-        self._container(number).kill("SIGKILL")
+        with self._engine(number, "the node could not be killed"):
+            self._container(number).kill("SIGKILL")
 
     def start_node(self, number: int) -> None:
         """Start a stopped node again; nothing happens if it runs."""
-        self._container(number).start()
+        with self._engine(number, "the node could not be started"):
+            self._container(number).start()
 
     def is_running(self, number: int) -> bool:
-        container = self._container(number)
-        container.reload()
-        return bool(container.attrs["State"]["Running"])
+        return bool(self._state(number)["Running"])
 
     def exit_code(self, number: int) -> int | None:
         """Exit code of a stopped node; None while it runs."""
-        container = self._container(number)
-        container.reload()
-        state = container.attrs["State"]
+        state = self._state(number)
         return None if state["Running"] else int(state["ExitCode"])
 
     def in_network(self, number: int, script: str) -> Output:
@@ -190,28 +181,10 @@ class Cluster:
         Raises:
             ClusterError: the sidecar could not be started (the node is not running, for instance).
         """
-        sidecar = None
-        try:
-            sidecar = self.client.containers.create(
-                self._toolbox,
-                ["bash", "-c", script],
-                network_mode=f"container:{self._container(number).id}",
-                cap_add=["NET_ADMIN"],
-                labels=engine.labels(self.name),
+        with self._engine(number, "a sidecar could not run in the node's network namespace"):
+            return run_sidecar(
+                self.client, self._toolbox, self._container(number).id, script, engine.labels(self.name)
             )
-            sidecar.start()
-            code = int(sidecar.wait(timeout=60)["StatusCode"])
-            return Output(code, sidecar.logs().decode(errors="replace"))
-        except DockerException as error:
-            raise ClusterError(
-                "a sidecar could not run in a node's network namespace",
-                where=self.node(number).name,
-                found=str(error),
-                next_step="`kafka-chaos doctor` tells whether sidecars work here",
-            ) from error
-        finally:
-            if sidecar is not None:
-                sidecar.remove(v=True, force=True)
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
         """The files of one replica's log folder by name, from a running or stopped node (none: no such
@@ -220,15 +193,8 @@ class Cluster:
         Raises:
             ClusterError: they cannot be copied.
         """
-        try:
+        with self._engine(number, f"the files of {topic}-{partition} cannot be copied"):
             return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
-        except (DockerException, OSError) as error:
-            raise ClusterError(
-                "a replica's files cannot be copied",
-                where=f"{topic}-{partition} on {self.node(number).name}",
-                found=str(error),
-                next_step="see that the container still exists and the disk is not full",
-            ) from error
 
     def log_tail(self, number: int, lines: int = 20) -> str:
         """The last lines that the node's process printed."""
@@ -281,6 +247,26 @@ class Cluster:
         port = self.node(number).host_port
         assert port is not None
         return BrokerConnection(number, HOST, port, timeout)
+
+    @contextmanager
+    def _engine(self, number: int, what: str) -> Iterator[None]:
+        """Turns what the engine refuses into an error that names the node."""
+        try:
+            yield
+        except (DockerException, OSError) as error:
+            raise ClusterError(
+                what,
+                where=self.node(number).name,
+                found=str(error),
+                next_step="`docker ps -a` shows the node; `kafka-chaos doctor` what this engine can do",
+            ) from error
+
+    def _state(self, number: int) -> dict[str, Any]:
+        with self._engine(number, "the node's state cannot be had"):
+            container = self._container(number)
+            container.reload()
+            state: dict[str, Any] = container.attrs["State"]
+            return state
 
     def _container(self, number: int) -> Any:
         return self._containers[number].get_wrapped_container()

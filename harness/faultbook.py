@@ -7,18 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from faults.base import FaultSpec, Injection, Scene
-from harness.model.errors import FaultError
-from harness.model.journal import FaultPhase
+from harness.model.errors import KafkaChaosError
+from harness.model.journal import FaultPhase, RowSink
 from harness.model.run import FaultWindow
-
-
-class RowSink(Protocol):
-    """Anything that takes rows as dictionaries."""
-
-    def append(self, row: dict[str, Any]) -> None: ...
 
 
 @dataclass
@@ -49,7 +43,7 @@ class FaultBook:
         """Inject a fault now; its window opens at the moment of the decision.
 
         Raises:
-            FaultError: the target matches nothing, or the injection failed; journaled too.
+            FaultError, ClusterError: the target matches nothing, or the injection failed; journaled too.
         """
         kind = str(getattr(spec, "kind", type(spec).__name__.lower()))
         with self._lock:
@@ -59,7 +53,7 @@ class FaultBook:
         self._note(name, kind, FaultPhase.DECIDED, "", {"spec": spec.model_dump(mode="json", by_alias=True)})
         try:
             injection = spec.inject(self._scene(name))
-        except FaultError as error:
+        except KafkaChaosError as error:
             self._note(name, kind, FaultPhase.FAILED, "", {"error": str(error)})
             raise
         fault = OpenFault(name, kind, injection, opened_ns)
@@ -81,14 +75,14 @@ class FaultBook:
         """Heal one fault; a second call does nothing.
 
         Raises:
-            FaultError: it cannot be healed; journaled, and the window stays open.
+            FaultError, ClusterError: it cannot be healed; journaled, and the window stays open.
         """
         with fault.lock:
             if fault.closed_ns is not None:
                 return
             try:
                 done = fault.injection.heal()
-            except Exception as error:
+            except KafkaChaosError as error:
                 self._note(
                     fault.name, fault.kind, FaultPhase.FAILED, fault.injection.target, {"error": str(error)}
                 )
@@ -103,7 +97,7 @@ class FaultBook:
         for fault in reversed(self._faults):
             try:
                 self.heal(fault)
-            except FaultError as error:
+            except KafkaChaosError as error:
                 failures.append(f"{fault.name} could not be healed: {error}")
         return failures
 

@@ -6,20 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
+from harness.model.journal import RowSink
 from harness.model.topology import BrokerView, TopologyView
 from harness.wire import BrokerConnection
 
 EVERY_SECONDS = 0.25
 _CONTROLLER_EVERY = 4
 """The controller is asked for with every fourth sample: a broker must forward that question."""
-
-
-class RowSink(Protocol):
-    """Anything that takes rows as dictionaries."""
-
-    def append(self, row: dict[str, Any]) -> None: ...
 
 
 class Sampler:

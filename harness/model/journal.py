@@ -18,6 +18,7 @@ Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's o
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -148,6 +149,13 @@ SAMPLES = pa.schema(
 """One row a broker asked and partition: that broker's own belief. A broker that did not answer leaves one row
 with nulls. `log_*` are of the broker's own replica (null: it has none), `high_watermark` only from the
 leader."""
+
+
+class RowSink(Protocol):
+    """Anything that takes rows as dictionaries."""
+
+    def append(self, row: dict[str, Any]) -> None: ...
+
 
 SENDS_DIR = "sends"
 READS_DIR = "reads"
