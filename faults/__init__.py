@@ -10,8 +10,10 @@ from pydantic import Field
 
 from faults.kill import Kill
 from faults.partition import Partition
+from faults.pause import Pause
+from faults.stop import Stop
 
-Fault = Annotated[Kill | Partition, Field(discriminator="kind")]
+Fault = Annotated[Kill | Partition | Pause | Stop, Field(discriminator="kind")]
 """Any fault, told apart by its `kind`."""
 
-__all__ = ["Fault", "Kill", "Partition"]
+__all__ = ["Fault", "Kill", "Partition", "Pause", "Stop"]

@@ -8,13 +8,11 @@ from typing import Literal
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene
+from faults.leadership import await_rejoined, leaders, led_by, moves, still_led
 from faults.targets import Target
-from harness.model.errors import FaultError
-from harness.model.topology import TopologyView
 from harness.model.waiting import seen_within
 
 _MARGIN_SECONDS = 30.0
-_REJOIN_SECONDS = 90.0
 
 
 class Kill(FaultSpec):
@@ -34,11 +32,7 @@ class Kill(FaultSpec):
     def inject(self, scene: Scene) -> Injection:
         view = scene.cluster.view((scene.topic,))
         brokers = self.target.resolve(view, scene.topic)
-        led = tuple(
-            (state.partition, state.leader)
-            for number in sorted({s.partition for seen in view.answered() for s in seen.partitions})
-            if (state := view.partition(scene.topic, number)) is not None and state.leader in brokers
-        )
+        led = led_by(view, scene.topic, brokers)
         for broker in brokers:
             scene.cluster.kill(broker)
         return _Killed(scene, brokers, led)
@@ -55,64 +49,34 @@ class _Killed:
         return "broker " + ", ".join(map(str, self.brokers))
 
     def verify(self) -> Evidence:
-        cluster = self.scene.cluster
+        cluster, topic = self.scene.cluster, self.scene.topic
 
         def missing() -> str | None:
             running = [broker for broker in self.brokers if cluster.is_running(broker)]
             if running:
                 return f"the process of broker {running} still runs"
-            view = cluster.view((self.scene.topic,))
-            if not view.answered():
-                return None  # nobody left to elect: everything is offline
-            for partition, old in self.led:
-                state = view.partition(self.scene.topic, partition)
-                if state is None or state.leader == old:
-                    return f"partition {partition} is still led by broker {old}"
-            return None
+            view = cluster.view((topic,))
+            # Nobody left to elect: everything is offline.
+            return still_led(view, topic, self.led) if view.answered() else None
 
         left = seen_within(self.scene.session_seconds + _MARGIN_SECONDS, missing)
         if left is not None:
             return Evidence(False, left)
-        view = cluster.view((self.scene.topic,))
-        now = {part: _leader(view, self.scene.topic, part) for part, _ in self.led}
-        codes = {broker: cluster.exit_code(broker) for broker in self.brokers}
-        moved = ", ".join(f"partition {part} from {old} to {now[part]}" for part, old in self.led)
+        now = leaders(cluster.view((topic,)), topic, self.led)
         return Evidence(
             True,
-            f"process gone; leadership moved: {moved}" if moved else "process gone; it led nothing",
-            {"exit_codes": codes, "led": dict(self.led), "leaders_now": now},
+            f"process gone; leadership moved: {moves(self.led, now)}"
+            if self.led
+            else "process gone; it led nothing",
+            {
+                "exit_codes": {broker: cluster.exit_code(broker) for broker in self.brokers},
+                "led": dict(self.led),
+                "leaders_now": now,
+            },
         )
 
     def heal(self) -> str:
-        cluster = self.scene.cluster
         for broker in self.brokers:
-            cluster.start_node(broker)
-
-        def missing() -> str | None:
-            view = cluster.view((self.scene.topic,))
-            silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in self.brokers]
-            if silent:
-                return f"broker {silent} does not answer yet"
-            partitions = {s.partition for seen in view.answered() for s in seen.partitions}
-            for number in sorted(partitions):
-                state = view.partition(self.scene.topic, number)
-                out = set(self.brokers) & set(state.replicas) - set(state.isr) if state else set()
-                if out:
-                    return f"broker {sorted(out)} is not in the ISR of partition {number} yet"
-            return None
-
-        left = seen_within(_REJOIN_SECONDS, missing)
-        if left is not None:
-            raise FaultError(
-                "a killed broker did not come back",
-                where=self.target,
-                expected=f"in every ISR within {_REJOIN_SECONDS:g} s",
-                found=left,
-                next_step="see the broker's log in the run folder",
-            )
+            self.scene.cluster.start_node(broker)
+        await_rejoined(self.scene, self.brokers)
         return f"{self.target} started and back in the ISR"
-
-
-def _leader(view: TopologyView, topic: str, partition: int) -> int | None:
-    state = view.partition(topic, partition)
-    return None if state is None or state.leader < 0 else state.leader

@@ -62,8 +62,6 @@ class Cluster:
         self._addresses: dict[int, str] = {}
         self._network: Network | None = None
 
-    # -- life ---------------------------------------------------------------------------------
-
     def __enter__(self) -> Self:
         return self.start()
 
@@ -100,8 +98,6 @@ class Cluster:
         self._containers.clear()
         engine.sweep(self.client, cluster=self.name)
         self.client.close()
-
-    # -- what it is ---------------------------------------------------------------------------
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -155,12 +151,28 @@ class Cluster:
         """Topic administration; one client per call, to be closed by dropping it."""
         return TopicAdmin(self.bootstrap)
 
-    # -- what faults do to it -----------------------------------------------------------------
-
     def kill(self, number: int) -> None:
         """SIGKILL the node's process."""
         with self._engine(number, "the node could not be killed"):
             self._container(number).kill("SIGKILL")
+
+    def terminate(self, number: int) -> None:
+        """SIGTERM to the node's process; returns before it has ended."""
+        with self._engine(number, "the node could not be terminated"):
+            self._container(number).kill("SIGTERM")
+
+    def pause(self, number: int) -> None:
+        """Freeze every process of the node."""
+        with self._engine(number, "the node could not be paused"):
+            self._container(number).pause()
+
+    def unpause(self, number: int) -> None:
+        """Thaw a paused node."""
+        with self._engine(number, "the node could not be resumed"):
+            self._container(number).unpause()
+
+    def is_paused(self, number: int) -> bool:
+        return bool(self._state(number)["Paused"])
 
     def start_node(self, number: int) -> None:
         """Start a stopped node again; nothing happens if it runs."""
@@ -199,8 +211,6 @@ class Cluster:
     def log_tail(self, number: int, lines: int = 20) -> str:
         """The last lines that the node's process printed."""
         return engine.tail(self._container(number), lines)
-
-    # -- inside -------------------------------------------------------------------------------
 
     def _create(self) -> None:
         labels = engine.labels(self.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faults import Kill, Partition
+from faults import Kill, Partition, Pause, Stop
 from faults.base import Scene
 from faults.targets import Followers, Leader
 from harness.cluster import Cluster
@@ -33,6 +33,42 @@ def test_kill_the_leader(cluster: Cluster, topic: str) -> None:
     injection.heal()
     assert cluster.is_running(old)
     settle(cluster, topic, 1, 3, 60)
+    injection.heal()
+    settle(cluster, topic, 1, 3, 60)
+
+
+def test_stop_the_leader(cluster: Cluster, topic: str) -> None:
+    old = leader_of(cluster, topic)
+    injection = Stop(target=Leader(leader=0)).inject(scene(cluster, topic))
+    evidence = injection.verify()
+    assert evidence.seen, evidence
+    assert evidence.facts["leaders_before_exit"] not in ({0: old}, {0: None})
+    injection.heal()
+    settle(cluster, topic, 1, 3, 60)
+    injection.heal()
+    settle(cluster, topic, 1, 3, 60)
+
+
+def test_a_killed_broker_was_not_stopped(cluster: Cluster, topic: str) -> None:
+    old = leader_of(cluster, topic)
+    injection = Stop(target=Leader(leader=0)).inject(scene(cluster, topic))
+    cluster.kill(old)
+    evidence = injection.verify()
+    assert not evidence.seen, "the proof of a controlled shutdown must fail for a kill"
+    injection.heal()
+    settle(cluster, topic, 1, 3, 60)
+
+
+def test_pause_the_leader(cluster: Cluster, topic: str) -> None:
+    old = leader_of(cluster, topic)
+    injection = Pause(target=Leader(leader=0)).inject(scene(cluster, topic))
+    try:
+        evidence = injection.verify()
+        assert evidence.seen, evidence.what
+        assert cluster.is_running(old)
+    finally:
+        injection.heal()
+    assert not cluster.is_paused(old)
     injection.heal()
     settle(cluster, topic, 1, 3, 60)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from faults import Kill, Partition
+from faults import Kill, Partition, Pause, Stop
 from faults.base import Scene
 from faults.targets import Followers, Leader
 from harness.model.errors import FaultError
@@ -31,6 +31,9 @@ class Puppet:
     says: list[Said] = field(default_factory=list)
     dead: set[int] = field(default_factory=set)
     immortal: bool = False
+    looks_until_exit: int = 0
+    frozen: set[int] = field(default_factory=set)
+    code: int = 137
     scripts: list[tuple[int, str]] = field(default_factory=list)
     broker_ids: tuple[int, ...] = (1, 2, 3)
     controller_ids: tuple[int, ...] = (101,)
@@ -45,14 +48,32 @@ class Puppet:
         if not self.immortal:
             self.dead.add(number)
 
+    def terminate(self, number: int) -> None:
+        self.terminated = number
+        self.code = 143
+
+    def pause(self, number: int) -> None:
+        if not self.immortal:
+            self.frozen.add(number)
+
+    def unpause(self, number: int) -> None:
+        self.frozen.remove(number)
+
+    def is_paused(self, number: int) -> bool:
+        return number in self.frozen
+
     def start_node(self, number: int) -> None:
         self.dead.discard(number)
 
     def is_running(self, number: int) -> bool:
+        if self.looks_until_exit:
+            self.looks_until_exit -= 1
+            if not self.looks_until_exit:
+                self.dead.add(self.terminated)
         return number not in self.dead
 
     def exit_code(self, number: int) -> int | None:
-        return 137 if number in self.dead else None
+        return self.code if number in self.dead else None
 
     def in_network(self, number: int, script: str) -> Said:
         self.scripts.append((number, script))
@@ -142,3 +163,50 @@ def test_rules_that_cannot_be_set_or_removed_are_errors() -> None:
 def test_one_broker_cannot_be_cut_from_itself() -> None:
     with pytest.raises(FaultError, match="two sides"):
         Partition(side=Leader(leader=0), other=Leader(leader=0)).inject(scene(Puppet([quiet()])))
+
+
+HANDED_OVER = view(*(seen(b, state(leader=2, epoch=1, isr=(2, 3))) for b in (1, 2, 3)))
+
+
+def test_a_stop_is_proved_by_leadership_that_moved_while_the_process_ran() -> None:
+    cluster = Puppet([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
+    evidence = Stop(target=Leader(leader=0)).inject(scene(cluster)).verify()
+    assert evidence.seen, evidence.what
+    assert evidence.facts["leaders_before_exit"] == {0: 2}
+    assert evidence.facts["exit_codes"] == {1: 143}
+
+
+def test_leadership_that_moved_only_after_the_exit_is_no_controlled_shutdown() -> None:
+    cluster = Puppet([quiet(), quiet(), quiet(), HANDED_OVER], looks_until_exit=3)
+    evidence = Stop(target=Leader(leader=0)).inject(scene(cluster)).verify()
+    assert not evidence.seen
+    assert "not seen to move before" in evidence.what
+
+
+def test_an_unclean_exit_is_no_controlled_shutdown() -> None:
+    cluster = Puppet([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
+    injection = Stop(target=Leader(leader=0)).inject(scene(cluster))
+    cluster.code = 137
+    assert "not a clean exit" in injection.verify().what
+
+
+DEAF = view(silent(1), *(seen(b, state()) for b in (2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("after", "immortal", "seen_"), [(DEAF, False, True), (quiet(), False, False), (DEAF, True, False)]
+)
+def test_a_pause_is_proved_by_the_engine_and_by_silence(
+    after: TopologyView, immortal: bool, seen_: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faults.pause._SECONDS", 0.3)
+    cluster = Puppet([quiet(), after], immortal=immortal)
+    assert Pause(target=Leader(leader=0)).inject(scene(cluster)).verify().seen is seen_
+
+
+def test_a_pause_is_healed_once() -> None:
+    cluster = Puppet([quiet()])
+    injection = Pause(target=Leader(leader=0)).inject(scene(cluster))
+    injection.heal()
+    assert cluster.frozen == set()
+    injection.heal()

@@ -1,0 +1,75 @@
+"""What several faults on a broker's process look at: what it leads, and whether it is back."""
+
+from __future__ import annotations
+
+from faults.base import Scene
+from harness.model.errors import FaultError
+from harness.model.topology import TopologyView
+from harness.model.waiting import seen_within
+
+REJOIN_SECONDS = 90.0
+
+
+def led_by(view: TopologyView, topic: str, brokers: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """(partition, leader) of every partition of the topic that one of the brokers leads."""
+    partitions = sorted({state.partition for seen in view.answered() for state in seen.partitions})
+    return tuple(
+        (number, state.leader)
+        for number in partitions
+        if (state := view.partition(topic, number)) is not None and state.leader in brokers
+    )
+
+
+def still_led(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> str | None:
+    """The first of the partitions whose leader is still the old one, in words (None: all have moved or are
+    offline)."""
+    for partition, old in led:
+        state = view.partition(topic, partition)
+        if state is None or state.leader == old:
+            return f"partition {partition} is still led by broker {old}"
+    return None
+
+
+def leaders(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> dict[int, int | None]:
+    """Who leads these partitions now (None: nobody)."""
+    found: dict[int, int | None] = {}
+    for partition, _ in led:
+        state = view.partition(topic, partition)
+        found[partition] = None if state is None or state.leader < 0 else state.leader
+    return found
+
+
+def moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
+    """Changes of leadership in words."""
+    return ", ".join(f"partition {part} from {old} to {now[part]}" for part, old in led)
+
+
+def await_rejoined(scene: Scene, brokers: tuple[int, ...]) -> None:
+    """Wait until the brokers answer and are in the ISR of every partition of the topic that they hold.
+
+    Raises:
+        FaultError: not within 90 s.
+    """
+
+    def missing() -> str | None:
+        view = scene.cluster.view((scene.topic,))
+        silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in brokers]
+        if silent:
+            return f"broker {silent} does not answer yet"
+        partitions = {state.partition for seen in view.answered() for state in seen.partitions}
+        for number in sorted(partitions):
+            state = view.partition(scene.topic, number)
+            out = set(brokers) & set(state.replicas) - set(state.isr) if state else set()
+            if out:
+                return f"broker {sorted(out)} is not in the ISR of partition {number} yet"
+        return None
+
+    left = seen_within(REJOIN_SECONDS, missing)
+    if left is not None:
+        raise FaultError(
+            "a broker did not come back",
+            where="broker " + ", ".join(map(str, brokers)),
+            expected=f"in every ISR within {REJOIN_SECONDS:g} s",
+            found=left,
+            next_step="see the broker's log in the run folder",
+        )
