@@ -44,7 +44,8 @@ def main() -> NoReturn:
     try:
         app(prog_name="kafka-chaos")
     except KafkaChaosError as error:
-        _err.print(f"kafka-chaos: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        told = "\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())])
+        _err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     sys.exit(0)
 

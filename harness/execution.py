@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from checkers.session import java_version
 from harness.checking import start_checking
 from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.rechecking import RESULT_FILE
 from harness.runner import Run
@@ -68,8 +70,11 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     result.json. A finished run is checked while the next one runs (see `harness.checking`).
 
     Raises:
-        KafkaChaosError: nothing could be run at all. An arm that breaks is reported as `unknown` instead.
+        PrerequisiteMissing: no Java for the check, no engine or no image: before anything is started.
+        KafkaChaosError: a run could not be made; those before it keep their journals, and the error says
+            how to check them. A run that breaks later is reported as `unknown` instead.
     """
+    java_version(os.environ)
     jobs = [_Job(experiment, choose_arms(experiment, options.arms), options) for experiment in experiments]
     for spec in dict.fromkeys(_key(job.experiment.cluster) for job in jobs):
         mine = [job for job in jobs if _key(job.experiment.cluster) == spec]
@@ -118,7 +123,12 @@ class _Job:
             for arm in self._arms:
                 name = arm.name if self._options.repeat == 1 else f"{arm.name}-{turn + 1:03d}"
                 seed = self._options.seed + turn
-                Run(cluster, self.experiment, arm, self.folder / name, seed, self._options.tell).execute()
+                try:
+                    Run(cluster, self.experiment, arm, self.folder / name, seed, self._options.tell).execute()
+                except KafkaChaosError as error:
+                    if self._checks:
+                        error.add_note(f"the runs before it: kafka-chaos check {self.folder}")
+                    raise
                 self._checks.append(start_checking(self.folder, name, self._options.tell))
         self.seconds = time.monotonic() - began
 

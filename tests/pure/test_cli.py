@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import engine
+from harness import engine, execution
 from harness.cli import main
 from harness.model.errors import PrerequisiteMissing
 
@@ -54,15 +54,27 @@ def test_no_engine_is_exit_code_3(
         raise PrerequisiteMissing("no Docker engine answers", next_step="start it")
 
     monkeypatch.setattr(engine, "connect", missing)
+    monkeypatch.setattr(execution, "java_version", lambda _: 17)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
     assert "no Docker engine answers" in capsys.readouterr().err
     assert call(monkeypatch, "clean") == 3
+
+
+def test_no_java_is_told_before_a_cluster_is_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path), "-q") == 3
+    assert "Java was not found" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
+    monkeypatch.setattr(execution, "java_version", lambda _: 17)
     assert call(monkeypatch, "run", "kill-leader", "--results", str(tmp_path / "file"), "-q") == 2
     assert "cannot be written" in capsys.readouterr().err
 
