@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup demo test test-all test-pure test-spark test-mock test-chaos lint bench compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint bench compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -11,13 +11,16 @@ help: ## this list
 setup: ## provide what is missing: virtual environment, Java, Docker engine, images
 	@compose/setup.sh
 
-demo: setup ## both built-in experiments on a real cluster, ending with a table and a report
+swept: setup
+	@$(BIN)/kafka-chaos clean
+
+demo: swept ## both built-in experiments on a real cluster, ending with a table and a report
 	$(BIN)/kafka-chaos run kill-leader cut-then-kill
 
-test: setup lint ## lint, types and all four tiers of tests
+test: swept lint ## lint, types and all four tiers of tests
 	$(PYTEST) -m "not soak"
 
-test-all: setup lint ## as test, with the long ones too
+test-all: swept lint ## as test, with the long ones too
 	$(PYTEST)
 
 test-pure: setup ## only the tests without JVM and Docker
@@ -29,7 +32,7 @@ test-spark: setup ## only the tests of the checks
 test-mock: setup ## only the tests against librdkafka's mock cluster
 	$(PYTEST) -m "mock and not soak" tests/mock
 
-test-chaos: setup ## only the tests with real brokers
+test-chaos: swept ## only the tests with real brokers
 	$(PYTEST) -m "chaos and not soak" tests/chaos
 
 lint: setup ## ruff and mypy

