@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.text import Text
 
 _EVERY_SECONDS = 5.0
 
@@ -19,7 +20,8 @@ def progress(console: Console, quiet: bool = False) -> Iterator[Callable[[str], 
         return
     if console.is_terminal:
         with console.status("") as status:
-            yield lambda text: status.update(text)
+            # As plain text: "[0]" is a partition here, no markup.
+            yield lambda text: status.update(Text(text))
         return
     last_head, last_at = "", 0.0
 
