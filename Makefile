@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint bench compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence bench compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -40,8 +40,16 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup ## speed of the check against a plain pandas merge, in one run
+docs: setup ## write the faults' pages again from their docstrings and the tests' evidence
+	$(BIN)/python -m harness.faultdocs --write
+
+evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
+	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
+	$(BIN)/python -m harness.faultdocs --write
+
+bench: swept ## speed of the check against a plain pandas merge, and of faults from decision to effect
 	$(BIN)/python -m checkers.bench
+	$(BIN)/python -m harness.bench
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

@@ -1,19 +1,91 @@
 """Faults: what is broken (`kill`, `partition`, ...) on which target, shown to have happened, and healed.
 
 Each fault is one module: a frozen model that a YAML file can hold, and how to inject, verify and heal it.
-Adding it to `Fault` makes it known to experiment files and their schema.
+Adding it to `Fault` makes it known to experiment files and their schema, to `kafka-chaos faults` and to the
+docs.
 """
 
 from typing import Annotated
 
 from pydantic import Field
 
+from faults.bandwidth import Bandwidth
+from faults.corrupt_segment import CorruptSegment
+from faults.cpu_limit import CpuLimit
+from faults.cut_shapes import Bridge, Ring
+from faults.disk_full import DiskFull
+from faults.drop_responses import DropResponses
+from faults.elect import Elect
 from faults.kill import Kill
+from faults.latency import Jitter, Latency
+from faults.loss import Loss
+from faults.memory_limit import MemoryLimit
+from faults.packets import CorruptPackets, DuplicatePackets, Reorder
 from faults.partition import Partition
 from faults.pause import Pause
+from faults.power_loss import PowerLoss
+from faults.reassign import Reassign
+from faults.restart import Restart
+from faults.slow_disk import SlowDisk
 from faults.stop import Stop
+from faults.transfer import Transfer
+from faults.wipe_disk import WipeDisk
 
-Fault = Annotated[Kill | Partition | Pause | Stop, Field(discriminator="kind")]
+Fault = Annotated[
+    Bandwidth
+    | Bridge
+    | CorruptPackets
+    | CorruptSegment
+    | CpuLimit
+    | DiskFull
+    | DropResponses
+    | DuplicatePackets
+    | Elect
+    | Jitter
+    | Kill
+    | Latency
+    | Loss
+    | MemoryLimit
+    | Partition
+    | Pause
+    | PowerLoss
+    | Reassign
+    | Reorder
+    | Restart
+    | Ring
+    | SlowDisk
+    | Stop
+    | Transfer
+    | WipeDisk,
+    Field(discriminator="kind"),
+]
 """Any fault, told apart by its `kind`."""
 
-__all__ = ["Fault", "Kill", "Partition", "Pause", "Stop"]
+__all__ = [
+    "Bandwidth",
+    "Bridge",
+    "CorruptPackets",
+    "CorruptSegment",
+    "CpuLimit",
+    "DiskFull",
+    "DropResponses",
+    "DuplicatePackets",
+    "Elect",
+    "Fault",
+    "Jitter",
+    "Kill",
+    "Latency",
+    "Loss",
+    "MemoryLimit",
+    "Partition",
+    "Pause",
+    "PowerLoss",
+    "Reassign",
+    "Reorder",
+    "Restart",
+    "Ring",
+    "SlowDisk",
+    "Stop",
+    "Transfer",
+    "WipeDisk",
+]

@@ -1,14 +1,20 @@
-"""What a fault is, and what it needs of a cluster."""
+"""What a fault is, and what it needs of a cluster.
+
+A fault is a frozen spec (`FaultSpec`). `aim` resolves its targets against the live cluster and gives an
+`Injection`: data that says what is to be done to which nodes, with nothing done yet. It is written down
+before `apply` does it, so that any later process can heal what a killed one began.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from faults.sight import CLIENT, FIRST_CONTROLLER, Shape, Sight
 from harness.model.topology import TopologyView
 
 
@@ -23,7 +29,10 @@ class CommandOutput(Protocol):
 
 
 class Cluster(Protocol):
-    """The part of a cluster that faults may use. Nodes are named by their Kafka node id."""
+    """The part of a cluster that faults may use. Nodes are named by their Kafka node id.
+
+    Every method raises ClusterError where the engine refuses.
+    """
 
     @property
     def broker_ids(self) -> tuple[int, ...]: ...
@@ -31,9 +40,22 @@ class Cluster(Protocol):
     @property
     def controller_ids(self) -> tuple[int, ...]: ...
 
+    @property
+    def client_address(self) -> str:
+        """Where clients on the harness's machine seem to come from, seen from a node."""
+        ...
+
     def address(self, number: int) -> str: ...
 
     def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
+
+    def controller(self) -> int | None:
+        """The active controller, as the first broker that can tell says."""
+        ...
+
+    def coordinator(self, key: str, *, transactional: bool) -> int | None:
+        """The broker that coordinates a group (or a transactional id); None: none now."""
+        ...
 
     def kill(self, number: int) -> None: ...
 
@@ -51,7 +73,50 @@ class Cluster(Protocol):
 
     def exit_code(self, number: int) -> int | None: ...
 
-    def in_network(self, number: int, script: str) -> CommandOutput: ...
+    def started_ns(self, number: int) -> int:
+        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
+        ...
+
+    def log_since(self, number: int, since_ns: int) -> str:
+        """What the node has printed since a moment."""
+        ...
+
+    def in_network(self, number: int, script: str) -> CommandOutput:
+        """A bash script of the toolbox image in a running (or paused) node's network namespace."""
+        ...
+
+    def in_files(self, number: int, script: str) -> CommandOutput:
+        """A bash script of the toolbox image, as root, with the volumes of a node that may be stopped."""
+        ...
+
+    def in_node(self, number: int, script: str) -> CommandOutput:
+        """A sh script inside a running node's own container, as root."""
+        ...
+
+    def in_cgroups(self, number: int, script: str) -> CommandOutput:
+        """A bash script of the toolbox image, as root, that sees a running node's process as PID 1 and the
+        engine's control groups, writable, in /cgroup."""
+        ...
+
+    def inspect(self, number: int) -> dict[str, Any]:
+        """What the engine tells of the node's container (`docker inspect`)."""
+        ...
+
+    def limit(self, number: int, **limits: int) -> None:
+        """Change limits of the node's container (`cpu_quota`, `cpu_period`, `mem_limit`, ...: docker-py)."""
+        ...
+
+    def stats(self, number: int) -> dict[str, Any]:
+        """One sample of the node's resource use (`docker stats`)."""
+        ...
+
+    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
+        """Ask for an election of each partition; by partition the error's name, None where it was done."""
+        ...
+
+    def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
+        """Give partitions other replicas (None: cancel what is under way); errors as in `elect`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,52 +124,168 @@ class Scene:
     """Where a fault happens: the cluster, the topic under test, and how long to wait for an effect.
 
     `session_seconds` is broker.session.timeout.ms in seconds: until then a dead leader stays leader.
-    `tag` names this injection; rules that it leaves in a kernel carry it.
+    `tag` names this injection; rules that it leaves in a kernel carry it. `seed` decides random choices:
+    the same seed on the same cluster chooses the same nodes. `chosen` gets what each target was resolved to.
     """
 
     cluster: Cluster
     topic: str
     session_seconds: float
     tag: str
+    seed: str = ""
+    chosen: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
+
+    def sight(self) -> Sight:
+        """What targets may look at, now."""
+        return Sight(
+            view=self.cluster.view((self.topic,)),
+            topic=self.topic,
+            brokers=self.cluster.broker_ids,
+            controllers=self.cluster.controller_ids,
+            controller=self.cluster.controller,
+            coordinator=self.cluster.coordinator,
+            seed=self.seed,
+            resolved=self.chosen,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Whether a fault was seen to have taken effect, in one sentence, with the facts behind it."""
+    """Whether something was seen, in one sentence, with the facts behind it (JSON values)."""
 
     seen: bool
     what: str
-    facts: dict[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
-class Injection(Protocol):
-    """One injected fault. `target` says in words which nodes it hit."""
+class Injection(BaseModel, ABC):
+    """One injected fault, as data. Whoever holds it can prove it and heal it, in any process.
+
+    `halts`: the processes of its nodes do not run meanwhile, so that a schedule opens no other such fault
+    on them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    halts: ClassVar[bool] = False
 
     @property
-    def target(self) -> str: ...
+    @abstractmethod
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes that it was aimed at."""
 
-    def verify(self) -> Evidence:
+    @property
+    def target(self) -> str:
+        """The nodes in words."""
+        return named(self.nodes)
+
+    @abstractmethod
+    def apply(self, scene: Scene) -> None:
+        """Break it. Applying again what is applied already changes nothing.
+
+        Raises:
+            FaultError, ClusterError: it could not be done.
+        """
+
+    @abstractmethod
+    def verify(self, scene: Scene) -> Evidence:
         """Wait, within a deadline of the fault's own, until the effect is seen."""
-        ...
 
-    def heal(self) -> str:
-        """Undo the fault and wait until the undoing is seen; says what was done. Healing again is harmless.
+    @abstractmethod
+    def undo(self, scene: Scene) -> None:
+        """Take it back, also when half-applied; returns at once. Undoing again is harmless.
+
+        Raises:
+            FaultError, ClusterError: it could not be done.
+        """
+
+    @abstractmethod
+    def healed(self, scene: Scene) -> Evidence:
+        """Wait until the undoing is seen. `seen` is False when the return shows that the effect had not been
+        there after all: then the fault proves nothing.
 
         Raises:
             FaultError: the cluster does not come back.
         """
-        ...
+
+    def heal(self, scene: Scene) -> Evidence:
+        """Undo it and wait until that is seen; healing again is harmless."""
+        self.undo(scene)
+        return self.healed(scene)
+
+    def restarted(self, scene: Scene, node: int) -> bool:  # noqa: ARG002
+        """A node has started again while this fault is open: apply again what its restart took away.
+
+        Returns whether anything had to be applied. Faults that a restart does not touch leave this as it is.
+        """
+        return False
 
 
 class FaultSpec(BaseModel, ABC):
-    """Base of all faults: a frozen value that resolves its target and injects itself."""
+    """Base of all faults: a frozen value, as an experiment file holds it, that aims itself at a cluster.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    `needs` names what kernel and engine must be able to do (`harness.kernel`), `injection` is the class of
+    what `aim` returns.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    injection: ClassVar[type[Injection]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **settings: Any) -> None:
+        super().__pydantic_init_subclass__(**settings)
+        if "kind" in cls.model_fields:
+            KINDS[cls.name()] = cls
+
+    @classmethod
+    def name(cls) -> str:
+        """The name by which files know this fault."""
+        return str(cls.model_fields["kind"].default)
 
     @abstractmethod
-    def inject(self, scene: Scene) -> Injection:
-        """Resolve the target against the live cluster and break it.
+    def aim(self, scene: Scene) -> Injection:
+        """Resolve the targets against the live cluster; changes nothing.
 
         Raises:
-            FaultError: the target matches nothing, or the injection failed.
+            FaultError: a target matches nothing.
         """
+
+    def required(self) -> tuple[str, ...]:
+        """What this very spec needs of kernel and engine; more than `needs` where a parameter asks for it."""
+        return self.needs
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        """What a user should know before the cluster starts: one sentence each.
+
+        Raises:
+            ValueError: a cluster of this shape cannot have this fault.
+        """
+        for target in self.targets():
+            target.check(shape)
+        return ()
+
+    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+        """How many brokers at most do not serve while this is open; schedules limit the sum."""
+        return 0
+
+    def targets(self) -> tuple[Any, ...]:
+        """Every target among the fields."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value for value in values if hasattr(value, "choose"))
+
+
+KINDS: dict[str, type[FaultSpec]] = {}
+"""Every fault whose module has been imported, by the name that files know it by."""
+
+
+def named(nodes: Iterable[int]) -> str:
+    """Nodes in words: "broker 1, 2, controller 101"."""
+    numbers = sorted(nodes)
+    brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER]
+    controllers = [str(node) for node in numbers if node >= FIRST_CONTROLLER]
+    parts = ["broker " + ", ".join(brokers)] if brokers else []
+    parts += ["controller " + ", ".join(controllers)] if controllers else []
+    parts += ["the client"] if CLIENT in numbers else []
+    return ", ".join(parts)

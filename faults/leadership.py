@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faults.base import Scene
+from faults.base import Scene, named
 from harness.model.errors import FaultError
 from harness.model.topology import TopologyView
 from harness.model.waiting import seen_within
@@ -44,15 +44,27 @@ def moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
     return ", ".join(f"partition {part} from {old} to {now[part]}" for part, old in led)
 
 
-def await_rejoined(scene: Scene, brokers: tuple[int, ...]) -> None:
-    """Wait until the brokers answer and are in the ISR of every partition of the topic that they hold.
+def await_rejoined(scene: Scene, nodes: tuple[int, ...]) -> None:
+    """Wait until the brokers answer and are in the ISR of every partition of the topic that they hold, and
+    the controllers run and have an active one among them.
 
     Raises:
         FaultError: not within 90 s.
     """
 
+    cluster = scene.cluster
+    brokers = tuple(node for node in nodes if node in cluster.broker_ids)
+    controllers = tuple(node for node in nodes if node in cluster.controller_ids)
+
     def missing() -> str | None:
-        view = scene.cluster.view((scene.topic,))
+        stopped = [node for node in nodes if not cluster.is_running(node)]
+        if stopped:
+            return f"the process of {named(stopped)} does not run"
+        if controllers and cluster.controller() is None:
+            return "there is no active controller yet"
+        view = cluster.view((scene.topic,)) if brokers else None
+        if view is None:
+            return None
         silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in brokers]
         if silent:
             return f"broker {silent} does not answer yet"
@@ -67,9 +79,9 @@ def await_rejoined(scene: Scene, brokers: tuple[int, ...]) -> None:
     left = seen_within(REJOIN_SECONDS, missing)
     if left is not None:
         raise FaultError(
-            "a broker did not come back",
-            where="broker " + ", ".join(map(str, brokers)),
-            expected=f"in every ISR within {REJOIN_SECONDS:g} s",
+            "a node did not come back",
+            where=named(nodes),
+            expected=f"running, and in every ISR, within {REJOIN_SECONDS:g} s",
             found=left,
             next_step="see the broker's log in the run folder",
         )

@@ -1,111 +1,117 @@
-"""Partition: two sets of brokers do not hear each other."""
+"""Partition: two sets of nodes do not hear each other."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, Scene
-from faults.rules import Cut, insert_script, probe_script, remove_script, symmetric
+from faults.base import FaultSpec, Injection, Scene, named
+from faults.cut_grudge import Lost, between
+from faults.cut_injection import Cuts, made
+from faults.cut_sides import fixed, possible, surely_within
+from faults.sight import CLIENT, Shape
 from faults.targets import Target
-from harness.model.errors import FaultError
 
-_PACKETS = re.compile(r"^\s*(\d+)\s+\d+\s+DROP", re.MULTILINE)
+BLIND = (
+    "while the client is cut from a broker the harness's own questions to that broker go unanswered too: "
+    "samples of it are missing, and waits that need its word do not end"
+)
+FENCED = (
+    "a broker that the active controller does not hear for broker.session.timeout.ms is fenced: it leaves "
+    "every ISR, and others lead what it led; it does not know, and what it acknowledges under acks=1 from "
+    "then on is lost"
+)
+HEADLESS = (
+    "no broker reaches a controller: there are no elections, no ISR changes and no new topics, while leaders "
+    "go on serving with the ISR as it was; a controller that hears no broker fences them all, so after "
+    "healing leaders move and ISRs shrink to one replica before they grow again"
+)
+
+
+class PartitionCuts(Cuts):
+    """Two sides cut from each other, in one direction or both."""
+
+    kind: Literal["partition"] = "partition"
 
 
 class Partition(FaultSpec):
-    """Drop every packet between two sets of brokers; clients and controllers still reach both.
+    """Packets between two sets of nodes are lost: both ways, or in one direction only. Either side may be
+    brokers, controllers or the client; nodes that both targets mean belong to `from`.
 
-    What Kafka does: the followers' fetches get no answer, so the leader's high watermark stands still;
-    after replica.lag.time.max.ms the leader asks the controller to take them out of the ISR. Until then
-    acks=1 writes are acknowledged by the leader alone and acks=all writes wait.
+    What Kafka does, leader and followers: the followers' fetches get no answer, in whichever direction
+    packets are lost, so the leader's high watermark stands still; after replica.lag.time.max.ms the leader
+    asks the controller to take them out of the ISR. Until then acks=1 writes are acknowledged by the leader
+    alone and acks=all writes wait. The leader stays: the controller hears it. A partition that nobody writes
+    to keeps its ISR: its followers are at the end of the log.
 
-    Proof: the packet counters of the rules rise, and a connection across the cut fails.
+    Broker and controller: without heartbeats for broker.session.timeout.ms the controller fences the broker,
+    takes it out of every ISR and elects other leaders (KIP-500, KIP-631). One lost direction is enough, for a
+    heartbeat is a request with an answer. A leader that is cut so still believes that it leads. Clients
+    that know no better write to it: what it acknowledges under acks=1 after the election is lost once it
+    hears of the new leader and truncates its log (KIP-101); under acks=all it acknowledges nothing, for its
+    followers fetch elsewhere. When no broker reaches a controller, nothing is elected and no ISR changes,
+    while leaders go on serving with the ISR as it was, acks=all included; what the controller decided
+    meanwhile they learn all at once when it is healed.
+
+    Broker and client: requests time out or their answers are lost; what was written and not acknowledged
+    is sent again. The harness's own questions to that broker go unanswered too.
+
+    Proof: in each lost direction the packet counter of the rule that drops rises, and of UDP packets sent
+    that way none arrives; in a direction that is not lost they do arrive; and no TCP connection is made
+    between the sides, which needs both directions. The client's packets are the harness's own requests.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
     kind: Literal["partition"] = "partition"
-    side: Target = Field(alias="from", description="one side; the rules live in these brokers' namespaces")
-    other: Target = Field(alias="to", description="the other side")
+    needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    injection: ClassVar[type[Injection]] = PartitionCuts
+    side: Target = Field(alias="from", description="which nodes are the one side")
+    other: Target = Field(alias="to", description="which nodes are the other side")
+    lost: Lost = Field(
+        default="both",
+        description="which packets are lost: `both` ways, only those `from_to` (sent by `from`, so that `to` "
+        "does not hear it), or only those `to_from`",
+    )
 
-    def inject(self, scene: Scene) -> Injection:
-        view = scene.cluster.view((scene.topic,))
-        here = self.side.resolve(view, scene.topic)
-        there = tuple(b for b in self.other.resolve(view, scene.topic) if b not in here)
-        if not there:
-            raise FaultError(
-                "a partition needs two sides",
-                where=f"from {self.side!r} to {self.other!r}",
-                expected="brokers on both sides",
-                found=f"both mean broker {', '.join(map(str, here))}",
-                next_step="choose two targets that differ",
+    def aim(self, scene: Scene) -> Cuts:
+        sight = scene.sight()
+        here = self.side.resolve(sight)
+        there = tuple(node for node in self.other.resolve(sight) if node not in here)
+        first, second = named(here), named(there)
+        words = {
+            "both": f"{first} | {second}",
+            "from_to": f"{first} to {second}",
+            "to_from": f"{second} to {first}",
+        }
+        return made(PartitionCuts, scene, between(here, there, self.lost), words[self.lost])
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if surely_within(self.other, self.side, shape):
+            raise ValueError(
+                f"a partition needs two sides: `to: {self.other}` means no node that "
+                f"`from: {self.side}` does not mean as well"
             )
-        cut = _Cut(scene, here, there)
-        cut.apply()
-        return cut
+        sides = (self.side, self.other)
+        if all(side.means_client() for side in sides):
+            raise ValueError("a partition has the client on one side, not on both")
+        here, there = (possible(side, shape) for side in sides)
+        brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
+        for one, two in ((here, there), (there, here)):
+            if one == {CLIENT} and not two & brokers:
+                raise ValueError("clients do not talk to separate controllers: there is nothing to cut")
+        told = [BLIND] if CLIENT in here | there else []
+        if any(one & controllers and two & brokers for one, two in ((here, there), (there, here))):
+            told.append(HEADLESS if self._headless(shape) else FENCED)
+        return tuple(told)
 
+    def downs(self, shape: Shape) -> int:
+        return min(self.side.at_most(shape) or shape.brokers, self.other.at_most(shape) or shape.brokers)
 
-@dataclass(frozen=True)
-class _Cut:
-    scene: Scene
-    here: tuple[int, ...]
-    there: tuple[int, ...]
-
-    @property
-    def target(self) -> str:
-        sides = (", ".join(map(str, side)) for side in (self.here, self.there))
-        return " | ".join(f"broker {side}" for side in sides)
-
-    def apply(self) -> None:
-        cuts = symmetric(self.here, self.there)
-        for broker in self.here:
-            script = insert_script(self._peers(cuts, broker), self.scene.tag)
-            output = self.scene.cluster.in_network(broker, script)
-            if output.code != 0:
-                raise FaultError(
-                    "the rules of a partition could not be set",
-                    where=f"network namespace of broker {broker}",
-                    found=output.text.strip(),
-                    next_step="`kafka-chaos doctor` tells whether iptables works here",
-                )
-
-    def verify(self) -> Evidence:
-        facts: dict[str, object] = {}
-        addresses = [self.scene.cluster.address(broker) for broker in self.there]
-        for broker in self.here:
-            output = self.scene.cluster.in_network(broker, probe_script(addresses, self.scene.tag))
-            packets = [int(count) for count in _PACKETS.findall(output.text)]
-            reached = re.findall(r"^reached (\S+)$", output.text, re.MULTILINE)
-            facts[f"broker {broker}"] = {"packets_dropped": sum(packets), "reached": reached}
-            if reached or not sum(packets):
-                why = f"it still reaches {', '.join(reached)}" if reached else "no packet was dropped"
-                return Evidence(False, f"broker {broker} is not cut: {why}", facts)
-        return Evidence(True, "packets are dropped, and no connection crosses the cut", facts)
-
-    def heal(self) -> str:
-        # A namespace dies with its container, and its rules with it.
-        running = [broker for broker in self.here if self.scene.cluster.is_running(broker)]
-        for broker in running:
-            output = self.scene.cluster.in_network(broker, remove_script(self.scene.tag))
-            if output.code != 0:
-                raise FaultError(
-                    "the rules of a partition could not be removed",
-                    where=f"network namespace of broker {broker}",
-                    found=output.text.strip(),
-                    next_step="restart that broker's container: its rules die with it",
-                )
-        return f"no rule of {self.scene.tag} is left"
-
-    def _peers(self, cuts: frozenset[Cut], broker: int) -> list[tuple[str, str]]:
-        """(chain, address) of every rule for one broker's namespace."""
-        peers = []
-        for cut in sorted(cuts, key=lambda cut: (cut.sender, cut.receiver)):
-            if cut.receiver == broker:
-                peers.append(("INPUT", self.scene.cluster.address(cut.sender)))
-            elif cut.sender == broker:
-                peers.append(("OUTPUT", self.scene.cluster.address(cut.receiver)))
-        return peers
+    def _headless(self, shape: Shape) -> bool:
+        """Whether surely no broker reaches any controller."""
+        brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
+        if shape.combined:
+            return False
+        sides = [fixed(side, shape) or frozenset() for side in (self.side, self.other)]
+        return any(one >= controllers and two >= brokers for one, two in (sides, sides[::-1]))

@@ -1,63 +1,100 @@
-"""Who drops whom, as data, and the iptables scripts that make it so.
+"""Who does not hear whom, in whose network namespace that is done, and the iptables scripts that do it.
 
-Every rule carries a comment with the injection's tag, so that only ours are ever removed.
+Every rule carries a comment that begins with the injection's tag and a slash, so that only ours are ever
+removed, and not those of an injection whose tag begins alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
-PROBE_PORT = 9094
-"""The listener between brokers: a connection to it is what a cut must prevent."""
+from faults.sight import CLIENT
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Packets from `sender` do not reach `receiver` (Kafka node ids)."""
+class Cut(NamedTuple):
+    """Packets from `sender` do not reach `receiver` (node ids; CLIENT stands for the clients)."""
 
     sender: int
     receiver: int
 
-
-def symmetric(here: Iterable[int], there: Iterable[int]) -> frozenset[Cut]:
-    """Neither side hears the other; brokers on the same side do."""
-    other = tuple(there)
-    return frozenset(
-        cut for one in here for two in other if one != two for cut in (Cut(one, two), Cut(two, one))
-    )
+    @property
+    def back(self) -> Cut:
+        """The other direction."""
+        return Cut(self.receiver, self.sender)
 
 
-def insert_script(peers: Sequence[tuple[str, str]], tag: str) -> str:
-    """Drop, in (chain, address) pairs: INPUT means coming from it, OUTPUT going to it."""
-    side = {"INPUT": "-s", "OUTPUT": "-d"}
-    lines = [
-        f"iptables -w -I {chain} {side[chain]} {address} -m comment --comment {tag} -j DROP"
-        for chain, address in peers
-    ]
-    return "set -e\n" + "\n".join(lines)
+class Placed(NamedTuple):
+    """A cut, and the node in whose network namespace its rule lives: one of the two ends."""
+
+    cut: Cut
+    holder: int
 
 
-def probe_script(addresses: Sequence[str], tag: str, tries: int = 20) -> str:
-    """Try to connect to each address, then print the rules' counters, once one has risen or after 2 s."""
-    probes = "\n".join(
-        f"timeout 0.3 bash -c '</dev/tcp/{address}/{PROBE_PORT}' 2>/dev/null && echo reached {address}"
-        for address in addresses
-    )
-    return f"""{probes}
-for _ in $(seq {tries}); do
-  rules=$(iptables -w -nvxL | grep -F {tag})
-  if awk '$1 > 0 {{ found = 1 }} END {{ exit !found }}' <<< "$rules"; then break; fi
-  sleep 0.1
-done
-echo "$rules"
-"""
+class Rule(NamedTuple):
+    """One iptables rule: `name` tells it from the others of its injection; without `drop` it only counts."""
+
+    chain: str
+    match: str
+    name: str
+    drop: bool = True
+
+    def text(self, tag: str) -> str:
+        """Chain, match and target, as iptables takes them after -A, -C, -D or -I."""
+        jump = " -j DROP" if self.drop else ""
+        return f"{self.chain} {self.match} -m comment --comment {tag}/{self.name}{jump}"
 
 
-def remove_script(tag: str) -> str:
-    """Remove every rule that carries the tag; fails if one is left. Nothing to remove is no failure."""
-    return f"""iptables-save | grep -F -- {tag} | sed 's/^-A/-D/' | while read -r rule; do
+def place(cuts: Iterable[Cut], unable: Collection[int] = ()) -> tuple[Placed, ...]:
+    """Where each cut's rule lives, such that few namespaces are touched: each costs a sidecar.
+
+    A cut can live at its receiver (INPUT) or at its sender (OUTPUT), so the holders are a vertex cover of
+    the cuts. It is chosen greedily: first what has no choice, then the node with most cuts left, the lowest
+    id of equals. Nodes that are `unable` hold a rule only where both ends are; the client never does.
+    """
+    wanted = sorted(set(cuts))
+    barred = {CLIENT, *unable}
+    chosen = {
+        other for cut in wanted for one, other in (cut, cut.back) if one in barred and other not in barred
+    }
+    left = [cut for cut in wanted if not chosen & set(cut) and not barred >= set(cut)]
+    while left:
+        degrees = Counter(node for cut in left for node in cut)
+        best = min(degrees, key=lambda node: (-degrees[node], node))
+        chosen.add(best)
+        left = [cut for cut in left if best not in cut]
+    return tuple(Placed(cut, _holder(cut, chosen)) for cut in wanted)
+
+
+def _holder(cut: Cut, chosen: Collection[int]) -> int:
+    if cut.receiver in chosen:
+        return cut.receiver
+    return cut.sender if cut.sender in chosen or cut.receiver == CLIENT else cut.receiver
+
+
+def drop_rule(placed: Placed, address: str) -> Rule:
+    """What makes a cut, in its holder's namespace; `address` is that of its other end."""
+    cut, holder = placed
+    name = f"cut-{cut.sender}-{cut.receiver}"
+    if holder == cut.receiver:
+        return Rule("INPUT", f"-s {address}", name)
+    return Rule("OUTPUT", f"-d {address}", name)
+
+
+def insert_script(rules: Iterable[Rule], tag: str) -> str:
+    """Put each rule first in its chain, unless it is there already; prints `put` for each that was not."""
+    lines = [f"put {rule.text(tag)}" for rule in rules]
+    return """set -e
+put() { iptables -w -C "$@" 2>/dev/null || { iptables -w -I "$@" && echo put; }; }
+""" + "\n".join(lines)
+
+
+def remove_script(tag: str, names: str = "") -> str:
+    """Remove every rule of the tag (whose name begins with `names`); fails if one is left. Nothing to remove
+    is no failure."""
+    return f"""iptables-save -t filter | grep -F -- {tag}/{names} | sed 's/^-A/-D/' | while read -r rule; do
   eval iptables -w "$rule" || exit 1
 done
-! iptables-save | grep -qF -- {tag}
+! iptables-save -t filter | grep -qF -- {tag}/{names}
 """

@@ -1,102 +1,178 @@
 """Targets: which nodes a fault hits, as data, resolved at the moment of injection.
 
-In an experiment file a target is one key with one value: `{leader: 0}`, `{followers: 0}`, `{broker: 2}`.
-Partitions are those of the experiment's topic.
+In an experiment file a target is one key with one value, or a bare word: `{leader: 0}`, `{broker: 2}`,
+`controller`. Partitions are those of the experiment's topic. Targets combine: `{any: [...]}` (`|` in Python)
+is their union, `{both: [...]}` (`&`) what all of them mean, `{not: ...}` (`~`) every broker but those.
+Random ones choose by the run's seed and the injection's name.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Annotated, Any
+from functools import reduce
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from harness.model.errors import FaultError
-from harness.model.topology import PartitionState, TopologyView
+from faults.sight import Shape, Sight
+from faults.target_base import BaseTarget
+from faults.target_nodes import (
+    All,
+    BrokerId,
+    Client,
+    Controller,
+    Controllers,
+    Coordinates,
+    Coordinator,
+    Majority,
+    Minority,
+    Nodes,
+    RandomBrokers,
+)
+from faults.target_partitions import Followers, Isr, Leader, OutOfSync
 
-
-class _Target(BaseModel, ABC):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @abstractmethod
-    def resolve(self, view: TopologyView, topic: str) -> tuple[int, ...]:
-        """Broker ids this target means right now, ascending.
-
-        Raises:
-            FaultError: it matches nothing.
-        """
-
-
-class Leader(_Target):
-    """The leader of a partition."""
-
-    leader: int = Field(ge=0, description="partition whose leader is meant")
-
-    def resolve(self, view: TopologyView, topic: str) -> tuple[int, ...]:
-        return (_led(view, topic, self.leader).leader,)
-
-
-class Followers(_Target):
-    """Every replica of a partition but its leader, in the ISR or not."""
-
-    followers: int = Field(ge=0, description="partition whose followers are meant")
-
-    def resolve(self, view: TopologyView, topic: str) -> tuple[int, ...]:
-        state = _led(view, topic, self.followers)
-        followers = tuple(sorted(set(state.replicas) - {state.leader}))
-        if not followers:
-            raise FaultError(
-                "the target matches no broker",
-                where=f"followers of {topic}-{self.followers}",
-                expected="at least one follower",
-                found="a replication factor of 1",
-                next_step="raise topic.replication_factor",
-            )
-        return followers
+__all__ = [
+    "KINDS",
+    "All",
+    "AnyOf",
+    "BaseTarget",
+    "Both",
+    "BrokerId",
+    "Client",
+    "Controller",
+    "Controllers",
+    "Coordinates",
+    "Coordinator",
+    "Followers",
+    "Isr",
+    "Leader",
+    "Majority",
+    "Minority",
+    "Nodes",
+    "Not",
+    "OutOfSync",
+    "RandomBrokers",
+    "Target",
+]
 
 
-class BrokerId(_Target):
-    """One broker by its id."""
+class AnyOf(BaseTarget):
+    """The union of targets."""
 
-    broker: int = Field(ge=1, description="broker id")
+    any_: tuple[Target, ...] = Field(alias="any", min_length=1)
 
-    def resolve(self, view: TopologyView, topic: str) -> tuple[int, ...]:  # noqa: ARG002
-        known = tuple(seen.broker for seen in view.views)
-        if self.broker not in known:
-            raise FaultError(
-                "the target matches no broker",
-                where=f"broker {self.broker}",
-                expected=f"one of {', '.join(map(str, known))}",
-                next_step="name a broker that the cluster has",
-            )
-        return (self.broker,)
+    def check(self, shape: Shape) -> None:
+        for target in self.any_:
+            target.check(shape)
+
+    def choose(self, sight: Sight) -> frozenset[int]:
+        return frozenset().union(*(target.choose(sight) for target in self.any_))
+
+    def at_most(self, shape: Shape) -> int:
+        return min(shape.brokers, sum(target.at_most(shape) for target in self.any_))
+
+    def at_least(self, shape: Shape) -> int:
+        return max(target.at_least(shape) for target in self.any_)
+
+    def means_client(self) -> bool:
+        return any(target.means_client() for target in self.any_)
+
+
+class Both(BaseTarget):
+    """What every one of the targets means; a `not` among others takes its nodes away from theirs, so that
+    `{both: [controllers, {not: controller}]}` is every controller but the active one."""
+
+    both: tuple[Target, ...] = Field(min_length=1)
+
+    def check(self, shape: Shape) -> None:
+        for target in self.both:
+            target.check(shape)
+
+    def choose(self, sight: Sight) -> frozenset[int]:
+        found = [target.choose(sight) for target in self._affirmed()]
+        if not found:
+            return reduce(frozenset.intersection, (target.choose(sight) for target in self.both))
+        taken = (target.not_.choose(sight) for target in self.both if isinstance(target, Not))
+        return reduce(frozenset.intersection, found).difference(*taken)
+
+    def at_most(self, shape: Shape) -> int:
+        return min(target.at_most(shape) for target in self.both)
+
+    def means_client(self) -> bool:
+        affirmed = self._affirmed()
+        return bool(affirmed) and all(target.means_client() for target in affirmed)
+
+    def _affirmed(self) -> list[BaseTarget]:
+        return [target for target in self.both if not isinstance(target, Not)]
+
+
+class Not(BaseTarget):
+    """Every broker but those."""
+
+    not_: Target = Field(alias="not")
+
+    def check(self, shape: Shape) -> None:
+        self.not_.check(shape)
+        if not self.at_most(shape):
+            raise ValueError(f"target `{self}` matches nothing: `{self.not_}` is every broker")
+
+    def choose(self, sight: Sight) -> frozenset[int]:
+        return frozenset(sight.brokers) - self.not_.choose(sight)
+
+    def at_most(self, shape: Shape) -> int:
+        return shape.brokers - self.not_.at_least(shape)
+
+    def at_least(self, shape: Shape) -> int:
+        return shape.brokers - self.not_.at_most(shape)
+
+
+KINDS: dict[str, type[BaseTarget]] = {
+    (model.model_fields[name].alias or name): model
+    for model in (
+        Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, BrokerId, Nodes,
+        RandomBrokers, Minority, Majority, All, Client, AnyOf, Both, Not,
+    )
+    for name in model.model_fields
+}  # fmt: skip
+"""Every target by the key that files know it by."""
 
 
 def _kind(value: Any) -> str | None:
     """A target is known by its only key."""
-    if isinstance(value, _Target):
-        return next(iter(type(value).model_fields))
+    if isinstance(value, BaseTarget):
+        return next(key for key, model in KINDS.items() if type(value) is model)
     if isinstance(value, dict) and len(value) == 1:
         return str(next(iter(value)))
     return None
 
 
-Target = Annotated[
+def _from_word(value: Any) -> Any:
+    """`controller` -> `{controller: true}`."""
+    return {value: True} if isinstance(value, str) and value in get_args(_Word) else value
+
+
+_Word = Literal["controller", "controllers", "minority", "majority", "all", "client"]
+_Tagged = Annotated[
     Annotated[Leader, Tag("leader")]
     | Annotated[Followers, Tag("followers")]
-    | Annotated[BrokerId, Tag("broker")],
+    | Annotated[Isr, Tag("isr")]
+    | Annotated[OutOfSync, Tag("out_of_sync")]
+    | Annotated[Coordinator, Tag("coordinator")]
+    | Annotated[Controller, Tag("controller")]
+    | Annotated[Controllers, Tag("controllers")]
+    | Annotated[BrokerId, Tag("broker")]
+    | Annotated[Nodes, Tag("nodes")]
+    | Annotated[RandomBrokers, Tag("random")]
+    | Annotated[Minority, Tag("minority")]
+    | Annotated[Majority, Tag("majority")]
+    | Annotated[All, Tag("all")]
+    | Annotated[Client, Tag("client")]
+    | Annotated[AnyOf, Tag("any")]
+    | Annotated[Both, Tag("both")]
+    | Annotated[Not, Tag("not")],
     Discriminator(_kind),
 ]
+Target = Annotated[_Tagged, BeforeValidator(_from_word, json_schema_input_type=_Tagged | _Word)]
+"""Any target, as files write it."""
 
-
-def _led(view: TopologyView, topic: str, partition: int) -> PartitionState:
-    state = view.partition(topic, partition)
-    if state is None or state.leader < 0:
-        raise FaultError(
-            "the target matches no broker",
-            where=f"leader of {topic}-{partition}",
-            expected="a partition with a leader",
-            found="no such partition" if state is None else "no leader now",
-            next_step="inject this fault when the partition has a leader, or correct the partition's number",
-        )
-    return state
+for _model in (AnyOf, Both, Not):
+    _model.model_rebuild()

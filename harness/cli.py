@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -75,6 +76,9 @@ def run(
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all experiments.")] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for all experiments.")] = None,
     profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Repeat the faults of this run (a folder below results/).")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -83,13 +87,15 @@ def run(
     Ends with a table and a report.html in each experiment's folder. Exit code 1 means that some arm did
     not do what its experiment promises; 3, that it could not be told.
     """
-    from harness import execution, loading
+    from harness import execution, loading, replaying
     from harness.overrides import overridden
     from harness.report import write_report
     from harness.table import explanation, table
     from harness.telling import progress
 
     chosen = [overridden(loading.load(name), kafka_version, image, profile) for name in experiments]
+    if replay is not None:
+        chosen, seed, arm = replaying.replayed(chosen, replay, seed, arm)
     chosen_seed = int(time.time()) if seed is None else seed
     again = [*sys.argv[1:], *(["--seed", str(chosen_seed)] if seed is None else [])]
     with _interruptible(), progress(_err, quiet) as tell:
@@ -115,6 +121,26 @@ def run(
         _print_json([result.model_dump(mode="json") for _, result in done])
     codes = [result.exit_code() for _, result in done]
     raise typer.Exit(1 if 1 in codes else max(codes))
+
+
+@app.command()
+def plan(
+    experiment: Annotated[str, typer.Argument(help="A built-in experiment or a YAML file.")],
+    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what an experiment will do and when, without a cluster.
+
+    `run` with the same --seed does just that. Conditions and targets are told in words.
+    """
+    from harness import loading, planning
+
+    told = planning.plan_of(loading.load(experiment), int(time.time()) if seed is None else seed)
+    if as_json:
+        _print_json(asdict(told))
+        return
+    for line in planning.lines(told):
+        _out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -168,6 +194,53 @@ def experiments(as_json: JsonOption = False) -> None:
 
 
 @app.command()
+def faults(
+    kind: Annotated[str | None, typer.Argument(help="One fault, to read all about it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the faults with their parameters, and what is possible on this machine."""
+    from harness import faultlist
+
+    if kind is not None and not as_json:
+        _out.print(faultlist.page(kind), markup=False, highlight=False, soft_wrap=True)
+        return
+    rows = faultlist.listed(faultlist.capabilities(), kind)
+    if as_json:
+        _print_json(rows)
+    else:
+        _out.print(faultlist.table(rows))
+
+
+@app.command()
+def heal(
+    cluster: Annotated[
+        str | None, typer.Argument(help="This cluster (kc-...), whether its harness runs or not.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also clusters of a harness that still runs.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+) -> None:
+    """Heal the faults that a killed harness left open on clusters of this machine that still run.
+
+    Harmless where nothing is open. Exit code 3 when something could not be healed.
+    """
+    from harness import engine, healing
+    from harness.telling import progress
+
+    with _interruptible(), progress(_err, quiet) as tell:
+        client = engine.connect()
+        done = healing.heal_recorded(client, cluster=cluster, everything=everything, tell=tell)
+    if as_json:
+        _print_json([asdict(one) | {"clean": one.clean} for one in done])
+    else:
+        for line in healing.told(done):
+            _out.print(line, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(0 if all(one.clean for one in done) else 3)
+
+
+@app.command()
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
 ) -> None:
@@ -203,9 +276,11 @@ def clean(
     ] = False,
 ) -> None:
     """Remove containers, networks and volumes that a killed harness left behind (by our label only)."""
-    from harness import engine
+    from harness import engine, records
 
-    swept = engine.sweep(engine.connect(), everything=everything)
+    client = engine.connect()
+    swept = engine.sweep(client, everything=everything)
+    records.prune(client)
     _out.print(
         f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)",
         highlight=False,

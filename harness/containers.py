@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from testcontainers.core.container import DockerContainer
 
 from harness.nodes import CLIENT_PORT, Node
 from harness.ports import HOST
+from harness.sidecar import Output
 
 
 def container_for(
@@ -24,8 +26,12 @@ def container_for(
     network: str,
     address: str,
     api_version: str,
+    volumes: Mapping[str, str] | None = None,
 ) -> DockerContainer:
-    """A node's container, not started: at a fixed address, its client port published on 127.0.0.1 only."""
+    """A node's container, not started: at a fixed address, its client port published on 127.0.0.1 only.
+
+    `volumes` are the names of volumes by the folder where they go; the image's other volumes are anonymous.
+    """
     container = DockerContainer(image, env=dict(node.environment))
     container.with_name(name).with_kwargs(
         hostname=node.name,
@@ -35,6 +41,8 @@ def container_for(
             network: EndpointConfig(api_version, aliases=[node.name], ipv4_address=address),
         },
     )
+    for folder, volume in (volumes or {}).items():
+        container.with_volume_mapping(volume, folder, "rw")
     if node.host_port is not None:
         bindings: dict[str, Any] = container.ports
         bindings[f"{CLIENT_PORT}/tcp"] = (HOST, node.host_port)
@@ -53,6 +61,12 @@ def files_in(container: Any, folder: str) -> dict[str, bytes]:
             for member in archive.getmembers()
             if (content := archive.extractfile(member)) is not None
         }
+
+
+def run_in(container: Any, script: str) -> Output:
+    """Run a sh script inside a running container, as root."""
+    code, output = container.exec_run(["sh", "-c", script], user="root")
+    return Output(int(code), output.decode(errors="replace"))
 
 
 def memory_mib(container: Any) -> float:

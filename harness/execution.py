@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from checkers.session import java_version
+from harness import engine, possible
 from harness.checking import start_checking
 from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
+from harness.kernel import Capability
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.rechecking import RESULT_FILE
@@ -71,11 +73,15 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
 
     Raises:
         PrerequisiteMissing: no Java for the check, no engine or no image: before anything is started.
+        BadInput: no such arm, or a fault that this machine cannot have and that may not be skipped.
         KafkaChaosError: a run could not be made; those before it keep their journals, and the error says
             how to check them. A run that breaks later is reported as `unknown` instead.
     """
     java_version(os.environ)
-    jobs = [_Job(experiment, choose_arms(experiment, options.arms), options) for experiment in experiments]
+    for experiment in experiments:
+        choose_arms(experiment, options.arms)
+    found = possible.probed(engine.connect(), experiments)
+    jobs = [_job(experiment, options, found) for experiment in experiments]
     for spec in dict.fromkeys(_key(job.experiment.cluster) for job in jobs):
         mine = [job for job in jobs if _key(job.experiment.cluster) == spec]
         with running(mine[0].experiment.cluster, mine[0].folder / "logs", options.tell) as cluster:
@@ -86,15 +92,25 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
 
 def run_on(cluster: Cluster, experiment: Experiment, options: Options) -> tuple[Path, ExperimentResult]:
     """Run one experiment on a cluster that is up already, and check it; returns what `execute` does."""
-    job = _Job(experiment, choose_arms(experiment, options.arms), options)
+    job = _job(experiment, options, possible.probed(cluster.client, [experiment]))
     job.run(cluster)
     return job.folder, job.result()
+
+
+def _job(experiment: Experiment, options: Options, found: Sequence[Capability]) -> _Job:
+    left, skipped = possible.sifted(experiment, found)
+    for line in skipped:
+        options.tell(line)
+    return _Job(left, choose_arms(left, options.arms), options, skipped)
 
 
 class _Job:
     """One experiment under way, in a folder of its own below the results."""
 
-    def __init__(self, experiment: Experiment, arms: Sequence[Arm], options: Options) -> None:
+    def __init__(
+        self, experiment: Experiment, arms: Sequence[Arm], options: Options, skipped: tuple[str, ...]
+    ) -> None:
+        self._skipped = skipped
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
         self.experiment = experiment
         self.folder = options.results / f"{experiment.name}-{stamp}"
@@ -124,7 +140,15 @@ class _Job:
                 name = arm.name if self._options.repeat == 1 else f"{arm.name}-{turn + 1:03d}"
                 seed = self._options.seed + turn
                 try:
-                    Run(cluster, self.experiment, arm, self.folder / name, seed, self._options.tell).execute()
+                    Run(
+                        cluster,
+                        self.experiment,
+                        arm,
+                        self.folder / name,
+                        seed,
+                        self._options.tell,
+                        self._skipped,
+                    ).execute()
                 except KafkaChaosError as error:
                     if self._checks:
                         error.add_note(f"the runs before it: kafka-chaos check {self.folder}")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from checkers.judge import check_promise
+from faults.base import FaultSpec
+from faults.schedule_check import Problem, check_schedule
+from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec
-from harness.steps import Step, Write
+from harness.steps import Inject, Step, Write
 from workloads.spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
@@ -77,15 +83,49 @@ class Experiment(_Frozen):
                 check_promise(arm.promise, self.write_names)
             except BadInput as error:
                 raise ValueError(f"arm {arm.name!r}: {error}") from error
-        for step in self.steps:
-            if isinstance(step.action, Write):
-                self._targets_exist(step.action)
+        problem = next(self._problems(), None)
+        if problem is not None:
+            raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})
         return self
 
-    def _targets_exist(self, write: Write) -> None:
-        late = [t for t in write.faults if write.seconds is not None and t.at >= write.seconds]
-        if late:
-            raise ValueError(
-                f"write step {write.name!r} lasts {write.seconds:g} s: "
-                f"a fault at {late[0].at:g} s never comes"
-            )
+    @property
+    def shape(self) -> Shape:
+        """Cluster and topic, as faults want to know them before they run."""
+        return Shape(
+            brokers=self.cluster.brokers,
+            controllers=self.cluster.controllers,
+            combined=self.cluster.combined,
+            partitions=self.topic.partitions,
+            replication_factor=self.topic.replication_factor,
+            disk_mib=self.cluster.disk_mib,
+            skewable=bool(getattr(self.cluster, "skewable_clocks", False)),
+        )
+
+    def open_before(self, index: int) -> dict[str, FaultSpec]:
+        """What inject steps before a step have left open, by its place in the file."""
+        found: dict[str, FaultSpec] = {}
+        for number, step in enumerate(self.steps[:index]):
+            if step.inject is not None:
+                found[f"steps[{number}].inject"] = step.inject.fault
+            elif step.heal is not None:
+                found.clear()
+        return found
+
+    def _problems(self) -> Iterator[Problem]:
+        """What is wrong with the faults, with their places in the file."""
+        for number, step in enumerate(self.steps):
+            place = f"steps[{number}]"
+            if isinstance(step.action, Inject):
+                try:
+                    step.action.fault.expect(self.shape)
+                except ValueError as error:
+                    yield Problem(f"{place}.inject", str(error))
+            elif isinstance(step.action, Write):
+                found = check_schedule(
+                    step.action.faults,
+                    self.shape,
+                    seconds=step.action.ends,
+                    at_most_down=step.action.at_most_down,
+                    before=self.open_before(number),
+                )
+                yield from (Problem(f"{place}.write.{one.place}", one.what) for one in found)

@@ -33,17 +33,24 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "iptables statistic",
         "random packet loss",
-        "iptables -A INPUT -d 192.0.2.1 -m statistic --mode random --probability 0.5 -j DROP",
+        "iptables -A INPUT -s 192.0.2.1 -m statistic --mode random --probability 0.5"
+        " -m comment --comment probe -j DROP",
     ),
     ("tc tbf", "a slow link", "tc qdisc add dev lo root tbf rate 1mbit burst 32kbit latency 400ms"),
     (
         "tc htb",
         "a slow link to one peer",
-        "tc qdisc add dev lo root handle 1: htb default 10"
+        "tc qdisc add dev lo root handle 1: htb"
         " && tc class add dev lo parent 1: classid 1:20 htb rate 2mbit"
+        " && tc qdisc add dev lo parent 1:20 pfifo limit 1000"
         " && tc filter add dev lo parent 1: protocol ip u32 match ip dst 192.0.2.1/32 flowid 1:20",
     ),
-    ("tc netem", "delay, loss and reordering", "tc qdisc add dev lo root netem delay 1ms"),
+    ("tc netem", "delayed, reordered and spoilt packets", "tc qdisc add dev lo root netem delay 1ms"),
+    (
+        "raw sockets",
+        "measuring links",
+        "perl -MSocket -e 'socket(my $s, PF_INET, SOCK_RAW, 1) or die qq(no raw socket: $!\\n)'",
+    ),
 )
 """Name, the fault that needs it, the command that shows it."""
 

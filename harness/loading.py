@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
+from harness import places
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
 
@@ -85,32 +88,62 @@ def parse(text: str, source: str) -> Experiment:
     try:
         return Experiment.model_validate(data)
     except ValidationError as error:
-        raise _explained(error, source) from error
+        raise _explained(error, source, text, data) from error
 
 
-def _explained(error: ValidationError, source: str) -> BadInput:
+def _explained(error: ValidationError, source: str, text: str, data: Any) -> BadInput:
     # A misspelt key also leaves its right name missing: the misspelling is what to show.
-    problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+    problems = sorted(_told(error), key=lambda problem: problem["type"] != "extra_forbidden")
     first = problems[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the whole file"
-    others = error.error_count() - 1
+    path = places.path_of(first["loc"], data, missing=first["type"] == "missing")
+    if first["type"] == "misplaced":
+        path = places.parsed(first["ctx"]["place"])
+    line = places.line_of(text, path)
+    where = f"{source}{f', line {line}' if line else ''}: {places.told(path)}"
+    others = len(problems) - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
+    next_step = "`kafka-chaos schema` prints every key with its meaning"
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
-        close = difflib.get_close_matches(name, _all_keys(), n=1)
+        known = _all_keys()
+        close = [] if name in known else difflib.get_close_matches(name, known, n=1)
         return BadInput(
             f"unknown key {name!r}{more}",
-            where=f"{source}: {place}",
-            expected=f"did you mean {close[0]!r}?" if close else "a key that the schema has",
-            next_step="`kafka-chaos schema` prints every key with its meaning",
+            where=where,
+            expected=f"did you mean {close[0]!r}?" if close else "a key that the schema has at this place",
+            next_step=next_step,
         )
+    if first["type"] == "union_tag_invalid":
+        known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
+        name = str(first["ctx"]["tag"])
+        close = difflib.get_close_matches(name, known, n=1)
+        return BadInput(
+            f"unknown name {name!r}{more}",
+            where=where,
+            expected=f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}",
+            next_step=next_step,
+        )
+    expected: str | None = str(first["msg"]).removeprefix("Value error, ")
+    found = _shortened(first.get("input"))
+    if first["type"] == "union_tag_not_found":
+        expected = "a mapping with exactly one key, which says what it is"
+    elif first["type"] == "misplaced":
+        expected, found = None, expected
     return BadInput(
-        f"the experiment is not valid{more}",
-        where=f"{source}: {place}",
-        expected=str(first["msg"]).removeprefix("Value error, "),
-        found=_shortened(first.get("input")),
-        next_step="`kafka-chaos schema` prints every key with its meaning",
+        f"the experiment is not valid{more}", where=where, expected=expected, found=found, next_step=next_step
     )
+
+
+def _told(error: ValidationError) -> list[ErrorDetails]:
+    """The problems without those that only follow from others: a list is not too short, if what it should
+    hold could not be read."""
+    problems = error.errors()
+    return [
+        one
+        for one in problems
+        if one["type"] != "too_short"
+        or not any(other is not one and other["loc"][: len(one["loc"])] == one["loc"] for other in problems)
+    ]
 
 
 def _shortened(value: Any) -> str | None:

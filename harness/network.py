@@ -20,8 +20,8 @@ _TRIES = 5
 
 def create_network(
     client: docker.DockerClient, name: str, labels: dict[str, str]
-) -> tuple[Network, list[str]]:
-    """Create the network; returns it and its free addresses, lowest first (gateway excluded).
+) -> tuple[Network, str, list[str]]:
+    """Create the network; returns it, its gateway's address, and its free addresses, lowest first.
 
     Raises:
         ClusterError: the engine has no subnet left or refuses.
@@ -46,8 +46,8 @@ def create_network(
             last = error
             continue
         hosts = ipaddress.ip_network(subnet).hosts()
-        next(hosts)  # the gateway
-        return network, [str(next(hosts)) for _ in range(64)]
+        gateway = str(next(hosts))
+        return network, gateway, [str(next(hosts)) for _ in range(64)]
     raise ClusterError(
         "the Docker engine gives no network",
         where=name,

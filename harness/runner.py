@@ -11,10 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from faults.base import Scene
+from harness.cleanliness import traces
 from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
 from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read
+from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR, SENDS_DIR
 from harness.model.run import RunMeta
@@ -34,7 +36,8 @@ _CLOSE_MARGIN_SECONDS = 5.0
 class Run:
     """One execution of one arm. `execute` leaves a complete run folder, or a partial one that says why.
 
-    `tell` gets a line about what is going on, a few times a second.
+    `tell` gets a line about what is going on, a few times a second; `skipped` says what the experiment had
+    and this machine cannot do.
     """
 
     def __init__(
@@ -45,7 +48,9 @@ class Run:
         folder: Path,
         seed: int,
         tell: Callable[[str], None],
+        skipped: tuple[str, ...] = (),
     ) -> None:
+        self._skipped = skipped
         self._cluster = cluster
         self._experiment = experiment
         self._arm = arm
@@ -66,6 +71,7 @@ class Run:
             KeyboardInterrupt: passed on, after the journals are closed.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._start_clean()
         topic = self._experiment.topic
         admin = self._cluster.admin()
         admin.create(
@@ -84,7 +90,9 @@ class Run:
             sampler = Sampler(brokers, self._topic, samples)
             stack.callback(sampler.stop)
             sampler.start()
-            meta = self._produce(meta, FaultBook(self._scene, events))
+            book = FaultBook(self._scene, events, self._cluster.name)
+            stack.callback(self._cluster.on_start(book.restarted))
+            meta = self._produce(meta, book, sampler)
             subject = Subject(self._topic, topic.partitions, topic.replication_factor, self._run_id)
             read = final_read(self._cluster, subject, self._folder, self._say)
         problems = meta.problems
@@ -102,7 +110,23 @@ class Run:
         meta.save(self._folder)
         return meta
 
-    def _produce(self, meta: RunMeta, book: FaultBook) -> RunMeta:
+    def _start_clean(self) -> None:
+        """Heal what a run before this one has left open on the cluster.
+
+        Raises:
+            ClusterError: it does not become clean.
+        """
+        healed = heal_cluster(self._cluster, self._say)
+        if not healed.clean:
+            raise ClusterError(
+                "the cluster is not clean at the start of a run",
+                where=self._cluster.name,
+                expected="nothing left of faults that were injected before",
+                found="; ".join((*healed.failures, *healed.traces)),
+                next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
+            )
+
+    def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler) -> RunMeta:
         """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
         journal = SendJournal(self._folder / SENDS_DIR, self._topic)
         with ExitStack() as stack:
@@ -126,6 +150,8 @@ class Run:
                 self._delivery_seconds,
                 self._say,
                 lambda now: self._with_events(meta, now, book, workload).save(self._folder),
+                view=lambda: sampler.latest,
+                seed=self._seed,
             )
             try:
                 try:
@@ -134,12 +160,14 @@ class Run:
                     stepping.problems.append(str(error))
                 self._say("healing")
                 stepping.problems += book.heal_all()
+                stepping.problems += traces(self._cluster)
                 workload.stop()
                 self._say("closing the producers")
                 workload.close(self._delivery_seconds + _CLOSE_MARGIN_SECONDS)
             except BaseException as error:
-                # The cluster goes with its faults, so nothing is healed here: journals come first.
+                # Journals first. Nobody waits to see the cluster whole again, which may end with this run.
                 workload.close(_INTERRUPTED_CLOSE_SECONDS)
+                stepping.problems += book.undo_all()
                 what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
                 stepping.problems.append(f"the run broke: {what}")
                 self._with_events(meta, stepping, book, workload).save(self._folder)
@@ -164,6 +192,7 @@ class Run:
             topic=self._topic,
             session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
             tag=f"kafka-chaos-{self._run_id:x}-{name}",
+            seed=f"{self._seed}/{name}",
         )
 
     def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
@@ -184,6 +213,7 @@ class Run:
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),
+            skipped=self._skipped,
             started_ns=time.time_ns(),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.settings import Setting
@@ -31,12 +31,15 @@ PROFILES: dict[Profile, dict[str, str]] = {
 SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
 """broker.session.timeout.ms of each profile, in seconds: how long a dead leader stays leader at most."""
 
+SMALLEST_DISK_MIB = 16
+
 
 class ClusterSpec(BaseModel):
     """A cluster: how many nodes of which Kafka, and their settings.
 
     `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
-    `combined` makes every broker a controller too (then `controllers` must equal `brokers`).
+    `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
+    the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,6 +51,17 @@ class ClusterSpec(BaseModel):
     image: str | None = None
     profile: Profile = Profile.FAST
     properties: dict[str, Setting] = Field(default_factory=dict)
+    disk_mib: int | None = None
+
+    @field_validator("disk_mib")
+    @classmethod
+    def _room_for_a_broker(cls, value: int | None) -> int | None:
+        if value is not None and value < SMALLEST_DISK_MIB:
+            raise ValueError(
+                f"{value} MiB is too small for a log dir: a broker that stores nothing takes about 0.1 MiB, "
+                f"the records of a short run some more; {SMALLEST_DISK_MIB} is the least"
+            )
+        return value
 
     @model_validator(mode="after")
     def _combined_counts(self) -> ClusterSpec:

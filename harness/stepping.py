@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 
+from faults.schedule_state import Schedule
 from harness.cluster import Cluster
 from harness.experiment import Experiment
 from harness.faultbook import FaultBook
-from harness.model.errors import KafkaChaosError
 from harness.model.run import StepInfo
+from harness.model.topology import TopologyView
+from harness.scheduler import Scheduler
 from harness.settled import unsettled
-from harness.steps import KIND, Heal, Inject, Sleep, TimedFault, Wait, Write
+from harness.steps import KIND, Heal, Inject, Sleep, Wait, Write
 from harness.waiting import wait_until
 from workloads.producers import Workload
 from workloads.tally import Progress
@@ -25,7 +26,8 @@ _POLL_SECONDS = 0.1
 class Stepping:
     """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words.
 
-    `note` is called whenever a step begins or ends, so that a run that is killed can be checked.
+    `note` is called whenever a step begins or ends, so that a run that is killed can be checked. `view` gives
+    the last sample of the brokers, `seed` decides what is random in schedules.
     """
 
     def __init__(
@@ -38,6 +40,9 @@ class Stepping:
         delivery_seconds: float,
         say: Callable[[str], None],
         note: Callable[[Stepping], None],
+        *,
+        view: Callable[[], TopologyView | None],
+        seed: int,
     ) -> None:
         self._cluster = cluster
         self._experiment = experiment
@@ -47,6 +52,8 @@ class Stepping:
         self._delivery_seconds = delivery_seconds
         self._say = say
         self._note = note
+        self._view = view
+        self._seed = seed
         self._current = ""
         self._rate = Rate()
         self.done: list[StepInfo] = []
@@ -87,26 +94,35 @@ class Stepping:
             time.sleep(action.seconds)
 
     def _write(self, index: int, write: Write) -> None:
-        cancel = threading.Event()
-        # Daemons: an interrupted process must not wait for a fault that is being proved or healed.
-        threads = [
-            threading.Thread(
-                target=self._timed_fault, args=(timed, cancel), name=f"fault-{number}", daemon=True
-            )
-            for number, timed in enumerate(write.faults)
-        ]
+        scheduler = Scheduler(
+            Schedule.of(
+                write.faults,
+                schedule_seed(self._seed, write),
+                self._experiment.shape,
+                seconds=write.ends,
+                at_most_down=write.at_most_down,
+            ),
+            self._book,
+            self._topic,
+            self.problems,
+            view=self._view,
+            acked=self._reported,
+            down_before=down_before(self._experiment, index),
+        )
         self._workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
-        for thread in threads:
-            thread.start()
         try:
+            scheduler.start()
             self._await_reports(write)
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(_POLL_SECONDS)
-                    self._progress()
+            scheduler.end()
+            while not scheduler.wait(_POLL_SECONDS):
+                self._progress()
         except BaseException:
-            cancel.set()
+            scheduler.cancel()
             raise
+
+    def _reported(self) -> int:
+        progress = self._workload.progress()
+        return progress.acked + progress.unconfirmed
 
     def _await_reports(self, write: Write) -> None:
         longest = (write.seconds or 0.0) + self._delivery_seconds + _GRACE_SECONDS
@@ -117,19 +133,6 @@ class Stepping:
             self._progress()
         if write.at_most is None:
             self.problems.append(f"write step {write.name} did not end within {longest:g} s")
-
-    def _timed_fault(self, timed: TimedFault, cancel: threading.Event) -> None:
-        if cancel.wait(timed.at):
-            return
-        try:
-            began = time.monotonic()
-            fault = self._book.inject(timed.fault)
-            self._book.verify(fault)
-            if cancel.wait(max(0.0, timed.lasting - (time.monotonic() - began))):
-                return
-            self._book.heal(fault)
-        except KafkaChaosError as error:
-            self.problems.append(str(error))
 
     def _wait(self, wait: Wait) -> None:
         topic = self._experiment.topic
@@ -150,6 +153,16 @@ class Stepping:
         faults = self._book.open_names()
         line = line_of(self._workload.progress(), self._rate)
         self._say(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
+
+
+def schedule_seed(seed: int, write: Write) -> str:
+    """What the random choices of a write step hang on."""
+    return f"{seed}/{write.name}"
+
+
+def down_before(experiment: Experiment, index: int) -> int:
+    """How many brokers inject steps before a step may have left down."""
+    return sum(fault.downs(experiment.shape) for fault in experiment.open_before(index).values())
 
 
 def await_isr(cluster: Cluster, topic: str, partitions: int, members: int, seconds: float) -> None:

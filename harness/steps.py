@@ -2,83 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from faults import Fault
-
-_NAME = r"^[a-z][a-z0-9-]{0,39}$"
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from faults.schedule_entries import Entry
+from faults.schedule_values import NAME, Frozen, IfImpossible, WrittenFault
 
 
-class _OneKey:
-    """The JSON schema of a fault as files write it: one key, its kind, and a mapping of the rest."""
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        kinds = handler(core)["discriminator"]["mapping"]
-        return {
-            "oneOf": [
-                {
-                    "type": "object",
-                    "properties": {kind: {"$ref": reference}},
-                    "required": [kind],
-                    "additionalProperties": False,
-                }
-                for kind, reference in kinds.items()
-            ]
-        }
-
-
-WrittenFault = Annotated[Fault, _OneKey()]
-
-
-def _spread(value: Any) -> Any:
-    """`{kill: {...}}` -> `{kind: kill, ...}`."""
-    if isinstance(value, dict) and len(value) == 1:
-        kind, body = next(iter(value.items()))
-        if isinstance(body, dict):
-            return {"kind": kind, **body}
-    return value
-
-
-class TimedFault(_Frozen):
-    """A fault during a write step: `at` seconds after its start, healed `for` seconds after injection."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    fault: WrittenFault
-    at: float = Field(ge=0, description="seconds after the step began")
-    lasting: float = Field(alias="for", gt=0, description="seconds until it is healed")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_key(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "fault" in value:
-            return {**value, "fault": _spread(value["fault"])}
-        return value
-
-
-class Write(_Frozen):
+class Write(Frozen):
     """Producers write `records` in all, or for `seconds`; `faults` happen meanwhile.
 
     The step ends when every send has its report, or `at_most` seconds after it began: sends that are
-    still open then go on, and are closed at the end of the run.
+    still open then go on, and are closed at the end of the run. No fault begins when `seconds` or
+    `at_most` are over, or all is written and reported; those that are open then run to their end.
     """
 
-    name: str = Field(pattern=_NAME)
+    name: str = Field(pattern=NAME)
     records: int | None = Field(default=None, ge=1)
     seconds: float | None = Field(default=None, gt=0)
     at_most: float | None = Field(default=None, gt=0)
     rate: float | None = Field(default=None, gt=0, description="records/s in all; default: the workload's")
-    faults: tuple[TimedFault, ...] = ()
+    faults: tuple[Entry, ...] = ()
+    at_most_down: int | None = Field(
+        default=None, ge=0, description="never more brokers down than this: faults that would exceed it wait"
+    )
 
     @model_validator(mode="after")
     def _amount(self) -> Write:
@@ -86,8 +36,13 @@ class Write(_Frozen):
             raise ValueError("a write step takes either `records` or `seconds`")
         return self
 
+    @property
+    def ends(self) -> float | None:
+        """Seconds after which no fault begins any more; None: when all is written."""
+        return min((end for end in (self.seconds, self.at_most) if end is not None), default=None)
 
-class Wait(_Frozen):
+
+class Wait(Frozen):
     """Wait until the cluster is seen in a state; a deadline that passes makes the verdict `unknown`.
 
     `replicated: true` - every replica's log end offset equals the leader's high watermark.
@@ -105,35 +60,45 @@ class Wait(_Frozen):
         return self
 
 
-class Inject(_Frozen):
-    """Inject a fault and wait until it is verified; it stays until a heal step or the end."""
+class Inject(Frozen):
+    """Inject a fault and wait until it is verified; it stays until a heal step or the end.
+
+    `if_impossible` stands beside the fault: `inject: {partition: {...}, if_impossible: skip}`.
+    """
 
     fault: WrittenFault
+    if_impossible: IfImpossible = "refuse"
 
     @model_validator(mode="before")
     @classmethod
-    def _one_key(cls, value: Any) -> Any:
+    def _beside(cls, value: Any) -> Any:
         if isinstance(value, dict) and "fault" not in value:
-            return {"fault": _spread(value)}
+            fault = {key: body for key, body in value.items() if key != "if_impossible"}
+            return {"fault": fault, **{key: value[key] for key in value if key not in fault}}
         return value
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         # In a file the step is the fault itself.
-        return dict(handler.resolve_ref_schema(handler(core))["properties"]["fault"])
+        properties = handler.resolve_ref_schema(handler(core))["properties"]
+        kinds = [
+            {**kind, "properties": {**kind["properties"], "if_impossible": properties["if_impossible"]}}
+            for kind in properties["fault"]["oneOf"]
+        ]
+        return {"oneOf": kinds}
 
 
-class Heal(_Frozen):
+class Heal(Frozen):
     """Heal every fault that is open."""
 
 
-class Sleep(_Frozen):
+class Sleep(Frozen):
     """Do nothing for a while. Prefer a wait step: a sleep proves nothing."""
 
     seconds: float = Field(gt=0)
 
 
-STEPS: dict[str, type[_Frozen]] = {
+STEPS: dict[str, type[Frozen]] = {
     "write": Write,
     "wait": Wait,
     "inject": Inject,
@@ -143,7 +108,7 @@ STEPS: dict[str, type[_Frozen]] = {
 KIND = {model: name for name, model in STEPS.items()}
 
 
-class Step(_Frozen):
+class Step(Frozen):
     """One step of an experiment: exactly one of the keys."""
 
     write: Write | None = None

@@ -84,6 +84,7 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     """Why one arm got its verdict, its worst examples, and where to look further."""
     lines = [f"{arm.folder}: {arm.judgement.verdict}"]
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
+    lines += [f"  - {line}" for line in arm.meta.skipped]
     if arm.summary is not None:
         lines += [f"  e.g. {line}" for line in example_lines(arm.summary)[:examples]]
     return "\n".join(lines)

@@ -69,7 +69,7 @@ class BrokerConnection:
             else tuple(metadata_request.MetadataRequestTopic(name=TopicName(name)) for name in topics)
         )
         request = metadata_request.MetadataRequest(topics=names, allow_auto_topic_creation=False)
-        answer: metadata_response.MetadataResponse = self._ask(request, metadata_response.MetadataResponse)
+        answer: metadata_response.MetadataResponse = self.ask(request, metadata_response.MetadataResponse)
         return answer
 
     def offsets(
@@ -95,7 +95,7 @@ class BrokerConnection:
                 for topic, numbers in by_topic.items()
             ),
         )
-        answer = self._ask(request, offsets_response.ListOffsetsResponse)
+        answer = self.ask(request, offsets_response.ListOffsetsResponse)
         return {
             (topic.name, part.partition_index): part.offset
             for topic in answer.topics
@@ -113,7 +113,7 @@ class BrokerConnection:
                 ),
             )
         )
-        answer = self._ask(request, quorum_response.DescribeQuorumResponse)
+        answer = self.ask(request, quorum_response.DescribeQuorumResponse)
         for topic in answer.topics:
             for part in topic.partitions:
                 if part.error_code == 0 and part.leader_id >= 0:
@@ -157,7 +157,8 @@ class BrokerConnection:
             ),
         )
 
-    def _ask(self, request: Any, answer: type[Any]) -> Any:
+    def ask(self, request: Any, answer: type[Any]) -> Any:
+        """Send a message of kio and wait for its answer, which is of the class `answer`."""
         try:
             return self._exchange(request, answer)
         except (OSError, EOFError) as error:

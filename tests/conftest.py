@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# No test measures time: a busy machine must not fail one.
+settings.register_profile("kafka-chaos", deadline=None)
+settings.load_profile("kafka-chaos")
 
 TIERS = ("pure", "spark", "mock", "chaos")
 
@@ -12,3 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         found = [tier for tier in TIERS if item.get_closest_marker(tier)]
         if len(found) != 1:
             raise pytest.UsageError(f"{item.nodeid} must carry exactly one of the markers {TIERS}: {found}")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fault-table", metavar="FILE", help="write what the tests proved of each fault as JSON"
+    )

@@ -123,9 +123,17 @@ class FaultPhase(StrEnum):
     """Moments in the life of one injected fault."""
 
     DECIDED = "decided"
+    AIMED = "aimed"
+    """Its targets are resolved; the detail holds the choice."""
+    PUT_OFF = "put-off"
+    """Not injected: the process of a chosen node is held by a fault that is open. It is tried again."""
     INJECTED = "injected"
     VERIFIED = "verified"
     NOT_VERIFIED = "not-verified"
+    REAPPLIED = "reapplied"
+    """A node had restarted while the fault was open."""
+    UNDONE = "undone"
+    """Taken back; whether the cluster is whole again is seen later."""
     HEALED = "healed"
     FAILED = "failed"
 

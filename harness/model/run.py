@@ -88,7 +88,8 @@ class RunMeta(_Frozen):
     """Everything about one run that is not a journal.
 
     `run_id` is the 63-bit number every value of this run carries. `producer_config` is what the client
-    was given (secrets masked), `promise` is the arm's expectation as written in the experiment.
+    was given (secrets masked), `promise` is the arm's expectation as written in the experiment, `skipped`
+    says which faults the machine could not have and the experiment allowed to skip.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -113,6 +114,7 @@ class RunMeta(_Frozen):
     final_read: FinalRead | None = None
     finished: bool = False
     problems: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     def save(self, folder: Path) -> None:
         """Write `run.json` so that a reader never sees half a file."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from faults.base import FaultSpec
 from harness.cluster import Cluster
 from harness.spec import ClusterSpec
+from tests.chaos import evidence
+from tests.chaos.proof import Shown, proved
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +35,25 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     settle(cluster, name, 1, 3, 60)
     yield name
     admin.delete(name)
+
+
+@pytest.fixture(scope="session")
+def fault_table(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[list[dict[str, Any]]]:
+    """Rows of the docs' table of faults, one a fault that was proved; written at the end if asked for."""
+    rows: list[dict[str, Any]] = []
+    yield rows
+    path = request.config.getoption("--fault-table")
+    if path is not None:
+        Path(path).write_text(json.dumps(evidence.of(cluster, rows), indent=2) + "\n")
+
+
+Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
+
+
+@pytest.fixture
+def prove(cluster: Cluster, topic: str, fault_table: list[dict[str, Any]]) -> Prove:
+    """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/proof.py."""
+    return lambda spec: proved(cluster, topic, spec, fault_table)
 
 
 @pytest.fixture

@@ -113,13 +113,19 @@ def test_lists_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert call(monkeypatch, "experiments") == 0
     assert "cut-then-kill" in capsys.readouterr().out
     assert call(monkeypatch, "experiments", "--json") == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["cut-then-kill", "kill-leader"]
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [
+        "cut-then-kill",
+        "kill-leader",
+        "storm",
+    ]
     assert call(monkeypatch, "schema") == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Experiment"
     assert call(monkeypatch, "compose") == 0
 
 
-@pytest.mark.parametrize("command", ["run", "check", "doctor", "experiments", "init", "schema", "clean"])
+@pytest.mark.parametrize(
+    "command", ["run", "check", "doctor", "experiments", "init", "schema", "clean", "plan"]
+)
 def test_every_command_has_help(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

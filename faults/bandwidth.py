@@ -1,0 +1,151 @@
+"""Bandwidth: a slow link."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.cut_network import address, in_parallel, running, said
+from faults.echoes import Flow, flood_script, parse_flood
+from faults.link_base import LinkFault, Shaped, shaped
+from faults.links import DEVICE, class_of, hexadecimal
+from faults.sight import CLIENT
+
+_RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")
+_SLOWEST, _FASTEST = 0.064, 100.0
+_TOLERANCE = 0.25
+_SECONDS = 1.5
+
+Facts = dict[str, float | None]
+
+
+def mbit_of(rate: str) -> float:
+    """Megabits a second: "2mbit" -> 2.0, "512kbit" -> 0.512.
+
+    Raises:
+        ValueError: it is not written so, or cannot be proved.
+    """
+    found = _RATE.match(rate)
+    if found is None:
+        raise ValueError(f"{rate!r} is no rate: write a number and kbit or mbit, as 2mbit or 512kbit")
+    mbit = float(found[1]) * (1e-3 if found[2] == "kbit" else 1)
+    if not _SLOWEST <= mbit <= _FASTEST:
+        raise ValueError(f"{rate!r} is not between 64kbit and 100mbit: it could not be measured")
+    return mbit
+
+
+class Slowed(Shaped):
+    """What goes over these links shares `rate`, sender by sender."""
+
+    kind: Literal["bandwidth"] = "bandwidth"
+    rate: str
+
+    def discipline(self) -> tuple[str, str]:
+        return f"{round(mbit_of(self.rate) * 1000)}kbit", "pfifo limit 1000"
+
+    def look(self, scene: Scene) -> Evidence:
+        up = {CLIENT, *running(scene, self.nodes)}
+        peers: dict[int, list[int]] = {}
+        for link in self.links:
+            if link.sender in up and link.receiver in up:
+                peers.setdefault(link.sender, []).append(link.receiver)
+        if not peers:
+            return Evidence(False, f"{named(self.senders)} does not run, or none of its peers does")
+        found = in_parallel(peers, lambda node: self._measure(scene, node, peers[node]))
+        facts: dict[str, object] = {named((node,)): measured for node, (_, _, measured) in found.items()}
+        wrong = [f"{named((node,))}: {what}" for node, (good, what, _) in found.items() if not good]
+        shown = [f"{named((node,))}: {what}" for node, (_, what, _) in found.items()]
+        return Evidence(not wrong, "; ".join(wrong or shown), facts)
+
+    def _measure(self, scene: Scene, node: int, peers: list[int]) -> tuple[bool, str, Facts]:
+        """Whether this sender's links are as slow as asked, in words, and the facts."""
+        mbit, mine = mbit_of(self.rate), [address(scene, peer) for peer in peers]
+        taken = {link.receiver for link in self.links if link.sender == node} | {node}
+        others = {*scene.cluster.broker_ids, *scene.cluster.controller_ids} - taken
+        spared = [address(scene, other) for other in (*running(scene, others), *({CLIENT} - taken))]
+        output = said(scene, node, measure_script(mbit, class_of(self.minor), mine, spared))
+        if output is None:
+            return False, "it ended meanwhile", {}
+        slow, _, free = output.text.partition("spared\n")
+        flow, other = parse_flood(slow), parse_flood(free)
+        if flow is None:
+            return False, f"could not measure: {output.text.strip()}", {}
+        return told(mbit, flow, None if other is None else other.back)
+
+
+def measure_script(mbit: float, traffic_class: str, slow: list[str], spared: list[str]) -> str:
+    """Flood the slow addresses, then the first of the others that no other fault shapes either."""
+    flood = partial(flood_script, mbit=mbit, seconds=_SECONDS, device="$dev", traffic_class=traffic_class)
+    script = f"dev=$(ip -o route get {slow[0]} | {DEVICE})\n" + flood(slow)
+    if not spared:
+        return script
+    words = " ".join(f"{hexadecimal(address)}/{address}" for address in spared)
+    # Ends as soon as four times as much has passed as if that one were slowed as well.
+    enough = int(4 * mbit * 1e6 / 8 * _SECONDS)
+    return f"""{script}shaped=$(tc filter show dev "$dev" 2>/dev/null)
+for peer in {words}; do
+  if ! grep -q "match ${{peer%/*}}/" <<< "$shaped"; then
+    echo spared
+    {flood(["${peer#*/}"], enough=enough)}    break
+  fi
+done
+"""
+
+
+def told(asked: float, flow: Flow, spared: float | None) -> tuple[bool, str, Facts]:
+    """Whether a measurement shows a link of this rate, in words, and the facts. `spared` is what passes to
+    somebody who is not to be slowed (None: there is nobody); nothing at all is another fault's doing. All
+    in Mbit/s."""
+    measured = {"asked": asked, "flood": flow.back, "class": flow.through, "spared": spared or None}
+    facts: Facts = {f"{key}_mbit": value and round(value, 4) for key, value in measured.items()}
+    low, high = asked * (1 - _TOLERANCE), asked * (1 + _TOLERANCE)
+    if flow.back > high:
+        return False, f"{flow.back:.3g} Mbit/s pass, {asked:g} asked", facts
+    if flow.through is None:
+        return False, "the class of this fault is not there", facts
+    good, what = low <= flow.through <= high, f"{flow.through:.3g} Mbit/s pass, {asked:g} asked"
+    if spared:
+        good, what = good and spared >= 2 * asked, f"{what}; {spared:.3g} to a node that is spared"
+    return good, what, facts
+
+
+class Bandwidth(LinkFault):
+    """What the target sends to its peers gets no more than this rate: all peers share it, as they share a
+    network card. What it receives, and what it sends to anybody else, is not slowed.
+
+    Packets wait in a queue of the sender, 1,000 at most (HTB, with u32 filters by destination); what waits
+    there when the fault ends is dropped, and sent again by TCP. A link is shaped by one fault at a time: a
+    second one of any kind but `loss`, from the same node to the same peer, is refused; towards other peers
+    it has a class of its own.
+
+    What Kafka does: a follower to which the leader cannot send fast enough falls behind. Under acks=1 the
+    producer does not wait for it, and when it has not caught up for replica.lag.time.max.ms it leaves the ISR
+    (KIP-16). Under acks=all writes wait for the follower, so the producer slows down to its pace, and the ISR
+    may stay whole. Towards the client, reads are slow, and answers wait behind each other.
+
+    Proof: while more ICMP echoes than fit are sent to the peers, the class lets through what was asked,
+    measured over 1.5 s within 25 %, no more echoes than that come back, and more than twice as much passes to
+    a node that is spared, if there is one.
+    """
+
+    kind: Literal["bandwidth"] = "bandwidth"
+    needs: ClassVar[tuple[str, ...]] = ("tc htb", "raw sockets")
+    injection: ClassVar[type[Injection]] = Slowed
+    rate: str = Field(
+        pattern=_RATE.pattern,
+        description="how much may pass in a second: a number and `kbit` or `mbit` (1,000 and 1,000,000 bits, "
+        "headers included), between 64kbit and 100mbit",
+    )
+
+    @field_validator("rate")
+    @classmethod
+    def _measurable(cls, rate: str) -> str:
+        mbit_of(rate)
+        return rate
+
+    def aim(self, scene: Scene) -> Slowed:
+        return Slowed(**shaped(scene, self.chosen(scene)), rate=self.rate)

@@ -1,0 +1,254 @@
+"""Corrupt segment: some bytes of a record batch on a broker's disk are not what they were."""
+
+from __future__ import annotations
+
+import base64
+import random
+from typing import ClassVar, Literal
+
+from crc32c import crc32c
+from pydantic import BaseModel, ConfigDict, Field
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
+from faults.logfiles import BATCH_HEADER, CLEAN_SHUTDOWN, DATA_DIR, Batch, found_invalid, loaded, log_path
+from faults.process import aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+from harness.model.waiting import seen_within
+
+_ANSWER_SECONDS = 60.0
+_CRC_AT, _CRC_FROM = 17, 21
+"""Where in a batch its CRC-32C stands, and from where on it covers the batch."""
+
+
+class _Plan(BaseModel):
+    """Which bytes of which batch; `was` and `now` in base64."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    batch: Batch
+    at: int
+    was: str
+    now: str
+
+
+class Corrupted(OnDisk):
+    """One batch of a partition was damaged on each of these nodes."""
+
+    kind: Literal["corrupt_segment"] = "corrupt_segment"
+    partition: int
+    bytes: int
+    after: Literal["kill", "stop"]
+    seed: str
+
+    def take_down(self, scene: Scene, node: int) -> None:
+        if self.after == "kill":
+            scene.cluster.kill(node)
+        else:
+            scene.cluster.terminate(node)
+
+    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+        plan = self._plan(scene, node) if begun is None else _Plan.model_validate_json(begun.plan)
+        carry_out(scene, node, plan.model_dump_json(), _write_script(plan, plan.now))
+        if self.after == "stop":
+            scene.cluster.start_node(node)
+
+    def _plan(self, scene: Scene, node: int) -> _Plan:
+        folder = f"{scene.topic}-{self.partition}"
+        found = listing(scene, node)
+        if self.after == "stop" and CLEAN_SHUTDOWN not in found.sizes:
+            raise FaultError(
+                "a broker was not shut down cleanly",
+                where=named((node,)),
+                expected=f"{CLEAN_SHUTDOWN} in its log dir",
+                next_step="let no other fault end this broker at the same time, or use `after: kill`",
+            )
+        checked_from = found.recovery_points.get(folder, 0) if self.after == "kill" else 0
+        rng = random.Random(f"{self.seed}/{node}/{folder}")
+        for segment in reversed(found.segments(folder)):
+            path = log_path(folder, segment.base)
+            batches = walk(scene, node, [path])[path]
+            some = [batch for batch in batches if not batch.control and batch.size > BATCH_HEADER]
+            if some:
+                batch = rng.choice(some)
+                count = min(self.bytes, batch.size - BATCH_HEADER)
+                at = batch.at + rng.randrange(BATCH_HEADER, batch.size - count + 1)
+                was = _read(scene, node, path, at, count)
+                now = bytes(byte ^ rng.randrange(1, 256) for byte in was)
+                return _Plan(path=path, batch=batch, at=at, was=_text(was), now=_text(now))
+            if segment.base <= checked_from:
+                break
+        raise FaultError(
+            "there is no batch to corrupt",
+            where=f"{folder} on {named((node,))}",
+            expected="records in the segments that Kafka checks at the next start"
+            if self.after == "kill"
+            else "records",
+            next_step="write records before this fault",
+        )
+
+    def verify(self, scene: Scene) -> Evidence:
+        facts: dict[str, object] = {}
+        told = []
+        for node, note in self.notes(scene).items():
+            if note is None or note.done_ns is None:
+                return Evidence(False, f"no batch of {named((node,))} was damaged")
+            why = self._in_wrong_state(scene, node)
+            if why is not None:
+                return Evidence(False, why)
+            plan = _Plan.model_validate_json(note.plan)
+            batch = _read(scene, node, plan.path, plan.batch.at, plan.batch.size)
+            if len(batch) < plan.batch.size or crc_of(batch) == stored_crc(batch):
+                where = f"the batch at byte {plan.batch.at} of {plan.path}"
+                return Evidence(False, f"{named((node,))}: {where} is whole, or gone")
+            facts[str(node)] = {
+                "file": plan.path, "byte": plan.at, "was": plan.was, "now": plan.now,
+                "offsets": [plan.batch.base, plan.batch.last],
+                "stored_crc": stored_crc(batch), "computed_crc": crc_of(batch),
+            }  # fmt: skip
+            told.append(
+                f"{named((node,))}: offsets {plan.batch.base} to {plan.batch.last} of {plan.path} have CRC "
+                f"{crc_of(batch)}, {stored_crc(batch)} is stored"
+            )
+        return Evidence(True, "; ".join(told), facts)
+
+    def _in_wrong_state(self, scene: Scene, node: int) -> str | None:
+        """After a kill the broker must be down still, after a stop it must serve again."""
+        if self.after == "kill":
+            return f"the process of {named((node,))} runs" if scene.cluster.is_running(node) else None
+
+        def silent() -> str | None:
+            answered = {seen.broker for seen in scene.cluster.view((scene.topic,)).answered()}
+            return None if node in answered else f"{named((node,))} does not answer"
+
+        return seen_within(_ANSWER_SECONDS, silent)
+
+    def undo(self, scene: Scene) -> None:
+        if self.after == "stop":
+            self._restore(scene, self.notes(scene))
+        super().undo(scene)
+
+    def healed(self, scene: Scene) -> Evidence:
+        notes = self.rejoined(scene)
+        if len(notes) < len(self.nodes):
+            return Evidence(False, f"not every one of {self.target} was damaged")
+        plans = {node: _Plan.model_validate_json(note.plan) for node, note in notes.items()}
+        if self.after == "stop":
+            what = ", ".join(f"{plan.path} of {named((node,))}" for node, plan in plans.items())
+            return Evidence(True, f"the damage to {what} is gone")
+        told: list[str] = []
+        facts: dict[str, object] = {}
+        for node, plan in plans.items():
+            log = scene.cluster.log_since(node, notes[node].done_ns or 0)
+            end = loaded(log).get(plan.path.partition("/")[0])
+            facts[str(node)] = {"loaded": end, "found_invalid": sorted(found_invalid(log))}
+            if (plan.path, plan.batch.at) not in found_invalid(log) or end != plan.batch.base:
+                # Nobody has noticed: what we did must not outlive the fault.
+                self._restore(scene, dict(notes))
+                return Evidence(False, f"{named((node,))} did not find the damage to {plan.path}", facts)
+            told.append(f"{named((node,))} found invalid messages in {plan.path} and loaded it to {end}")
+        return Evidence(True, "; ".join(told), facts)
+
+    def _restore(self, scene: Scene, notes: dict[int, Note | None]) -> None:
+        for node, note in notes.items():
+            if note is not None:
+                plan = _Plan.model_validate_json(note.plan)
+                sidecar(scene, node, _restore_script(plan))
+
+
+class CorruptSegment(DiskFault):
+    """Some bytes within the records of one batch are changed on the disk of every broker of the target that
+    has a replica of the partition; a batch of the last segment that has any, chosen by the seed.
+
+    `after: kill` (SIGKILL, damage; healed by starting it). What Kafka does: without a clean-shutdown
+    marker it checks the CRC of every batch from the recovery point's segment on (the active one always),
+    logs "Found invalid messages in log segment", truncates the log there, and fetches the rest from the
+    leader. Good batches behind the bad one go too; where no other replica leads, they are lost.
+
+    `after: stop` (SIGTERM, damage, start). What Kafka does: nothing. After a clean shutdown it checks no
+    CRC, neither at start nor when it answers a fetch, so the damage stays unseen until somebody else
+    looks: a follower refuses such a batch (CorruptRecordException), consumers do if they check CRCs
+    (check.crcs: true in the Java client, false in librdkafka). Healing puts the bytes back in place
+    where they are still as we left them.
+
+    Proof: the CRC-32C of the batch on disk is not the one that stands in it. After a kill also, at heal: the
+    broker's log names that segment and that byte as invalid, and it loads the log to where the batch began;
+    if it does not, the bytes are put back. After a stop also: the broker answers, damaged as its disk is.
+    """
+
+    kind: Literal["corrupt_segment"] = "corrupt_segment"
+    injection: ClassVar[type[Injection]] = Corrupted
+    partition: int = Field(default=0, ge=0, description="partition of the topic under test")
+    bytes: int = Field(default=8, ge=1, le=4096, description="how many bytes in a row are changed")
+    after: Literal["kill", "stop"] = Field(
+        default="kill", description="how the broker ends before: `kill` (SIGKILL) or `stop` (SIGTERM)"
+    )
+
+    def aim(self, scene: Scene) -> Corrupted:
+        to = aimed(scene, self.target)
+        here = holders(scene, self.partition)
+        numbers = tuple(node for node in to["numbers"] if node in here)
+        if not numbers:
+            raise FaultError(
+                "the target has no replica of the partition",
+                where=named(to["numbers"]),
+                expected=f"one of broker {', '.join(map(str, sorted(here)))}",
+                next_step="choose another target or partition",
+            )
+        return Corrupted(
+            **(to | {"numbers": numbers}),
+            partition=self.partition, bytes=self.bytes, after=self.after, seed=scene.seed,
+        )  # fmt: skip
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        told = super().expect(shape)
+        if self.partition >= shape.partitions:
+            raise ValueError(
+                f"partition {self.partition}: the topic has partitions 0 to {shape.partitions - 1}"
+            )
+        if self.after == "stop":
+            return (*told, "after a clean stop Kafka checks no CRC: readers may be given damaged records")
+        if not self.hits_every_replica(shape):
+            return told
+        return (*told, "every replica may be hit: acknowledged records will be lost")
+
+
+def stored_crc(batch: bytes) -> int:
+    """The CRC-32C that stands in a batch."""
+    return int.from_bytes(batch[_CRC_AT:_CRC_FROM], "big")
+
+
+def crc_of(batch: bytes) -> int:
+    """The CRC-32C that should stand in a batch."""
+    return int(crc32c(batch[_CRC_FROM:]))
+
+
+def _read(scene: Scene, node: int, path: str, at: int, count: int) -> bytes:
+    """Bytes of a file in the log dir: fewer where it ends, none where there is no such file."""
+    return base64.b64decode(sidecar(scene, node, _read_script(path, at, count)))
+
+
+def _read_script(path: str, at: int, count: int) -> str:
+    return (
+        f"dd if={DATA_DIR}/{path} iflag=skip_bytes,count_bytes skip={at} count={count} status=none "
+        "2>/dev/null | base64 -w 0 || true"
+    )
+
+
+def _write_script(plan: _Plan, content: str) -> str:
+    return (
+        f"printf %s {content} | base64 -d "
+        f"| dd of={DATA_DIR}/{plan.path} oflag=seek_bytes seek={plan.at} conv=notrunc,nocreat status=none"
+    )
+
+
+def _restore_script(plan: _Plan) -> str:
+    """Puts the bytes back if they are still as we left them; Kafka may have rewritten or deleted the file."""
+    read = _read_script(plan.path, plan.at, len(base64.b64decode(plan.now)))
+    return f'if [ "$({read})" = {plan.now} ]; then\n{_write_script(plan, plan.was)}\nfi'
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,0 +1,143 @@
+"""CPU limit: a broker gets a share of the processors only."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.leadership import await_rejoined
+from faults.limits import cpu_sample, differs, host_config, refuse_unless_back
+from faults.process import OnNodes, ProcessFault, aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+
+_PERIOD_US = 100_000
+_TRIES = 3
+_TOLERANCE = 1.2
+_STARVED = 0.05
+"""With so much a broker was seen to keep up with some hundred records a second; with 0.02 it fell out."""
+
+
+class CpuLimited(OnNodes):
+    """These nodes may use `cpus` processors. `before` is (node, CPU period, CPU quota) in microseconds, as
+    the engine had them; 0 stands for its default."""
+
+    kind: Literal["cpu_limit"] = "cpu_limit"
+    cpus: float
+    before: tuple[tuple[int, int, int], ...]
+
+    def apply(self, scene: Scene) -> None:
+        for node in self.nodes:
+            scene.cluster.limit(node, cpu_period=_PERIOD_US, cpu_quota=quota(self.cpus))
+
+    def verify(self, scene: Scene) -> Evidence:
+        measured: dict[int, dict[str, float]] = {}
+        facts: dict[str, object] = {"asked_cpus": self.cpus, "measured": measured}
+        for node in self.nodes:
+            if not scene.cluster.is_running(node):
+                return Evidence(False, f"{named((node,))} does not run", facts)
+            wrong = differs(scene, node, {"CpuPeriod": _PERIOD_US, "CpuQuota": quota(self.cpus)})
+            if wrong is not None:
+                return Evidence(False, wrong, facts)
+            for _ in range(_TRIES):
+                measured[node] = found = _under_load(scene, node, self.cpus)
+                held = found["throttled"] > 0 and found["cpus"] <= self.cpus * _TOLERANCE
+                if held:
+                    break
+            else:
+                used = f"{found['cpus']:g} CPUs under load, throttled in {found['throttled']:g} periods"
+                return Evidence(
+                    False, f"{named((node,))} used {used}: that is no limit of {self.cpus:g}", facts
+                )
+        most = max(one["cpus"] for one in measured.values())
+        least = min(one["throttled"] / one["periods"] for one in measured.values())
+        what = f"{most:g} of {self.cpus:g} CPUs used under load, throttled in {least:.0%} of the periods"
+        return Evidence(True, what, facts)
+
+    def undo(self, scene: Scene) -> None:
+        for node, limits in self._restored():
+            scene.cluster.limit(node, cpu_period=limits["CpuPeriod"], cpu_quota=limits["CpuQuota"])
+
+    def healed(self, scene: Scene) -> Evidence:
+        for node, limits in self._restored():
+            refuse_unless_back(scene, node, limits)
+        await_rejoined(scene, self.nodes)
+        return Evidence(True, f"{self.target} has its CPUs back, and is in every ISR")
+
+    def _restored(self) -> list[tuple[int, dict[str, int]]]:
+        # To the engine a quota of 0 means "as it is"; -1 is none.
+        return [
+            (node, {"CpuPeriod": period or _PERIOD_US, "CpuQuota": before or -1})
+            for node, period, before in self.before
+        ]
+
+
+class CpuLimit(ProcessFault):
+    """Limit the CPU time of the target's nodes (the kernel's CFS bandwidth control); healed by taking the
+    limit away.
+
+    With `cpus: 0.1` all threads of a node together may run for 10 ms of every 100 ms; then they stand still
+    until the next period begins. `cpus: 1.5` on two processors slows only what keeps both busy.
+
+    What Kafka does: every request takes longer, in steps of up to 100 ms; garbage collections and elections
+    last many times as long. Followers on a starved broker fall behind and leave the ISR after
+    replica.lag.time.max.ms. A broker that cannot send a heartbeat within broker.session.timeout.ms is fenced
+    (KIP-631), and a starved active controller is replaced by another (KIP-595). A limit stays when the broker
+    restarts; a start takes seconds of CPU time, so it may take minutes.
+
+    Proof: the engine has the limit as asked; and while busy loops of the lowest priority run in the node's
+    container for a second, the container uses no more than that (within 20 %), and the kernel's count of
+    throttled periods rises.
+    """
+
+    kind: Literal["cpu_limit"] = "cpu_limit"
+    cpus: float = Field(ge=0.01, allow_inf_nan=False, description="processors that a node may use, in CPUs")
+    needs: ClassVar[tuple[str, ...]] = ("cpu limit",)
+    injection: ClassVar[type[Injection]] = CpuLimited
+
+    def aim(self, scene: Scene) -> CpuLimited:
+        fields = aimed(scene, self.target)
+        before = []
+        for node in fields["numbers"]:
+            there = cpu_sample(scene.cluster.stats(node)).cpus if scene.cluster.is_running(node) else 0
+            if 0 < there <= self.cpus:
+                raise FaultError(
+                    "this is no limit on this machine",
+                    where=named((node,)),
+                    expected=f"fewer CPUs than the {there} that there are",
+                    found=f"cpus: {self.cpus:g}",
+                    next_step="ask for less",
+                )
+            config = host_config(scene, node)
+            before.append((node, config["CpuPeriod"], config["CpuQuota"]))
+        return CpuLimited(cpus=self.cpus, before=tuple(before), **fields)
+
+    def downs(self, shape: Shape) -> int:
+        return self.target.at_most(shape) if self.cpus < _STARVED else 0
+
+
+def quota(cpus: float) -> int:
+    """CPU time in microseconds that so many processors give in one period."""
+    return round(cpus * _PERIOD_US)
+
+
+def load_script(cpus: float) -> str:
+    """Keeps more processors busy than are allowed, for a second. Of the lowest priority: the broker keeps
+    nearly all of its share."""
+    loops = " ".join(map(str, range(math.ceil(cpus) + 1)))
+    return f"for i in {loops}; do nice -n 19 timeout 1 sh -c 'while :; do :; done' & done; wait"
+
+
+def _under_load(scene: Scene, node: int, cpus: float) -> dict[str, float]:
+    """CPUs used, throttled periods and periods while something keeps the processors busy."""
+    first = cpu_sample(scene.cluster.stats(node))
+    scene.cluster.in_node(node, load_script(cpus))
+    last = cpu_sample(scene.cluster.stats(node))
+    return {
+        "cpus": round((last.used - first.used) / (last.at - first.at), 3),
+        "throttled": last.throttled - first.throttled,
+        "periods": max(1, last.periods - first.periods),
+    }

@@ -1,0 +1,194 @@
+"""Shows that cuts cut, and that what is not cut passes.
+
+In the namespace of every node at once a script counts, tries and counts again:
+
+- UDP packets go to every node across, for half a second. TCP could not show one direction: its connections
+  fail when either is lost.
+- At the end of the receiver's INPUT chain a rule without a target counts those packets that got past every
+  DROP. The clients have no namespace of ours: what goes to them is counted where it leaves, and their packets
+  are the harness's own requests.
+- A TCP connection is tried to every node across.
+
+A cut is proved when its rule has dropped packets, none got past while the receiver listened, and no
+connection is made. A direction that is not cut is proved when packets arrive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from faults.base import Evidence, named
+from faults.rules import Cut, Placed, Rule, remove_script
+from faults.sight import CLIENT
+
+_UDP_PORT = 9
+"""discard: nobody listens, and nobody has to."""
+_CLIENT_PORT = 9092
+_BURSTS = 10
+_COUNTER = re.compile(r"^(before|after) \[(\d+):\d+\].*/((?:cut|heard)-[a-z0-9-]+)")
+
+
+@dataclass
+class Report:
+    """What one node's script said. Times are seconds by the clock that all containers share."""
+
+    listening: float = 0.0
+    read: float = 0.0
+    sent: list[tuple[float, float]] = field(default_factory=list)
+    before: dict[str, int] = field(default_factory=dict)
+    after: dict[str, int] = field(default_factory=dict)
+    reached: set[int] = field(default_factory=set)
+
+    def rise(self, name: str) -> int:
+        """How many packets a rule has seen meanwhile."""
+        return self.after.get(name, 0) - self.before.get(name, 0)
+
+
+def pairs(cuts: Iterable[Cut]) -> frozenset[Cut]:
+    """Both directions of every pair that is cut in at least one."""
+    return frozenset(way for cut in cuts for way in (cut, cut.back))
+
+
+def counted_at(way: Cut) -> int:
+    """The node in whose namespace arrivals are counted; for the client, departures."""
+    return way.sender if way.receiver == CLIENT else way.receiver
+
+
+def post(way: Cut, addresses: Mapping[int, str]) -> Rule:
+    """The rule that counts what arrives this way, past every DROP."""
+    name = f"heard-{way.sender}-{way.receiver}"
+    if way.receiver == CLIENT:
+        return Rule("OUTPUT", f"-p udp -d {addresses[CLIENT]} --dport {_UDP_PORT}", name, drop=False)
+    if way.sender == CLIENT:
+        return Rule("INPUT", f"-p tcp -s {addresses[CLIENT]} --dport {_CLIENT_PORT}", name, drop=False)
+    return Rule("INPUT", f"-p udp -s {addresses[way.sender]} --dport {_UDP_PORT}", name, drop=False)
+
+
+def script(
+    node: int, cuts: Collection[Cut], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
+) -> str:
+    """What runs in one node's namespace. `ports` are where nodes listen for each other, by node id."""
+    ways = sorted(pairs(cuts))
+    posts = [post(way, addresses) for way in ways if counted_at(way) == node]
+    peers = [way.receiver for way in ways if way.sender == node]
+    tries = "\n".join(f"try {peer} {addresses[peer]} {ports[peer]} &" for peer in peers if peer != CLIENT)
+    return counting_script(
+        posts,
+        tag,
+        f"""try() {{
+  said=$(timeout 0.3 bash -c "</dev/tcp/$2/$3" 2>&1)
+  if [ $? = 0 ] || [[ $said = *refused* ]]; then echo "reached $1"; fi
+}}
+{tries}
+for burst in $(seq {_BURSTS}); do
+  began=$EPOCHREALTIME
+  for peer in {" ".join(addresses[peer] for peer in peers)}; do
+    echo kafka-chaos 2>/dev/null >/dev/udp/$peer/{_UDP_PORT}
+  done
+  echo "sent $began $EPOCHREALTIME"
+  sleep 0.05
+done
+wait""",
+    )
+
+
+def counting_script(posts: Iterable[Rule], tag: str, acts: str) -> str:
+    """Put counting rules at the end of their chains, print all counters of the tag before and after `acts`,
+    and take the counting rules away again."""
+    appended = "\n".join(f"iptables -w -A {rule.text(tag)}" for rule in posts)
+    return f"""forget() {{ {remove_script(tag, "heard-").strip()}
+}}
+counted() {{ iptables-save -c -t filter | grep -F -- {tag}/ | sed "s/^/$1 /"; }}
+forget
+trap forget EXIT
+{appended}
+echo "listening $EPOCHREALTIME"
+counted before
+{acts}
+echo "read $EPOCHREALTIME"
+counted after
+exit 0
+"""
+
+
+def parse(text: str) -> Report:
+    """Reads what a script has printed."""
+    report = Report()
+    for line in text.splitlines():
+        counter = _COUNTER.match(line)
+        if counter:
+            counts = report.before if counter[1] == "before" else report.after
+            counts[counter[3]] = counts.get(counter[3], 0) + int(counter[2])
+            continue
+        match line.split():
+            case ["listening", at]:
+                report.listening = float(at)
+            case ["read", at]:
+                report.read = float(at)
+            case ["sent", began, ended]:
+                report.sent.append((float(began), float(ended)))
+            case ["reached", peer]:
+                report.reached.add(int(peer))
+    return report
+
+
+def judge(placed: Collection[Placed], reports: Mapping[int, Report], answered: Collection[int]) -> Evidence:
+    """Whether all cuts are proved by these reports of nodes, and by which brokers answered the client.
+
+    A node without a report did not run: nothing is said of its directions, except in the facts.
+    """
+    holders = dict(placed)
+    cut_facts: dict[str, object] = {}
+    open_facts: dict[str, object] = {}
+    wrong: list[str] = []
+    packets = 0
+    silent = {node for cut in holders for node in cut} - {CLIENT} - set(reports)
+    for way in sorted(pairs(holders)):
+        if silent & set(way):
+            continue
+        name = f"{named((way.sender,))} to {named((way.receiver,))}"
+        heard = reports[counted_at(way)].after.get(f"heard-{way.sender}-{way.receiver}", 0)
+        if way in holders:
+            dropped = reports[holders[way]].rise(f"cut-{way.sender}-{way.receiver}")
+            packets += dropped
+            cut_facts[name] = {"dropped": dropped, "arrived": heard}
+            wrong += _cut_wrong(way, name, dropped, heard, reports)
+        else:
+            open_facts[name] = {"arrived": heard}
+            if not heard:
+                wrong.append(f"{name}: nothing arrives, though this direction is not to be cut")
+        if way.receiver in (reports[way.sender].reached if way.sender != CLIENT else answered):
+            wrong.append(f"{name}: a connection is made")
+    facts: dict[str, object] = {
+        "cut": cut_facts,
+        "open": open_facts,
+        "rules_on": sorted(set(holders.values())),
+    }
+    if silent:
+        facts["not_running"] = sorted(silent)
+    if not cut_facts:
+        wrong.append(f"{named(silent)} does not run: there is nobody to be cut")
+    if wrong:
+        return Evidence(False, "; ".join(wrong[:3]), facts)
+    what = f"{packets} packets dropped in {len(cut_facts)} direction(s), none got past, no connection is made"
+    if open_facts:
+        what += f"; in the other {len(open_facts)} packets arrive"
+    if silent:
+        what += f"; {named(silent)} does not run"
+    return Evidence(True, what, facts)
+
+
+def _cut_wrong(way: Cut, name: str, dropped: int, heard: int, reports: Mapping[int, Report]) -> list[str]:
+    if heard:
+        return [f"{name}: {heard} packets got past"]
+    if dropped <= 0:
+        return [f"{name}: no packet was dropped"]
+    if CLIENT in way:
+        return []
+    listener = reports[counted_at(way)]
+    tried = (
+        listener.listening < began and ended < listener.read for began, ended in reports[way.sender].sent
+    )
+    return [] if any(tried) else [f"{name}: nothing was sent while the other end listened"]

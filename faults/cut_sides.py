@@ -1,0 +1,81 @@
+"""What can be said of the two sides of a cut before the cluster runs."""
+
+from __future__ import annotations
+
+from faults.sight import CLIENT, Shape
+from faults.targets import (
+    All,
+    AnyOf,
+    BaseTarget,
+    Both,
+    BrokerId,
+    Client,
+    Controller,
+    Controllers,
+    Isr,
+    Leader,
+    Nodes,
+    Not,
+    RandomBrokers,
+)  # fmt: skip
+
+
+def fixed(target: BaseTarget, shape: Shape) -> frozenset[int] | None:
+    """The nodes that a target means whatever happens; None: that depends on the live cluster or the seed."""
+    brokers, controllers = frozenset(shape.broker_ids), frozenset(shape.controller_ids)
+    match target:
+        case Client():
+            return frozenset({CLIENT})
+        case BrokerId():
+            return frozenset({target.broker})
+        case Nodes():
+            return frozenset(target.nodes)
+        case All():
+            return brokers
+        case RandomBrokers() if target.random == shape.brokers:
+            return brokers
+        case Controllers():
+            return controllers
+        case Controller() if len(controllers) == 1:
+            return controllers
+        case Leader() | Isr() if shape.brokers == 1:
+            return brokers
+        case AnyOf():
+            sets = [fixed(each, shape) for each in target.any_]
+            return None if None in sets else frozenset().union(*(each for each in sets if each is not None))
+        case Both():
+            sets = [fixed(each, shape) for each in target.both]
+            found = [each for each in sets if each is not None]
+            return None if len(found) < len(sets) else frozenset.intersection(*found)
+        case Not():
+            rest = fixed(target.not_, shape)
+            return None if rest is None else brokers - rest
+        case _:
+            return None
+
+
+def possible(target: BaseTarget, shape: Shape) -> frozenset[int]:
+    """No other nodes than these can be meant."""
+    surely = fixed(target, shape)
+    if surely is not None:
+        return surely
+    match target:
+        case Controller():
+            return frozenset(shape.controller_ids)
+        case AnyOf():
+            return frozenset().union(*(possible(each, shape) for each in target.any_))
+        case Both():
+            return frozenset.intersection(*(possible(each, shape) for each in target.both))
+        case _:
+            return frozenset(shape.broker_ids)
+
+
+def surely_within(inner: BaseTarget, outer: BaseTarget, shape: Shape) -> bool:
+    """Whether `inner` can mean no node that `outer` does not mean as well."""
+    if inner == outer or possible(inner, shape) <= (fixed(outer, shape) or frozenset()):
+        return True
+    if isinstance(outer, AnyOf):
+        return any(surely_within(inner, each, shape) for each in outer.any_)
+    if isinstance(inner, AnyOf):
+        return all(surely_within(each, outer, shape) for each in inner.any_)
+    return isinstance(inner, Leader) and isinstance(outer, Isr) and inner.leader == outer.isr

@@ -1,0 +1,188 @@
+"""Drop responses: brokers hear their clients, whose answers vanish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import Evidence, FaultSpec, Injection, Scene, named
+from faults.cut_network import ask_until_done, in_parallel, put, remove, running, said
+from faults.cut_proof import Report, counting_script, parse
+from faults.cut_sides import possible
+from faults.rules import Rule, insert_script
+from faults.sight import Shape
+from faults.targets import Target
+from harness.model.errors import FaultError
+from harness.model.waiting import seen_within
+
+_CLIENT_PORT = 9092
+_PROOF_SECONDS = 6.0
+_HEAL_SECONDS = 20.0
+# The clients' packets without data have 52 bytes (IP and TCP headers with timestamps) or fewer, but for those
+# of the handshake, which have 60.
+_DATA = "--tcp-flags SYN NONE -m length --length 53:"
+
+
+def drop(client: str) -> Rule:
+    """Drops whatever carries data from the broker's client listener to the clients' address."""
+    return Rule("OUTPUT", f"-p tcp -d {client} --sport {_CLIENT_PORT} {_DATA}", "cut-answers")
+
+
+def posts(client: str) -> tuple[Rule, ...]:
+    """Count connections that are opened, requests that arrive, and answers that got past the drop."""
+    opened = f"-p tcp -d {client} --sport {_CLIENT_PORT} --tcp-flags SYN,ACK SYN,ACK"
+    requests = f"-p tcp -s {client} --dport {_CLIENT_PORT} {_DATA}"
+    return (
+        Rule("OUTPUT", opened, "heard-opened", drop=False),
+        Rule("INPUT", requests, "heard-requests", drop=False),
+        Rule("OUTPUT", drop(client).match, "heard-answers", drop=False),
+    )
+
+
+class ResponsesDropped(Injection):
+    """The answers of these brokers to clients are dropped."""
+
+    kind: Literal["drop_responses"] = "drop_responses"
+    brokers: tuple[int, ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return self.brokers
+
+    def apply(self, scene: Scene) -> None:
+        in_parallel(running(scene, self.brokers), lambda broker: self._put(scene, broker))
+
+    def verify(self, scene: Scene) -> Evidence:
+        deadline = time.monotonic() + _PROOF_SECONDS
+        while True:
+            evidence = self._look(scene)
+            if evidence.seen or time.monotonic() > deadline:
+                return evidence
+
+    def undo(self, scene: Scene) -> None:
+        in_parallel(running(scene, self.brokers), lambda broker: remove(scene, broker))
+
+    def healed(self, scene: Scene) -> Evidence:
+        cluster = scene.cluster
+
+        def missing() -> str | None:
+            thawed = {broker for broker in running(scene, self.brokers) if not cluster.is_paused(broker)}
+            silent = thawed - {seen.broker for seen in cluster.view((scene.topic,)).answered()}
+            return f"{named(silent)} does not answer" if silent else None
+
+        left = seen_within(_HEAL_SECONDS, missing)
+        if left is not None:
+            raise FaultError(
+                "answers are no longer dropped, and still none comes",
+                where=self.target,
+                expected=f"an answer to the client within {_HEAL_SECONDS:g} s",
+                found=left,
+                next_step="see the broker's log in the run folder",
+            )
+        return Evidence(True, f"no rule is left, and {self.target} answers the client")
+
+    def restarted(self, scene: Scene, node: int) -> bool:
+        return "put" in self._put(scene, node).split()
+
+    def _put(self, scene: Scene, broker: int) -> str:
+        return put(scene, broker, insert_script([drop(scene.cluster.client_address)], scene.tag))
+
+    def _look(self, scene: Scene) -> Evidence:
+        # Longer than the harness's own requests wait, so that one falls into it whole.
+        watch = counting_script(posts(scene.cluster.client_address), scene.tag, "sleep 0.5")
+        brokers = running(scene, self.brokers)
+        with ThreadPoolExecutor(max_workers=len(brokers) or 1) as pool:
+            looks = {broker: pool.submit(said, scene, broker, watch) for broker in brokers}
+            answered = ask_until_done(scene, looks.values())
+        outputs = {broker: look.result() for broker, look in looks.items()}
+        reports = {broker: parse(output.text) for broker, output in outputs.items() if output is not None}
+        return judge(self.brokers, reports, answered)
+
+
+def judge(brokers: tuple[int, ...], reports: Mapping[int, Report], answered: set[int]) -> Evidence:
+    """Whether these reports show that each broker heard requests, and that no answer got out."""
+    facts: dict[str, object] = {}
+    wrong: list[str] = []
+    dropped = requests = 0
+    for broker, report in sorted(reports.items()):
+        saw = {
+            "connections_opened": report.rise("heard-opened"),
+            "requests_arrived": report.rise("heard-requests"),
+            "answers_dropped": report.rise("cut-answers"),
+            "answers_past": report.rise("heard-answers"),
+        }
+        facts[f"broker {broker}"] = saw
+        dropped += saw["answers_dropped"]
+        requests += saw["requests_arrived"]
+        for name, words in (
+            ("connections_opened", "no connection was opened"),
+            ("requests_arrived", "no request arrived"),
+            ("answers_dropped", "no answer was dropped"),
+        ):
+            if saw[name] <= 0:
+                wrong.append(f"broker {broker}: {words}")
+        if saw["answers_past"]:
+            wrong.append(f"broker {broker}: {saw['answers_past']} packets of answers got past")
+        if broker in answered:
+            wrong.append(f"broker {broker} answered a client")
+    down = sorted(set(brokers) - set(reports))
+    if down:
+        facts["not_running"] = down
+    if not reports:
+        wrong.append(f"{named(down)} does not run: there is nobody to answer")
+    if wrong:
+        return Evidence(False, "; ".join(wrong[:3]), facts)
+    what = (
+        f"connections are opened, {requests} packets of requests arrived, {dropped} of answers were dropped, "
+    )
+    return Evidence(True, what + "and no answer was had", facts)
+
+
+class DropResponses(FaultSpec):
+    """The answers of brokers to their clients vanish: connections are opened, requests arrive and are carried
+    out, and the client never hears of it. Between brokers and controllers nothing is lost.
+
+    What Kafka does: the leader appends what it was sent and its followers fetch it, so that the record is in
+    the log though nobody was told: the case that the idempotent producer is for (KIP-98). A client that waits
+    in vain closes the connection (librdkafka after socket.timeout.ms, the Java client after
+    request.timeout.ms), opens another and sends the batch again: without idempotence the log holds it twice.
+    With `retries=0` the send fails, and the record is there all the same. Both kernels send unacknowledged
+    packets again, so answers that were held back may still arrive after healing, if their connection lives.
+
+    The harness's own questions to these brokers go unanswered too: samples of them are missing meanwhile.
+
+    Proof: packets that open a connection leave the broker and packets with requests arrive there, those with
+    answers are dropped and none gets past, and a question of the harness's own to that broker has no answer.
+    """
+
+    kind: Literal["drop_responses"] = "drop_responses"
+    needs: ClassVar[tuple[str, ...]] = ("iptables", "iptables length")
+    injection: ClassVar[type[Injection]] = ResponsesDropped
+    target: Target = Field(description="which brokers' answers vanish")
+
+    def aim(self, scene: Scene) -> ResponsesDropped:
+        chosen = self.target.resolve(scene.sight())
+        brokers = tuple(node for node in chosen if node in scene.cluster.broker_ids)
+        if not brokers:
+            raise FaultError(
+                "only brokers answer clients",
+                where=str(self.target),
+                expected="a broker among the nodes",
+                found=named(chosen),
+                next_step="choose a target that means brokers",
+            )
+        return ResponsesDropped(brokers=brokers)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if not possible(self.target, shape) & set(shape.broker_ids):
+            raise ValueError(f"target `{self.target}`: only brokers answer clients")
+        told = "the harness's own questions to these brokers go unanswered too: samples of them are missing"
+        return (told,)
+
+    def downs(self, shape: Shape) -> int:
+        return self.target.at_most(shape)

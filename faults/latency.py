@@ -1,0 +1,135 @@
+"""Latency and jitter: packets take longer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from faults.base import Evidence, Injection, Scene
+from faults.echoes import Echoes
+from faults.link_base import LinkFault, Shaped, shaped
+from faults.links import NETEM, UNLIMITED, Link, ways
+
+_COUNT = 400
+# What a round trip may deviate from what was asked: timers and a busy machine, in ms, or this share.
+_SLACK_MS, _SLACK = 3.0, 0.1
+# Of a uniform distribution of half-width 1 the middle 80 % are 1.6 wide; of the sum of two, 2.21.
+_WIDTH = {1: 1.6, 2: 2.21}
+_WIDTH_SLACK = 0.3
+
+
+class Delayed(Shaped):
+    """Packets of these links wait `delay_ms`, give or take `spread_ms`. `baseline` is the median round trip
+    before that: (measured from, to, milliseconds)."""
+
+    kind: Literal["latency"] = "latency"
+    delay_ms: float
+    spread_ms: float = 0.0
+    baseline: tuple[tuple[int, int, float], ...] = ()
+
+    def discipline(self) -> tuple[str, str]:
+        spread = f" {self.spread_ms:g}ms" if self.spread_ms else ""
+        return UNLIMITED, f"{NETEM} delay {self.delay_ms:g}ms{spread}"
+
+    def look(self, scene: Scene) -> Evidence:
+        before = {Link(here, there): trip for here, there, trip in self.baseline}
+        # Until the first answer is back.
+        wait = 0.3 + 2 * (self.delay_ms + self.spread_ms) / 1e3
+
+        def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
+            return self.told(ways(self.links, link), before.get(link, 0.0), echoes)
+
+        return self.judged(scene, self.ping(scene, count=_COUNT, seconds=0.8, size=64, wait=wait), say)
+
+    def told(self, directions: int, before: float, echoes: Echoes) -> tuple[bool, str]:
+        """Whether echoes show the delay in this many directions of their way, and what was measured."""
+        if not echoes.answers:
+            return False, "no echo came back"
+        asked, seen = directions * self.delay_ms, echoes.median_ms - before
+        good = abs(seen - asked) <= max(_SLACK_MS, _SLACK * asked) + _SLACK * self.spread_ms
+        what = f"round trips {seen:.1f} ms longer, {asked:g} asked"
+        if self.spread_ms:
+            wide = _WIDTH[directions] * self.spread_ms
+            good = good and abs(echoes.width_ms - wide) <= max(_SLACK_MS, _WIDTH_SLACK * wide)
+            what += f"; 80 % of them within {echoes.width_ms:.1f} ms, {wide:.1f} asked"
+        return good, what
+
+    def measured_before(self, scene: Scene) -> Any:
+        """The same with its baseline; nothing may have been applied yet. Where it cannot be measured it is
+        taken as 0."""
+        found = self.ping(scene, count=50, seconds=0.1, size=64, wait=0.2)
+        if isinstance(found, str):
+            return self
+        trips = tuple((*link, round(echoes.median_ms, 3)) for link, echoes in found.items())
+        return self.model_copy(update={"baseline": trips})
+
+
+class Jittered(Delayed):
+    """As `Delayed`, each packet by another delay."""
+
+    kind: Literal["jitter"] = "jitter"  # type: ignore[assignment]
+
+
+class Latency(LinkFault):
+    """Every packet that the target sends to its peers arrives this much later; what it receives does not, so
+    a round trip takes once the delay. For both directions, target both ends.
+
+    What Kafka does: a write under acks=all waits until the followers have fetched it, and their next fetch
+    says so, so each way between leader and followers is paid for; under acks=1 only those to the client are.
+    Throughput of one connection is at most what may be in flight (socket buffers, max.in.flight.requests,
+    replica.fetch.max.bytes) in a round trip. Nothing leaves the ISR, unless it cannot catch up within
+    replica.lag.time.max.ms (KIP-16), and no broker is fenced while heartbeats come within
+    broker.session.timeout.ms (KIP-631): they are only late, not fewer.
+
+    Needs netem (kernel module sch_netem). The kernel that this was developed on has none: commands and
+    measuring are tested, but the fault itself was not seen to work.
+
+    Proof: the median round trip of 400 ICMP echoes is longer than before by the delay, within 10 % or 3 ms.
+    """
+
+    kind: Literal["latency"] = "latency"
+    injection: ClassVar[type[Injection]] = Delayed
+    delay_ms: float = Field(ge=1, le=5000, description="how much later each packet arrives, in milliseconds")
+
+    def aim(self, scene: Scene) -> Delayed:
+        found: Delayed = Delayed(**shaped(scene, self.chosen(scene)), delay_ms=self.delay_ms).measured_before(
+            scene
+        )
+        return found
+
+
+class Jitter(LinkFault):
+    """Every packet that the target sends to its peers arrives later, each by another delay: evenly
+    distributed from `delay_ms - spread_ms` to `delay_ms + spread_ms`, so packets overtake each other too.
+
+    What Kafka does: as under `latency`; the latency of requests spreads as their packets' does. TCP takes
+    overtaken packets for lost ones, and sends some of them again.
+
+    Needs netem (kernel module sch_netem). The kernel that this was developed on has none: commands and
+    measuring are tested, but the fault itself was not seen to work.
+
+    Proof: of 400 ICMP echoes the median round trip is longer than before by the delay, within 10 % or 3 ms
+    (and 10 % of the spread), and the middle 80 % of them are as wide as such a distribution is, within 30 %
+    or 3 ms.
+    """
+
+    kind: Literal["jitter"] = "jitter"
+    injection: ClassVar[type[Injection]] = Jittered
+    delay_ms: float = Field(ge=1, le=5000, description="how much later packets arrive, in the middle, in ms")
+    spread_ms: float = Field(gt=0, le=5000, description="how far delays deviate from it at most, in ms")
+
+    @model_validator(mode="after")
+    def _not_early(self) -> Jitter:
+        if self.spread_ms > self.delay_ms:
+            raise ValueError(
+                f"spread_ms is {self.spread_ms:g}, more than delay_ms, {self.delay_ms:g}: packets do "
+                "not arrive before they were sent"
+            )
+        return self
+
+    def aim(self, scene: Scene) -> Jittered:
+        found: Jittered = Jittered(
+            **shaped(scene, self.chosen(scene)), delay_ms=self.delay_ms, spread_ms=self.spread_ms
+        ).measured_before(scene)
+        return found

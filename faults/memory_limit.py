@@ -1,0 +1,169 @@
+"""Memory limit: a broker's container may hold so much memory, page cache included."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.leadership import await_rejoined
+from faults.limits import MIB, differs, host_config, memory_sample, refuse_unless_back
+from faults.process import OnNodes, ProcessFault, aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+
+_UNLIMITED = 2**62
+"""The engine cannot take a memory limit away, only raise it: 4 EiB."""
+_HEADROOM = 16 * MIB
+_OVER = 64 * MIB
+
+
+class MemoryLimited(OnNodes):
+    """The containers of these nodes may use `mib` MiB. `before` is (node, memory, memory and swap) in bytes,
+    as the engine had them; 0 stands for no limit."""
+
+    kind: Literal["memory_limit"] = "memory_limit"
+    mib: int
+    before: tuple[tuple[int, int, int], ...]
+
+    def apply(self, scene: Scene) -> None:
+        for node in self.nodes:
+            # No swap beside it: what does not fit must go.
+            scene.cluster.limit(node, mem_limit=self.mib * MIB, memswap_limit=self.mib * MIB)
+
+    def verify(self, scene: Scene) -> Evidence:
+        measured: dict[int, dict[str, float]] = {}
+        facts: dict[str, object] = {"asked_mib": self.mib, "measured": measured}
+        killed = []
+        for node in self.nodes:
+            wrong = differs(scene, node, {"Memory": self.mib * MIB})
+            if wrong is not None:
+                return Evidence(False, wrong, facts)
+            what = None if _out_of_memory(scene, node) else self._squeeze(scene, node, measured)
+            if _out_of_memory(scene, node):
+                killed.append(node)
+            elif what is not None:
+                return Evidence(False, what, facts)
+        parts = [f"the kernel has killed {named(killed)} for want of memory"] if killed else []
+        for node, found in measured.items():
+            asked = f"{found['asked_for_mib']:g} MiB were asked for, {found['usage_mib']:g} used"
+            parts.append(f"{named((node,))}: {asked} of {self.mib}")
+        return Evidence(True, "; ".join(parts), facts | {"killed": killed})
+
+    def undo(self, scene: Scene) -> None:
+        for node, limits in self._restored():
+            scene.cluster.limit(node, mem_limit=limits["Memory"], memswap_limit=limits["MemorySwap"])
+            if not scene.cluster.is_running(node) and _out_of_memory(scene, node):
+                scene.cluster.start_node(node)
+
+    def healed(self, scene: Scene) -> Evidence:
+        for node, limits in self._restored():
+            refuse_unless_back(scene, node, limits)
+        await_rejoined(scene, self.nodes)
+        return Evidence(True, f"{self.target} may use more memory again, and is in every ISR")
+
+    def _squeeze(self, scene: Scene, node: int, measured: dict[int, dict[str, float]]) -> str | None:
+        """Ask for more page cache than there is room for; what is wrong with what comes of it."""
+        if not scene.cluster.is_running(node):
+            return f"{named((node,))} does not run"
+        before = memory_sample(scene.cluster.stats(node))
+        more = self.mib * MIB - before.usage + _OVER
+        said = scene.cluster.in_node(node, fill_script(scene.tag, more))
+        usage = used_bytes(said.text)
+        if usage is None:
+            # Also when the kernel has killed this very command, or the broker.
+            return f"{named((node,))}: its memory could not be filled: {said.text.strip()[-200:]!r}"
+        measured[node] = {
+            "limit_mib": round(before.limit / MIB, 1),
+            "held_mib": round(before.held / MIB, 1),
+            "asked_for_mib": round((before.usage + more) / MIB, 1),
+            "usage_mib": round(usage / MIB, 1),
+        }
+        if before.limit != self.mib * MIB or usage > before.limit:
+            return f"{named((node,))} uses {usage / MIB:.1f} MiB under a limit of {before.limit / MIB:.1f}"
+        return None
+
+    def _restored(self) -> list[tuple[int, dict[str, int]]]:
+        return [
+            (node, {"Memory": memory or _UNLIMITED, "MemorySwap": swap or _UNLIMITED})
+            for node, memory, swap in self.before
+        ]
+
+
+class MemoryLimit(ProcessFault):
+    """Limit the memory of the target's nodes (memory cgroup, no swap); healed by raising the limit again.
+
+    The limit counts what the process holds and the page cache of the files that it has read and written.
+    The cache goes first, and Kafka lives by it: it keeps no cache of its own (Kafka's documentation,
+    "Persistence"). A JVM does not give its heap back, so a limit below what the broker holds already would
+    be a kill and is refused. A fresh broker holds about 150 MiB; its heap alone may grow to 512 MiB while it
+    works.
+
+    What Kafka does: consumers and followers that lag are served from disk, and writes wait for older pages to
+    reach the disk. When the heap grows to where nothing is left to take away, the kernel kills the broker:
+    a crash, with all that follows from it; healing starts it again. The limit stays when the broker restarts.
+    The log dirs of `cluster.disk_mib` lie in memory: they count, and cannot be taken away.
+
+    Proof: the engine has the limit as asked; and when a file is written in the node's container whose pages
+    would not fit by 64 MiB, its use stays within the limit all the same. That the kernel has killed the
+    broker for want of memory is proof too.
+    """
+
+    kind: Literal["memory_limit"] = "memory_limit"
+    mib: int = Field(ge=64, description="memory that a node may use, in MiB")
+    needs: ClassVar[tuple[str, ...]] = ("memory limit",)
+    injection: ClassVar[type[Injection]] = MemoryLimited
+
+    def aim(self, scene: Scene) -> MemoryLimited:
+        fields = aimed(scene, self.target)
+        before = []
+        for node in fields["numbers"]:
+            if scene.cluster.is_running(node):
+                self._refuse_a_kill(scene, node)
+            config = host_config(scene, node)
+            before.append((node, config["Memory"], config["MemorySwap"]))
+        return MemoryLimited(mib=self.mib, before=tuple(before), **fields)
+
+    def downs(self, shape: Shape) -> int:
+        return self.target.at_most(shape)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        if shape.disk_mib is not None and shape.disk_mib >= self.mib:
+            raise ValueError(
+                f"mib: {self.mib} is no more than cluster.disk_mib, {shape.disk_mib}: those log dirs lie in memory"
+            )
+        return super().expect(shape)
+
+    def _refuse_a_kill(self, scene: Scene, node: int) -> None:
+        held = memory_sample(scene.cluster.stats(node)).held
+        if self.mib * MIB < held + _HEADROOM:
+            raise FaultError(
+                "such a memory limit would be a kill",
+                where=named((node,)),
+                expected=f"more than {(held + _HEADROOM) // MIB} MiB: it holds {held // MIB} besides page cache",
+                found=f"mib: {self.mib}",
+                next_step="ask for more, or use a `kill`",
+            )
+
+
+def fill_script(tag: str, size: int) -> str:
+    """Writes a file of `size` bytes, prints what the container uses then (cgroup v1, v2), and removes it."""
+    path = shlex.quote(f"/tmp/.{tag}.fill")
+    usage = "cat /sys/fs/cgroup/memory/memory.usage_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.current"
+    fill = f"dd if=/dev/zero of={path} bs=1048576 count={max(1, -(-size // MIB))} 2>/dev/null"
+    return f'{fill} && echo "used $({usage})"; rm -f {path}'
+
+
+def used_bytes(text: str) -> int | None:
+    """What `fill_script` has printed; None: the file could not be written, or no control group is seen."""
+    found = re.search(r"^used (\d+)$", text, re.MULTILINE)
+    return None if found is None else int(found[1])
+
+
+def _out_of_memory(scene: Scene, node: int) -> bool:
+    """Whether the kernel has ended the node's process for want of memory."""
+    state = scene.cluster.inspect(node)["State"]
+    return bool(state["OOMKilled"]) and not state["Running"]

@@ -1,0 +1,198 @@
+"""Power loss: SIGKILL, and what was not flushed is gone from the node's disk."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
+from faults.log_cut import Cut, Keep, cut_of, cut_script, not_cut, to_walk
+from faults.logfiles import METADATA, loaded, log_path
+from faults.process import aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+
+
+class _Plan(BaseModel):
+    """What one node loses."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cuts: tuple[Cut, ...]
+
+
+class LostPower(OnDisk):
+    """These nodes were killed, and their logs cut."""
+
+    kind: Literal["power_loss"] = "power_loss"
+    keep: Keep
+    topic: Literal["under_test", "all"]
+    seed: str
+
+    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+        plan = self._plan(scene, node) if begun is None else _Plan.model_validate_json(begun.plan)
+        carry_out(scene, node, plan.model_dump_json(), cut_script(plan.cuts))
+
+    def _plan(self, scene: Scene, node: int) -> _Plan:
+        found = listing(scene, node)
+        folders = [
+            folder
+            for folder in found.folders()
+            if self._concerns(scene, node, folder) and found.segments(folder)
+        ]
+        wanted = {
+            folder: to_walk(found.segments(folder), found.recovery_points.get(folder, 0), self.keep)
+            for folder in folders
+        }
+        paths = [log_path(folder, segment.base) for folder in folders for segment in wanted[folder]]
+        walked = walk(scene, node, paths) if paths else {}
+        return _Plan(
+            cuts=tuple(
+                cut_of(
+                    folder,
+                    found.segments(folder),
+                    {segment.base: walked[log_path(folder, segment.base)] for segment in wanted[folder]},
+                    found.recovery_points.get(folder, 0),
+                    found.log_starts.get(folder, 0),
+                    self.keep,
+                    random.Random(f"{self.seed}/{node}/{folder}"),
+                )
+                for folder in folders
+            )
+        )
+
+    def _concerns(self, scene: Scene, node: int, folder: str) -> bool:
+        if folder == METADATA:
+            # A voter of the metadata quorum acknowledges nothing before it is flushed; others flush later.
+            return self.topic == "all" and node not in scene.cluster.controller_ids
+        return self.topic == "all" or folder.rpartition("-")[0] == scene.topic
+
+    def verify(self, scene: Scene) -> Evidence:
+        cuts: dict[int, tuple[Cut, ...]] = {}
+        for node, note in self.notes(scene).items():
+            if scene.cluster.is_running(node):
+                return Evidence(False, f"the process of {named((node,))} runs")
+            if note is None or note.done_ns is None:
+                return Evidence(False, f"the logs of {named((node,))} were not cut")
+            cuts[node] = _Plan.model_validate_json(note.plan).cuts
+            otherwise = not_cut(cuts[node], listing(scene, node))
+            if otherwise is not None:
+                return Evidence(False, f"{named((node,))}: {otherwise}")
+        facts: dict[str, object] = {str(node): _facts(of_node) for node, of_node in cuts.items()}
+        lost = {node: found for node, of_node in cuts.items() if (found := _losing(of_node))}
+        if not lost:
+            ends = {cut.folder: cut.after for of_node in cuts.values() for cut in of_node}
+            return Evidence(
+                False,
+                f"everything was flushed on {self.target}: nothing could be lost, logs end at {ends}",
+                facts,
+            )
+        told = "; ".join(
+            f"{named((node,))} lost {_words(found, scene.topic)}" for node, found in lost.items()
+        )
+        return Evidence(True, f"process gone; {told}", facts)
+
+    def healed(self, scene: Scene) -> Evidence:
+        notes = self.rejoined(scene)
+        told: list[str] = []
+        facts: dict[str, object] = {}
+        for node, note in notes.items():
+            cuts = _Plan.model_validate_json(note.plan).cuts
+            ends = loaded(scene.cluster.log_since(node, note.done_ns or 0))
+            expected = {cut.folder: cut.after for cut in cuts if cut.folder != METADATA}
+            facts[str(node)] = {folder: ends.get(folder) for folder in expected}
+            for folder, end in expected.items():
+                if ends.get(folder) != end:
+                    return Evidence(
+                        False,
+                        f"{named((node,))} loaded {folder} to {ends.get(folder)}, it was cut to {end}",
+                        facts,
+                    )
+            if lost := _losing(cuts):
+                told.append(f"{named((node,))} loaded without {_words(lost, scene.topic)}")
+        if not told:
+            return Evidence(False, f"nothing was cut on {self.target}", facts)
+        return Evidence(True, "; ".join(told), facts)
+
+
+class PowerLoss(DiskFault):
+    """SIGKILL to every node of the target, then whatever had not reached its disk is gone from its logs;
+    healed by starting it again.
+
+    What Kafka does: it acknowledges what is in the page caches of the ISR and leaves flushing to the kernel
+    (Kafka documentation, "Application vs. OS Flush Management"): durability comes from replication. A
+    segment is flushed when the next one is rolled, on a clean shutdown, and as log.flush.interval.* say; how
+    far is checkpointed in recovery-point-offset-checkpoint every log.flush.offset.checkpoint.interval.ms
+    (60 s). A broker that finds no clean-shutdown marker checks all segments from the recovery point on,
+    rebuilds their indexes, and truncates the log at the first batch that is not whole. The controller learns
+    that the shutdown was unclean and takes it out of the ISR and the eligible leader replicas (KIP-966); it
+    fetches what it misses from the leader. If no other replica has it, acknowledged records are gone.
+
+    Which pages the kernel had written by then is chance, file by file. `keep` chooses one outcome:
+    `recovery_point` (everything flushed and nothing more), `checkpoint` (only up to the checkpointed recovery
+    point, even where segments were rolled and flushed since: worse than a disk that keeps its promise),
+    `{all_but_bytes: N}` (the last N bytes of each active segment are gone, flushed or not), `{random: true}`
+    (a byte after the recovery point, by the seed). The topic under test is cut: one of the outcomes that
+    a real power loss can have, and nothing else changes. `topic: all` cuts every partition of the node, so
+    also committed offsets, transaction states and, on a broker that is no controller, its copy of the
+    metadata log. Controllers flush before they acknowledge: their log loses nothing. Checkpoint files,
+    leader-epoch-checkpoint and the indexes of what is left stay as they are.
+
+    How far Kafka has flushed since the last checkpoint it tells nobody. With flush.messages or flush.ms set,
+    `recovery_point` therefore cuts more than a power loss could take; a low
+    log.flush.offset.checkpoint.interval.ms makes the difference small.
+
+    Proof: the process is gone and the files are shorter. At heal the broker's own log says with which log
+    end offset it loaded each partition: it must be the end of the last batch that was left whole. Where
+    everything was flushed there is nothing to lose, and the fault is not verified.
+    """
+
+    kind: Literal["power_loss"] = "power_loss"
+    injection: ClassVar[type[Injection]] = LostPower
+    keep: Keep = Field(
+        default="recovery_point",
+        description="what is left: `recovery_point`, `checkpoint`, `{all_but_bytes: N}` or `{random: true}`",
+    )
+    topic: Literal["under_test", "all"] = Field(
+        default="under_test", description="whose partitions are cut; `all`: every partition of the node"
+    )
+
+    def aim(self, scene: Scene) -> LostPower:
+        to = aimed(scene, self.target)
+        if self.topic == "under_test" and not holders(scene) & set(to["numbers"]):
+            raise FaultError(
+                "the target holds nothing that could be lost",
+                where=named(to["numbers"]),
+                expected=f"a broker with a replica of {scene.topic}",
+                next_step="choose another target, or `topic: all`",
+            )
+        return LostPower(**to, keep=self.keep, topic=self.topic, seed=scene.seed)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        told = super().expect(shape)
+        if not self.hits_every_replica(shape):
+            return told
+        return (*told, "every replica may be hit: acknowledged records will be lost")
+
+
+def _losing(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
+    return tuple(cut for cut in cuts if cut.after < cut.before)
+
+
+def _words(cuts: tuple[Cut, ...], topic: str) -> str:
+    """Offsets lost, of the topic under test one by one."""
+    own = [cut for cut in cuts if cut.folder.rpartition("-")[0] == topic]
+    parts = [
+        f"offsets {cut.after} to {cut.before - 1} of {cut.folder} ({cut.cut_bytes} bytes)" for cut in own
+    ]
+    if others := len(cuts) - len(own):
+        parts.append(f"the ends of {others} other partition(s)")
+    return ", ".join(parts)
+
+
+def _facts(cuts: Iterable[Cut]) -> dict[str, object]:
+    return {cut.folder: {"before": cut.before, "after": cut.after, "bytes": cut.cut_bytes} for cut in cuts}

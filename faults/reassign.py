@@ -1,0 +1,149 @@
+"""Reassign: a partition's replicas move to other brokers."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import Evidence, Injection, Scene
+from faults.moving import (
+    BACK_SECONDS,
+    PartitionFault,
+    Was,
+    deleted,
+    led_anew,
+    moved,
+    not_back,
+    placed,
+    refused,
+    refused_but_gone,
+    shown,
+    was,
+)
+from faults.sight import Shape, Sight
+from faults.targets import Nodes, Target
+from harness.model.errors import FaultError
+from harness.model.topology import PartitionState, TopologyView
+
+_SECONDS = 60.0
+
+
+class Reassigned(Injection):
+    """These partitions were given other replicas: `to` by (partition, replicas)."""
+
+    kind: Literal["reassign"] = "reassign"
+    before: tuple[Was, ...]
+    to: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(sorted({node for _, replicas in self.to for node in replicas}))
+
+    @property
+    def target(self) -> str:
+        return ", ".join(
+            f"partition {then.partition} from brokers {list(then.replicas)} to {list(replicas)}"
+            for then, (_, replicas) in zip(self.before, self.to, strict=True)
+        )
+
+    def apply(self, scene: Scene) -> None:
+        refused("the reassignment", scene.cluster.reassign(scene.topic, {**dict(self.to)}), ())
+
+    def verify(self, scene: Scene) -> Evidence:
+        def missing(view: TopologyView) -> str | None:
+            for then, (number, replicas) in zip(self.before, self.to, strict=True):
+                left = placed(view, scene.topic, number, replicas)
+                if left is None and then.leader not in replicas:
+                    left = led_anew(view, scene.topic, then, None)
+                if left is not None:
+                    return left
+            return None
+
+        left = shown(scene, _SECONDS, missing)
+        evidence = moved(scene, self.before, left)
+        if not evidence.seen:
+            return evidence
+        return Evidence(True, f"replicas moved, all in sync: {self.target}", evidence.facts)
+
+    def undo(self, scene: Scene) -> None:
+        # Cancelled first: a move under way that is only overridden by the former replicas never ends, since the
+        # controller keeps the replica that is being added as one to add and to remove (seen with 4.3.1).
+        cancelled = scene.cluster.reassign(scene.topic, {then.partition: None for then in self.before})
+        refused_but_gone("to cancel the move", cancelled, "NO_REASSIGNMENT_IN_PROGRESS")
+        former = {then.partition: then.replicas for then in self.before}
+        refused_but_gone("the move back", scene.cluster.reassign(scene.topic, {**former}))
+
+    def healed(self, scene: Scene) -> Evidence:
+        def missing(view: TopologyView) -> str | None:
+            for then in self.before:
+                if not deleted(view, scene.topic, then.partition):
+                    left = placed(view, scene.topic, then.partition, then.replicas)
+                    if left is not None:
+                        return left
+            return None
+
+        left = shown(scene, BACK_SECONDS, missing)
+        if left is not None:
+            raise not_back("replicas did not move back", self.target, left)
+        return Evidence(True, "back on the former replicas, all in sync")
+
+
+class Reassign(PartitionFault):
+    """A partition moves to other brokers, as `kafka-reassign-partitions.sh` does; healed by moving it back.
+
+    What Kafka does (KIP-455): the new replicas are added and copy the log; when all of them are in the ISR,
+    the old ones are dropped and their files deleted. A leader that is dropped hands leadership to a new
+    replica, in a higher leader epoch. Meanwhile the partition has more replicas than before, and acks=all
+    waits for those in the ISR. Records are not lost by it, but a move to brokers that are down stays under
+    way until they come back. The heal moves the replicas back, which copies the log again, and waits for
+    the full ISR; leadership is not moved back.
+
+    `to` may have fewer or more brokers than the partition has replicas: then its replication factor changes.
+    With `{nodes: [...]}` the order counts: the first is the preferred leader. Any other target keeps the
+    order of those that hold a replica already, then come the others, ascending.
+
+    Proof: every broker that answers names the replicas as asked and all of them in the ISR; where the leader
+    was dropped, another one in a higher leader epoch.
+    """
+
+    kind: Literal["reassign"] = "reassign"
+    injection: ClassVar[type[Injection]] = Reassigned
+
+    to: Target = Field(description="the brokers that are to hold the partition")
+
+    def aim(self, scene: Scene) -> Reassigned:
+        sight = scene.sight()
+        states = self.chosen(sight)
+        wanted = {state.partition: self._order(sight, state) for state in states}
+        before = tuple(was(state) for state in states if wanted[state.partition] != state.replicas)
+        if not before or not all(wanted.values()):
+            raise FaultError(
+                "there is nothing to reassign",
+                where=scene.topic if self.partition is None else f"{scene.topic}-{self.partition}",
+                expected=f"brokers of `{self.to}` other than the present replicas",
+                found=", ".join(f"replicas {list(state.replicas)}" for state in states[:3]),
+                next_step="name other brokers, or another order of them",
+            )
+        return Reassigned(
+            before=before, to=tuple((then.partition, wanted[then.partition]) for then in before)
+        )
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if self.to.means_client() or not self.to.at_most(shape):
+            raise ValueError(f"target `{self.to}`: only brokers hold partitions")
+        if self.to.at_most(shape) >= shape.replication_factor:
+            return ()
+        return (
+            f"the partition has fewer than {shape.replication_factor} replicas meanwhile: below "
+            "min.insync.replicas every send with acks=all is refused",
+        )
+
+    def _order(self, sight: Sight, state: PartitionState) -> tuple[int, ...]:
+        nodes = self.to.nodes if isinstance(self.to, Nodes) else self.to.resolve(sight)
+        brokers = [node for node in dict.fromkeys(nodes) if node in sight.brokers]
+        if isinstance(self.to, Nodes):
+            return tuple(brokers)
+        kept = [node for node in state.replicas if node in brokers]
+        return (*kept, *(node for node in brokers if node not in kept))

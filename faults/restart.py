@@ -1,0 +1,232 @@
+"""Restart: nodes are restarted one after the other, as in a rolling upgrade."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, PrivateAttr
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.leadership import REJOIN_SECONDS, await_rejoined
+from faults.process import OnNodes, ProcessFault, aimed, start_again
+from faults.sight import Shape
+from faults.targets import All, Target
+from harness.model.errors import FaultError
+from harness.model.topology import TopologyView
+from harness.model.waiting import seen_within
+
+_EXIT_SECONDS = 60.0
+_CLEAN_EXITS = (0, 143)
+"""143: ended by SIGTERM after the JVM's shutdown hooks have run."""
+
+
+class _Recall:
+    """Tells an `apply` that is under way in another thread that it was taken back.
+
+    No part of the injection's data: two injections are equal whatever theirs are.
+    """
+
+    def __init__(self) -> None:
+        self.told = threading.Event()
+        self.lock = threading.Lock()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Recall)
+
+
+class Restarted(OnNodes):
+    """These nodes were restarted in this order. `started` is when each process had started before, and
+    `epochs` the leader epoch of each partition that one of them led."""
+
+    kind: Literal["restart"] = "restart"
+    how: Literal["stop", "kill"] = "stop"
+    started: tuple[tuple[int, int], ...]
+    epochs: tuple[tuple[int, int], ...] = ()
+
+    _recall: _Recall = PrivateAttr(default_factory=_Recall)
+
+    def apply(self, scene: Scene) -> None:
+        before = dict(self.started)
+        for node in self.numbers:
+            self._await_whole(scene, f"before {named([node])} is restarted")
+            with self._recall.lock:
+                self._refuse_if_recalled()
+                if scene.cluster.started_ns(node) <= before[node]:
+                    self._down(scene, node)
+                scene.cluster.start_node(node)
+        self._await_whole(scene, "after the last restart")
+
+    def verify(self, scene: Scene) -> Evidence:
+        before = dict(self.started)
+        times = {node: _times(scene, node) for node in self.numbers}
+        facts: dict[str, object] = {
+            "before_ns": before,
+            "ended_ns": {node: ended for node, (ended, _) in times.items()},
+            "started_ns": {node: started for node, (_, started) in times.items()},
+            "led": dict(self.led),
+        }
+        for node, (ended, started) in times.items():
+            if not scene.cluster.is_running(node):
+                return Evidence(False, f"{named([node])} does not run", facts)
+            if started <= before[node]:
+                return Evidence(False, f"{named([node])} has not been restarted", facts)
+            if not before[node] < ended <= started:
+                return Evidence(False, f"{named([node])} ended at no moment between its two starts", facts)
+        for first, second in zip(self.numbers, self.numbers[1:], strict=False):
+            if times[second][0] < times[first][1]:
+                words = f"{named([second])} ended before {named([first])} had started again"
+                return Evidence(False, words, facts)
+        view = scene.cluster.view((scene.topic,))
+        for partition, epoch in self.epochs:
+            state = view.partition(scene.topic, partition)
+            if state is None or state.leader_epoch <= epoch:
+                return Evidence(False, f"leadership of partition {partition} did not move", facts)
+        facts["leader_epochs"] = {"before": dict(self.epochs), "now": _epochs(view, scene.topic)}
+        away = ", ".join(f"{(started - ended) / 1e9:.1f} s" for ended, started in times.values())
+        what = f"one after the other, processes away for {away}"
+        if self.epochs:
+            what += f"; leadership moved of partition {', '.join(str(part) for part, _ in self.epochs)}"
+        return Evidence(True, what, facts)
+
+    def undo(self, scene: Scene) -> None:
+        self._recall.told.set()
+        with self._recall.lock:
+            start_again(scene.cluster, self.numbers)
+
+    def healed(self, scene: Scene) -> Evidence:
+        await_rejoined(scene, self.numbers)
+        return Evidence(True, f"{self.target} running and back")
+
+    def _down(self, scene: Scene, node: int) -> None:
+        """End the node's process and wait until it is gone."""
+        cluster = scene.cluster
+        if cluster.is_running(node):
+            if self.how == "kill":
+                cluster.kill(node)
+            else:
+                cluster.terminate(node)
+        if seen_within(_EXIT_SECONDS, lambda: "runs" if cluster.is_running(node) else None) is not None:
+            raise FaultError(
+                "a node that is being restarted does not end",
+                where=named([node]),
+                expected=f"gone within {_EXIT_SECONDS:g} s",
+                next_step="is it paused by another fault? see its log",
+            )
+        code = cluster.exit_code(node)
+        if self.how == "stop" and code not in _CLEAN_EXITS:
+            raise FaultError(
+                "a node that is being restarted did not end cleanly",
+                where=named([node]),
+                expected="exit code 0 or 143",
+                found=f"exit code {code}",
+                next_step="see its log",
+            )
+
+    def _await_whole(self, scene: Scene, when: str) -> None:
+        """Wait until everything runs, answers, is registered and in sync.
+
+        Raises:
+            FaultError: not within 90 s, or the restart was taken back meanwhile.
+        """
+        left = seen_within(
+            REJOIN_SECONDS, lambda: None if self._recall.told.is_set() else _not_whole(scene, self.numbers)
+        )
+        self._refuse_if_recalled()
+        if left is not None:
+            raise FaultError(
+                "a rolling restart cannot go on",
+                where=when,
+                expected=f"every broker registered and in every ISR, within {REJOIN_SECONDS:g} s",
+                found=left,
+                next_step="is another fault open that keeps a replica out of the ISR?",
+            )
+
+    def _refuse_if_recalled(self) -> None:
+        if self._recall.told.is_set():
+            raise FaultError(
+                "a rolling restart was taken back before its end",
+                where=self.target,
+                next_step="give it more time before it is healed: about 10 s a broker",
+            )
+
+
+class Restart(ProcessFault):
+    """A rolling restart: every node of the target in turn, ascending by id, the next only when all is well.
+
+    `stop` ends each process by SIGTERM: a controlled shutdown, which hands over leadership first; this is
+    how an upgrade is done. `kill` ends it by SIGKILL, so that the controller has to find out and the broker
+    recovers its logs. Between two nodes it waits until every broker is registered and answers, every
+    partition of the topic has its full ISR, and there is an active controller.
+
+    What Kafka does: partitions of the node are led by others meanwhile; with acks=all and
+    min.insync.replicas at most one below the replication factor writes go on, but for the moment in which
+    leadership moves. Leadership does not come back by itself before the controller's next look
+    (leader.imbalance.check.interval.seconds, 300): call for it with `elect`.
+
+    The whole round, 5 to 15 s a broker, is the time to effect; all runs again when it is over. Taken back
+    before its end, the node that is down is started and no other one is touched.
+
+    Proof: each process has started anew, in that order, each ending only after the one before it had
+    started again (by the engine's clock); every partition that one of them led is in a higher leader epoch.
+    """
+
+    kind: Literal["restart"] = "restart"
+    injection: ClassVar[type[Injection]] = Restarted
+
+    target: Target = Field(default=All(all=True), description="which nodes; every broker if not given")
+    how: Literal["stop", "kill"] = Field(
+        default="stop", description="`stop`: SIGTERM, controlled shutdown; `kill`: SIGKILL"
+    )
+
+    def aim(self, scene: Scene) -> Restarted:
+        fields: dict[str, Any] = aimed(scene, self.target)
+        epochs = _epochs(scene.cluster.view((scene.topic,)), scene.topic)
+        return Restarted(
+            **fields,
+            how=self.how,
+            started=tuple((node, scene.cluster.started_ns(node)) for node in fields["numbers"]),
+            epochs=tuple((number, epochs[number]) for number, _ in fields["led"] if number in epochs),
+        )
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        told = super().expect(shape)
+        if not told and self.downs(shape) and shape.replication_factor == 1:
+            return ("with topic.replication_factor 1 a partition has no leader while its broker restarts",)
+        return told
+
+    def downs(self, shape: Shape) -> int:
+        return min(1, super().downs(shape))
+
+
+def _not_whole(scene: Scene, nodes: tuple[int, ...]) -> str | None:
+    cluster = scene.cluster
+    stopped = [node for node in nodes if not cluster.is_running(node)]
+    if stopped:
+        return f"the process of {named(stopped)} does not run"
+    view = cluster.view((scene.topic,))
+    silent = [seen.broker for seen in view.views if not seen.answered]
+    if silent:
+        return f"broker {', '.join(map(str, silent))} does not answer"
+    for seen in view.views:
+        unregistered = set(cluster.broker_ids) - set(seen.brokers)
+        if unregistered:
+            return f"broker {sorted(unregistered)} is not registered, says broker {seen.broker}"
+        for state in seen.partitions:
+            out = set(state.replicas) - set(state.isr)
+            if out:
+                return f"broker {sorted(out)} is not in the ISR of partition {state.partition}"
+    return "there is no active controller" if cluster.controller() is None else None
+
+
+def _epochs(view: TopologyView, topic: str) -> dict[int, int]:
+    numbers = {state.partition for seen in view.answered() for state in seen.partitions}
+    states = ((number, view.partition(topic, number)) for number in sorted(numbers))
+    return {number: state.leader_epoch for number, state in states if state is not None}
+
+
+def _times(scene: Scene, node: int) -> tuple[int, int]:
+    """When the node's process last ended and last started, nanoseconds since the epoch."""
+    ended = datetime.fromisoformat(str(scene.cluster.inspect(node)["State"]["FinishedAt"]))
+    return int(ended.timestamp() * 1e6) * 1000, scene.cluster.started_ns(node)

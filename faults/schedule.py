@@ -1,0 +1,235 @@
+"""When faults begin and end, as a pure function of seed, clock, topology views and what became of the faults.
+
+`decide` is asked again and again while a write step runs, and says what to inject and what to heal now. It
+reads no clock and asks no cluster. What takes brokers down waits while more than `at_most_down` would be
+down; those that wait go in the order in which they came due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from faults.schedule_state import (
+    Cursor,
+    Decision,
+    GiveUp,
+    Heal,
+    Now,
+    Occurrence,
+    Open,
+    Phase,
+    Schedule,
+    Start,
+    State,
+)
+from faults.schedule_tracks import At, Following, Repeating, Track, When
+from faults.schedule_values import Condition
+
+_RETRY_SECONDS = 0.5
+"""A fault that was put off is tried again after this."""
+
+
+def begin(schedule: Schedule) -> State:
+    """The state at the beginning of a step."""
+    cursors = []
+    for track in schedule.tracks:
+        how = track.begin
+        due = None
+        if isinstance(how, At):
+            due = how.seconds
+        elif isinstance(how, Repeating):
+            due = how.first + (track.gap(schedule.seed, -1) if how.ahead else 0.0)
+        cursors.append(Cursor(due=due))
+    return State(tuple(cursors))
+
+
+def decide(schedule: Schedule, state: State, now: Now) -> tuple[tuple[Decision, ...], State]:
+    """What to do now, and what to remember. Ask again when something has changed, or soon."""
+    state = _told(schedule, state, now)
+    decisions: list[Decision] = []
+    still: list[Open] = []
+    for one in state.open:
+        shown = now.phases.get(one.start.occurrence) is Phase.SHOWN
+        if shown and not one.healing and now.seconds >= one.start.at + one.start.lasting:
+            decisions.append(Heal(one.start.occurrence))
+            one = replace(one, healing=True)
+        still.append(one)
+    state = replace(state, open=tuple(still))
+    if now.ended or (schedule.seconds is not None and now.seconds >= schedule.seconds):
+        return tuple(decisions), state
+    given_up, state = _due(schedule, state, now)
+    started, state = _starts(schedule, state, now)
+    return (*decisions, *given_up, *started), state
+
+
+def unmet(schedule: Schedule, state: State) -> tuple[str, ...]:
+    """What was asked for and had not begun when the step ended, one sentence each."""
+    left = [
+        f"{_called(schedule, start.occurrence.track)} was put off, and never began"
+        for start, _ in state.waiting
+        # A menu may be cut short anywhere.
+        if start.occurrence.number == 0 or not schedule.tracks[start.occurrence.track].drawn
+    ]
+    for number, (track, cursor) in enumerate(zip(schedule.tracks, state.cursors, strict=True)):
+        how = track.begin
+        wanted = (how.times or 1) if isinstance(how, Repeating) and not track.drawn else 1
+        if cursor.begun >= wanted or cursor.over:
+            continue
+        why = "the step ended before it was due"
+        if cursor.late:
+            why = "it had to wait for others to be healed until the step ended"
+        elif isinstance(how, When):
+            why = f"it was not seen that {how.condition}"
+        elif isinstance(how, Following):
+            why = "what goes before it was not healed when the step ended"
+        often = f" began {cursor.begun} of {wanted} times" if wanted > 1 else " never began"
+        left.append(f"{_called(schedule, number)}{often}: {why}")
+    return tuple(left)
+
+
+def _called(schedule: Schedule, number: int) -> str:
+    track = schedule.tracks[number]
+    kinds = " or ".join(dict.fromkeys(pick.fault.name() for pick in track.picks))
+    return f"{track.place} ({kinds})"
+
+
+def _told(schedule: Schedule, state: State, now: Now) -> State:
+    """Take in what has become of the faults, and who led at the beginning."""
+    cursors = list(state.cursors)
+    still, waiting = [], list(state.waiting)
+    for one in state.open:
+        number = one.start.occurrence.track
+        phase = now.phases.get(one.start.occurrence, Phase.BEGUN)
+        if phase in (Phase.INJECTED, Phase.SHOWN, Phase.HEALED):
+            cursors[number] = replace(cursors[number], injected=True)
+        if phase is Phase.HEALED:
+            cursors[number] = replace(cursors[number], healed=now.seconds)
+        elif phase is Phase.PUT_OFF:
+            waiting.append((one.start, now.seconds + _RETRY_SECONDS))
+        else:
+            still.append(replace(one, failed=phase is Phase.FAILED))
+    leaders = dict(state.leaders)
+    for track in schedule.tracks:
+        moved = track.begin.condition.leader_moved if isinstance(track.begin, When) else None
+        if moved is not None and moved not in leaders and (leader := _leader(now, moved)) is not None:
+            leaders[moved] = leader
+    return replace(state, cursors=tuple(cursors), open=tuple(still), waiting=tuple(waiting), leaders=leaders)
+
+
+def _due(schedule: Schedule, state: State, now: Now) -> tuple[list[GiveUp], State]:
+    """Find what has come due by a condition, or by what went before it."""
+    given_up: list[GiveUp] = []
+    cursors = list(state.cursors)
+    for number, track in enumerate(schedule.tracks):
+        cursor, how = cursors[number], track.begin
+        if cursor.over or cursor.begun or cursor.due is not None:
+            continue
+        if isinstance(how, Following):
+            ends = [state.cursors[before].healed for before in how.tracks]
+            times = [end for end in ends if end is not None]
+            if len(times) == len(ends):
+                cursors[number] = replace(cursor, due=max(times) + how.pause)
+        elif isinstance(how, When):
+            if _holds(schedule, state, how.condition, now):
+                cursors[number] = replace(cursor, due=now.seconds)
+            elif how.within is not None and now.seconds >= how.within:
+                why = f"{_called(schedule, number)} never began: within {how.within:g} s"
+                given_up.append(GiveUp(number, f"{why} it was not seen that {how.condition}"))
+                cursors[number] = replace(cursor, over=True)
+    return given_up, replace(state, cursors=tuple(cursors))
+
+
+def _starts(schedule: Schedule, state: State, now: Now) -> tuple[list[Start], State]:
+    """Begin what is due and fits beside what is open."""
+    cursors, opened = list(state.cursors), list(state.open)
+    waiting = dict(state.waiting)
+    candidates = [start for start, retry in state.waiting if retry <= now.seconds]
+    for number, (track, cursor) in enumerate(zip(schedule.tracks, cursors, strict=True)):
+        if cursor.due is not None and cursor.due <= now.seconds and not _finished(track, cursor):
+            fault, lasting = track.draw(schedule.seed, cursor.begun)
+            candidates.append(
+                Start(Occurrence(number, cursor.begun), fault, lasting, cursor.due, now.seconds)
+            )
+    started = []
+    blocked = False
+    for start in sorted(candidates, key=lambda one: (one.due, one.occurrence)):
+        number = start.occurrence.track
+        downs = start.fault.downs(schedule.shape)
+        room = _room(schedule, opened, now)
+        full = downs > 0 and (blocked or (room is not None and downs > room))
+        # Whoever waits for brokers to come back is not overtaken by others that take some down.
+        blocked = blocked or full
+        if full or _crowded(schedule.tracks[number], number, opened, start in waiting):
+            if start not in waiting:
+                cursors[number] = replace(cursors[number], late=True)
+            continue
+        if start in waiting:
+            del waiting[start]
+        else:
+            cursors[number] = _next(schedule, number, cursors[number], now)
+        started.append(replace(start, at=now.seconds))
+        opened.append(Open(started[-1], downs))
+    return started, replace(state, cursors=tuple(cursors), open=tuple(opened), waiting=tuple(waiting.items()))
+
+
+def _finished(track: Track, cursor: Cursor) -> bool:
+    """Whether a track begins no more."""
+    how = track.begin
+    if not isinstance(how, Repeating):
+        return cursor.over or cursor.begun > 0
+    assert cursor.due is not None
+    too_late = how.until is not None and cursor.due > how.until
+    return too_late or (how.times is not None and cursor.begun >= how.times)
+
+
+def _crowded(track: Track, number: int, opened: Sequence[Open], retried: bool) -> bool:
+    """Whether a repeating track has as many faults open as it may."""
+    mine = sum(one.start.occurrence.track == number for one in opened)
+    return isinstance(track.begin, Repeating) and not retried and mine >= track.begin.at_once
+
+
+def _room(schedule: Schedule, opened: Sequence[Open], now: Now) -> int | None:
+    """How many more brokers may go down; None: any number."""
+    if schedule.at_most_down is None:
+        return None
+    return schedule.at_most_down - now.down_before - sum(one.downs for one in opened)
+
+
+def _next(schedule: Schedule, number: int, cursor: Cursor, now: Now) -> Cursor:
+    """A track after one of its faults has begun."""
+    track = schedule.tracks[number]
+    due = None
+    if isinstance(track.begin, Repeating):
+        # A look that came late does not shift what follows; having had to wait does.
+        assert cursor.due is not None
+        base = now.seconds if cursor.late else cursor.due
+        due = round(base + track.gap(schedule.seed, cursor.begun), 6)
+    return replace(cursor, begun=cursor.begun + 1, due=due, late=False)
+
+
+def _holds(schedule: Schedule, state: State, condition: Condition, now: Now) -> bool:
+    if condition.acked is not None:
+        return now.acked >= condition.acked
+    if condition.leader_moved is not None:
+        leader = _leader(now, condition.leader_moved)
+        before = state.leaders.get(condition.leader_moved)
+        return leader is not None and before is not None and leader != before
+    if condition.awaits is not None:
+        named = zip(schedule.tracks, state.cursors, strict=True)
+        mine = [cursor for track, cursor in named if condition.awaits in track.names]
+        if condition.injected is not None:
+            return any(cursor.injected for cursor in mine)
+        return all(cursor.healed is not None for cursor in mine)
+    assert condition.isr_below is not None
+    if now.view is None:
+        return False
+    which = range(schedule.shape.partitions) if condition.partition is None else (condition.partition,)
+    seen = [now.view.partition(now.topic, partition) for partition in which]
+    return any(one is not None and len(one.isr) < condition.isr_below for one in seen)
+
+
+def _leader(now: Now, partition: int) -> int | None:
+    """Who leads a partition; None: nobody, or not known."""
+    seen = None if now.view is None else now.view.partition(now.topic, partition)
+    return None if seen is None or seen.leader < 0 else seen.leader

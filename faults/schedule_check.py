@@ -1,0 +1,252 @@
+"""What is wrong with a schedule, found before a cluster starts, each with its place in the step."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from faults.base import FaultSpec
+from faults.cut_sides import fixed, possible
+from faults.schedule_entries import Block, Entry, SequencePart, TogetherPart
+from faults.schedule_state import least_down
+from faults.schedule_tracks import At, Following, Repeating, Track, When, tracks
+from faults.sight import Shape
+from faults.targets import Followers
+
+_MANY = 200
+"""No more occurrences of a repeated fault than this are laid side by side."""
+
+Window = tuple[float, float]
+Windows = tuple[Window, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What cannot be, in words, and where: a place within the step (`faults[1].random.menu[0].fault`)."""
+
+    place: str
+    what: str
+
+
+def check_schedule(
+    entries: Sequence[Entry],
+    shape: Shape,
+    *,
+    seconds: float | None = None,
+    at_most_down: int | None = None,
+    before: Mapping[str, FaultSpec] | None = None,
+) -> list[Problem]:
+    """Everything wrong with a step's entries; empty: nothing.
+
+    `seconds` is when the step ends at the latest (None: not known), `before` what was injected before it and
+    is open, by its place in the file.
+    """
+    before = before or {}
+    found = tracks(entries)
+    return [
+        *_names(entries, found),
+        *(problem for track in found for problem in _times(track, seconds)),
+        *(_too_late(found, seconds) if seconds is not None else ()),
+        *(problem for track in found for problem in _condition(track, shape)),
+        *(problem for track in found for problem in _impossible(track, shape)),
+        *_limits(found, shape, least_down(entries, at_most_down), before),
+        *_contradictions(found, shape, seconds, before),
+    ]
+
+
+def _blocks(blocks: Sequence[Block | Entry], around: str) -> Iterator[tuple[str, Block | Entry]]:
+    """Every entry with its place, the ones inside others too."""
+    for number, block in enumerate(blocks):
+        place = f"{around}[{number}]"
+        yield place, block
+        if isinstance(block, SequencePart):
+            yield from _blocks(block.sequence, f"{place}.sequence")
+        elif isinstance(block, TogetherPart):
+            yield from _blocks(block.together, f"{place}.together")
+
+
+def _names(entries: Sequence[Entry], found: Sequence[Track]) -> Iterator[Problem]:
+    names = {place: block.name for place, block in _blocks(entries, "faults") if block.name is not None}
+    counts = Counter(names.values())
+    yield from (
+        Problem(place, f"two entries are named {name!r}") for place, name in names.items() if counts[name] > 1
+    )
+    for number, track in enumerate(found):
+        awaited = track.begin.condition.awaits if isinstance(track.begin, When) else None
+        if awaited is None:
+            continue
+        if awaited not in counts:
+            close = difflib.get_close_matches(awaited, counts, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"named are: {', '.join(counts) or 'none'}"
+            yield Problem(f"{track.place}.after", f"no entry is named {awaited!r}: {hint}")
+        elif _hangs_on_itself(found, number):
+            yield Problem(
+                f"{track.place}.after", f"it waits for {awaited!r}, which waits for it: neither begins"
+            )
+
+
+def _hangs_on_itself(found: Sequence[Track], number: int) -> bool:
+    seen: set[int] = set()
+    todo = [*_goes_before(found, number)]
+    while todo:
+        one = todo.pop()
+        if one == number:
+            return True
+        if one not in seen:
+            seen.add(one)
+            todo += _goes_before(found, one)
+    return False
+
+
+def _goes_before(found: Sequence[Track], number: int) -> tuple[int, ...]:
+    how = found[number].begin
+    if isinstance(how, Following):
+        return how.tracks
+    if isinstance(how, When) and how.condition.awaits is not None:
+        return tuple(other for other, track in enumerate(found) if how.condition.awaits in track.names)
+    return ()
+
+
+def _times(track: Track, seconds: float | None) -> Iterator[Problem]:
+    how = track.begin
+    if isinstance(how, At) and seconds is not None and how.seconds >= seconds:
+        yield Problem(track.place, f"the step lasts {seconds:g} s: a fault at {how.seconds:g} s never comes")
+    if not isinstance(how, Repeating):
+        return
+    first = how.first + (how.gap[1] if how.ahead else 0.0)
+    ends = [end for end in (seconds, how.until) if end is not None]
+    if how.until is not None and first > how.until:
+        yield Problem(
+            track.place, f"`until` is {how.until:g} s, but the first may come as late as {first:g} s"
+        )
+    elif seconds is not None and first >= seconds:
+        yield Problem(track.place, f"the step lasts {seconds:g} s: a fault at {first:g} s never comes")
+    elif how.times is not None and ends and not how.ahead:
+        last = first + (how.times - 1) * how.gap[0]
+        if last >= min(ends):
+            yield Problem(
+                track.place,
+                f"the last of {how.times} comes at {last:g} s, but none begins after {min(ends):g} s",
+            )
+
+
+def _too_late(found: Sequence[Track], seconds: float) -> Iterator[Problem]:
+    """Parts of sequences that cannot begin before the step ends, even if every heal takes no time."""
+    earliest: list[float | None] = []
+    for track in found:
+        how = track.begin
+        begin = how.seconds if isinstance(how, At) else None
+        if isinstance(how, Following):
+            # What goes before a track stands before it.
+            ends = [(earliest[one], found[one].picks[0].lasting[0]) for one in how.tracks]
+            known = [start + lasting for start, lasting in ends if start is not None]
+            begin = max(known) + how.pause if len(known) == len(ends) else None
+            if begin is not None and begin >= seconds:
+                yield Problem(
+                    track.place, f"it cannot begin before {begin:g} s, and the step lasts {seconds:g} s"
+                )
+        earliest.append(begin)
+
+
+def _condition(track: Track, shape: Shape) -> Iterator[Problem]:
+    if not isinstance(track.begin, When):
+        return
+    condition, place = track.begin.condition, f"{track.place}.after"
+    for partition in (condition.partition, condition.leader_moved):
+        if partition is not None and partition >= shape.partitions:
+            yield Problem(place, f"no partition {partition}: the topic has 0 to {shape.partitions - 1}")
+    if condition.isr_below is not None and condition.isr_below > shape.replication_factor:
+        yield Problem(
+            place,
+            f"an ISR never has {condition.isr_below} members: topic.replication_factor is "
+            f"{shape.replication_factor}",
+        )
+
+
+def _impossible(track: Track, shape: Shape) -> Iterator[Problem]:
+    for pick in track.picks:
+        try:
+            pick.fault.expect(shape)
+        except ValueError as error:
+            yield Problem(pick.place, str(error))
+
+
+def _limits(
+    found: Sequence[Track], shape: Shape, limit: int | None, before: Mapping[str, FaultSpec]
+) -> Iterator[Problem]:
+    if limit is None:
+        return
+    down = {place: fault.downs(shape) for place, fault in before.items()}
+    since = [place for place, count in down.items() if count]
+    for track in found:
+        for pick in track.picks:
+            downs = pick.fault.downs(shape)
+            if downs and downs + sum(down.values()) > limit:
+                already = f", and {sum(down.values())} down since {', '.join(since)}" if since else ""
+                yield Problem(
+                    pick.place,
+                    f"it takes up to {downs} broker(s) down{already}: "
+                    f"with at_most_down {limit} it never begins",
+                )
+
+
+def _contradictions(
+    found: Sequence[Track], shape: Shape, seconds: float | None, before: Mapping[str, FaultSpec]
+) -> Iterator[Problem]:
+    """Two faults that need the process of one node at overlapping times."""
+    held = [(place, fault, ((0.0, float("inf")),)) for place, fault in before.items() if _halts(fault)]
+    mine = [
+        (track.place, track.picks[0].fault, _windows(track, seconds))
+        for track in found
+        if not (isinstance(track.begin, Repeating) and track.begin.ahead) and _halts(track.picks[0].fault)
+    ]
+    pairs = [*((one, two) for one in held for two in mine), *combinations(mine, 2)]
+    for (where, fault, windows), (place, other, others) in pairs:
+        for (start, end), (begin, until) in _overlaps(windows, others):
+            nodes = _same_nodes(fault, other, shape, at_once=start == begin)
+            if nodes is not None:
+                span = f"from {start:g} s to {end:g} s" if end != float("inf") else "when the step begins"
+                yield Problem(
+                    place,
+                    f"{other.name()} of {nodes} from {begin:g} s to {until:g} s contradicts the "
+                    f"{fault.name()} at {where}, which has it {span}",
+                )
+                break
+
+
+def _halts(fault: FaultSpec) -> bool:
+    return fault.injection.halts
+
+
+def _windows(track: Track, seconds: float | None) -> Windows:
+    """When its fault is open, as far as that can be told (with heals that take no time)."""
+    how, lasting = track.begin, track.picks[0].lasting[0]
+    if isinstance(how, At):
+        return ((how.seconds, how.seconds + lasting),)
+    if not isinstance(how, Repeating):
+        return ()
+    end = min(value for value in (seconds, how.until, float("inf")) if value is not None)
+    begins = (how.first + number * how.gap[0] for number in range(min(how.times or _MANY, _MANY)))
+    return tuple((begin, begin + lasting) for begin in begins if begin <= end)
+
+
+def _overlaps(one: Windows, two: Windows) -> Iterator[tuple[Window, Window]]:
+    return ((a, b) for a in one for b in two if a[0] < b[1] and b[0] < a[1])
+
+
+def _same_nodes(one: FaultSpec, two: FaultSpec, shape: Shape, *, at_once: bool) -> str | None:
+    """Nodes that both surely mean, in words. Targets that move, such as a leader, mean the same only at the
+    same moment: a second kill of the leader a while later is another broker."""
+    for mine in one.targets():
+        for theirs in two.targets():
+            ours, others = fixed(mine, shape) or frozenset(), fixed(theirs, shape) or frozenset()
+            if ours & others:
+                return "node " + ", ".join(map(str, sorted(ours & others)))
+            if possible(theirs, shape) <= ours or possible(mine, shape) <= others:
+                return f"`{theirs}`"
+            if mine == theirs and (at_once or isinstance(mine, Followers)):
+                return f"`{theirs}`"
+    return None

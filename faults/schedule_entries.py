@@ -1,0 +1,175 @@
+"""What a write step's `faults` may hold: faults with a time, a rhythm, a condition, or a random menu.
+
+    {fault: {kill: {...}}, at: 2, for: 3}                      once, 2 s after the step began
+    {fault: {...}, every: 5, for: 2, from: 1, times: 3}        at 1 s, 6 s and 11 s
+    {fault: {...}, after: {isr_below: 3}, for: 3, within: 30}  when a condition comes true
+    {sequence: [...], pause: 1}                                each when the one before is healed
+    {together: [...], at: 2}                                   all at once
+    {random: {menu: [...], every: [3, 6]}}                     drawn by the seed
+
+Entries side by side overlap. Seconds count from the beginning of the step.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from faults.schedule_values import (
+    NAME,
+    Condition,
+    From0,
+    Frozen,
+    IfImpossible,
+    Seconds,
+    Span,
+    WrittenFault,
+)
+
+
+class _Named(Frozen):
+    name: str | None = Field(default=None, pattern=NAME, description="what conditions call this entry")
+
+
+class Part(_Named):
+    """A fault and how long it lasts; it stays for `for` seconds after its injection began."""
+
+    fault: WrittenFault
+    lasting: Seconds = Field(alias="for", description="seconds until it is healed")
+    if_impossible: IfImpossible = Field(
+        default="refuse", description="what to do where the kernel or engine cannot have this fault"
+    )
+
+
+class SequencePart(_Named):
+    """Faults one after the other: each begins when the one before is seen to be healed."""
+
+    sequence: tuple[Block, ...] = Field(min_length=1)
+    pause: From0 = Field(default=0.0, description="seconds between a heal and the next fault")
+
+
+class TogetherPart(_Named):
+    """Faults that begin at the same moment."""
+
+    together: tuple[Block, ...] = Field(min_length=1)
+
+
+class _Timed(Frozen):
+    """When an entry begins."""
+
+    at: From0 | None = Field(default=None, description="seconds after the step began")
+    after: Condition | None = Field(default=None, description="when this comes true")
+    within: Seconds | None = Field(
+        default=None,
+        description="with after: seconds from the step's beginning in which it must come true; "
+        "default: before the step ends. Else the verdict is `unknown`",
+    )
+
+    @model_validator(mode="after")
+    def _times(self) -> Any:
+        if self.within is not None and self.after is None:
+            raise ValueError("`within` goes with `after`")
+        if self.at is not None and self.after is not None:
+            raise ValueError("either `at` or `after`")
+        return self
+
+
+class TimedFault(Part, _Timed):
+    """A fault with its time: exactly one of `at`, `every`, `after`."""
+
+    every: Seconds | None = Field(
+        default=None, description="seconds from the beginning of one to that of the next"
+    )
+    first: From0 | None = Field(
+        default=None, alias="from", description="with every: when the first begins; default: `every`"
+    )
+    times: int | None = Field(default=None, ge=1, description="with every: how often; default: no limit")
+    until: Seconds | None = Field(default=None, description="with every: none begins later")
+
+    @model_validator(mode="after")
+    def _when(self) -> TimedFault:
+        if sum(value is not None for value in (self.at, self.every, self.after)) != 1:
+            raise ValueError("when? a fault takes exactly one of `at`, `every`, `after`")
+        if self.every is None:
+            extra = [key for key in ("first", "times", "until") if getattr(self, key) is not None]
+            if extra:
+                raise ValueError(f"`{'from' if extra[0] == 'first' else extra[0]}` goes with `every`")
+        elif self.lasting >= self.every:
+            raise ValueError(
+                f"`for` ({self.lasting:g}) must be shorter than `every` ({self.every:g}): "
+                "each would still be open when the next is due"
+            )
+        return self
+
+
+class Sequence(SequencePart, _Timed):
+    """A sequence with its time; default: at 0."""
+
+
+class Together(TogetherPart, _Timed):
+    """Faults at the same moment, with their time; default: at 0."""
+
+
+class Choice(Frozen):
+    """One fault of a random menu. Chosen in proportion to its weight."""
+
+    fault: WrittenFault
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    lasting: Span = Field(alias="for", description="seconds until it is healed, or [least, most]")
+    if_impossible: IfImpossible = "refuse"
+
+
+class Menu(Frozen):
+    """Faults drawn from a menu by the run's seed, one after the other."""
+
+    menu: tuple[Choice, ...] = Field(min_length=1)
+    every: Span = Field(description="seconds from the beginning of one to that of the next: [least, most]")
+    first: From0 = Field(default=0.0, alias="from", description="the first gap counts from here")
+    until: Seconds | None = Field(default=None, description="none begins later; default: the step's end")
+    times: int | None = Field(default=None, ge=1, description="how many; default: no limit")
+    at_once: int = Field(default=1, ge=1, description="how many of its faults may be open at the same time")
+    at_most_down: int = Field(
+        default=1,
+        ge=0,
+        description="never more brokers down than this, whatever took them down: what would exceed it waits",
+    )
+
+
+class Random(_Named):
+    """A random menu as an entry."""
+
+    random: Menu
+
+
+_KEYS = ("fault", "sequence", "together", "random")
+
+
+def _key(value: Any) -> str | None:
+    if isinstance(value, Frozen):
+        return next((key for key in _KEYS if key in type(value).model_fields), None)
+    if isinstance(value, dict):
+        # A misspelt or missing key: told as a fault that lacks its parts.
+        return next((key for key in _KEYS if key in value), "fault")
+    return None
+
+
+Block = Annotated[
+    Annotated[Part, Tag("fault")]
+    | Annotated[SequencePart, Tag("sequence")]
+    | Annotated[TogetherPart, Tag("together")],
+    Discriminator(_key),
+]
+"""What sequences and groups are made of."""
+
+Entry = Annotated[
+    Annotated[TimedFault, Tag("fault")]
+    | Annotated[Sequence, Tag("sequence")]
+    | Annotated[Together, Tag("together")]
+    | Annotated[Random, Tag("random")],
+    Discriminator(_key),
+]
+"""One entry of a write step's `faults`."""
+
+for _model in (SequencePart, TogetherPart, Sequence, Together):
+    _model.model_rebuild()

@@ -1,0 +1,79 @@
+"""What a schedule will do, told beforehand: `decide` itself, with faults that take no time to come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from faults.base import FaultSpec
+from faults.schedule import begin, decide
+from faults.schedule_state import Heal, Now, Occurrence, Phase, Schedule, Start, State
+from faults.schedule_tracks import Following, When
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """One fault of a plan. `at` and `until` in seconds after the step began.
+
+    `sure`: it begins at that time whatever happens; else not before it, since it waits for others to heal.
+    """
+
+    occurrence: Occurrence
+    fault: FaultSpec
+    at: float
+    lasting: float
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What will happen (in order), the most brokers down at once by it, and whether there is more: `cut`
+    when a track that has no end was told up to a number of faults only."""
+
+    faults: tuple[Foreseen, ...]
+    most_down: int
+    cut: bool
+
+
+def foresee(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Foresight:
+    """Everything that does not hang on what the brokers or the workload do, `each` faults a track at most
+    where the step's end is not known."""
+    found: list[Foreseen] = []
+    most = down_before
+    limit = each if schedule.seconds is None else None
+    for start, state in _moments(schedule, down_before, limit):
+        track = schedule.tracks[start.occurrence.track]
+        hangs = isinstance(track.begin, (Following, When)) or start.due < start.at
+        found.append(Foreseen(start.occurrence, start.fault, start.at, start.lasting, not hangs))
+        most = max(most, down_before + sum(one.downs for one in state.open))
+    cut = limit is not None and any(one.occurrence.number >= limit - 1 for one in found)
+    return Foresight(tuple(found), most, cut)
+
+
+def _moments(schedule: Schedule, down_before: int, limit: int | None) -> Iterator[tuple[Start, State]]:
+    """Every start with the state after it, from one moment of interest to the next."""
+    state = begin(schedule)
+    phases: dict[Occurrence, Phase] = {}
+    seconds: float | None = 0.0
+    while seconds is not None:
+        decisions, state = decide(schedule, state, Now(seconds, phases, down_before=down_before))
+        for decision in decisions:
+            if isinstance(decision, Heal):
+                phases[decision.occurrence] = Phase.HEALED
+            elif isinstance(decision, Start):
+                phases[decision.occurrence] = Phase.SHOWN
+                yield decision, state
+        if not decisions:
+            seconds = _next(schedule, state, seconds, limit)
+
+
+def _next(schedule: Schedule, state: State, seconds: float, limit: int | None) -> float | None:
+    """When something may happen again; None: never."""
+    times = [one.start.at + one.start.lasting for one in state.open]
+    for cursor in state.cursors:
+        if cursor.due is not None and (limit is None or cursor.begun < limit):
+            times.append(cursor.due)
+    later = [time for time in times if time > seconds]
+    if schedule.seconds is not None:
+        later = [time for time in later if time < schedule.seconds]
+    return min(later, default=None)

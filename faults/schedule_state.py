@@ -1,0 +1,150 @@
+"""What a schedule is, what it is told, what it decides and what it remembers: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from faults.base import FaultSpec
+from faults.schedule_entries import Entry, Random
+from faults.schedule_tracks import Track, tracks
+from faults.sight import Shape
+from harness.model.topology import TopologyView
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All tracks of a step. `seconds` is when the step ends at the latest (None: not known beforehand),
+    `at_most_down` how many brokers may be down at once (None: any)."""
+
+    tracks: tuple[Track, ...]
+    seed: str
+    shape: Shape
+    seconds: float | None = None
+    at_most_down: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        entries: Sequence[Entry],
+        seed: str,
+        shape: Shape,
+        *,
+        seconds: float | None = None,
+        at_most_down: int | None = None,
+    ) -> Schedule:
+        """The schedule of a step's entries; the least of all limits on brokers down holds for all of them."""
+        return cls(tracks(entries), seed, shape, seconds, least_down(entries, at_most_down))
+
+
+def least_down(entries: Sequence[Entry], at_most_down: int | None = None) -> int | None:
+    """The limit on brokers down that holds for a step: the least of its own and those of its menus."""
+    limits = [entry.random.at_most_down for entry in entries if isinstance(entry, Random)]
+    limits += [] if at_most_down is None else [at_most_down]
+    return min(limits, default=None)
+
+
+class Phase(StrEnum):
+    """What has become of a fault that was begun, as its executor tells."""
+
+    BEGUN = "begun"
+    PUT_OFF = "put-off"
+    """It could not be injected beside what is open; nothing was done, try again later."""
+    INJECTED = "injected"
+    SHOWN = "shown"
+    """Its verification has ended, whatever it showed: it may be healed."""
+    HEALED = "healed"
+    FAILED = "failed"
+    """It could not be injected or healed, and counts as open."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Occurrence:
+    """The nth fault (from 0) of a track."""
+
+    track: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Inject this now. It came due at `due` and begins at `at`: later, where it had to wait."""
+
+    occurrence: Occurrence
+    fault: FaultSpec
+    lasting: float
+    due: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """Heal this now."""
+
+    occurrence: Occurrence
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A condition did not come true in time: this track's fault never begins."""
+
+    track: int
+    why: str
+
+
+Decision = Start | Heal | GiveUp
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """One moment of a write step. `seconds` since it began, `acked` success reports since then, `phases`
+    of what was begun, `down_before` brokers down by what was injected before the step; `ended`: begin
+    nothing any more."""
+
+    seconds: float
+    phases: Mapping[Occurrence, Phase]
+    view: TopologyView | None = None
+    topic: str = ""
+    acked: int = 0
+    down_before: int = 0
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A fault that was begun and is not healed yet; `start` as it was decided."""
+
+    start: Start
+    downs: int
+    healing: bool = False
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a track has come. `due` is when its next fault comes due, once that is known; `late`: it
+    came due and had to wait."""
+
+    begun: int = 0
+    due: float | None = None
+    late: bool = False
+    over: bool = False
+    injected: bool = False
+    healed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What `decide` remembers. `waiting` were put off (with the time of the next try), `leaders` led
+    when the step began."""
+
+    cursors: tuple[Cursor, ...]
+    open: tuple[Open, ...] = ()
+    waiting: tuple[tuple[Start, float], ...] = ()
+    leaders: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything that was begun is still to be healed."""
+        return any(not one.failed for one in self.open)

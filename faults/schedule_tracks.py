@@ -1,0 +1,164 @@
+"""Entries unfolded into tracks: one fault each (or one menu), and the rule by which it begins.
+
+Sequences and groups are gone here: a part of a sequence is a track that begins when the one before it has
+been healed. Whatever is random is a function of (seed, track, number), so it can be told beforehand.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+
+from faults.base import FaultSpec
+from faults.schedule_entries import (
+    Block,
+    Entry,
+    Part,
+    Random,
+    SequencePart,
+    TimedFault,
+    TogetherPart,
+)
+from faults.schedule_values import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Once, at a time."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Once, when a condition comes true; given up after `within` seconds."""
+
+    condition: Condition
+    within: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Once, `pause` seconds after every one of these tracks has been healed."""
+
+    tracks: tuple[int, ...]
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
+class Repeating:
+    """Again and again: first at `first`, then every `gap` seconds (least, most); at most `at_once` open.
+
+    `ahead`: the first one is a gap later than `first`.
+    """
+
+    first: float
+    gap: tuple[float, float]
+    ahead: bool
+    times: int | None
+    until: float | None
+    at_once: int
+
+
+Begin = At | When | Following | Repeating
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A fault that may be drawn, in proportion to its weight, and its duration in seconds (least, most).
+    `place` is where the fault stands in the step (`faults[0].random.menu[2].fault`)."""
+
+    fault: FaultSpec
+    lasting: tuple[float, float]
+    place: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One fault, or one menu of faults, and when it begins.
+
+    `place` is where it stands in the step (`faults[1].sequence[0]`), `key` what its draws depend on,
+    `names` its own and those of the entries around it.
+    """
+
+    place: str
+    key: str
+    names: tuple[str, ...]
+    begin: Begin
+    picks: tuple[Pick, ...]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is drawn from a menu."""
+        return isinstance(self.begin, Repeating) and self.begin.ahead
+
+    def draw(self, seed: str, number: int) -> tuple[FaultSpec, float]:
+        """The fault and its duration in seconds of its nth occurrence (from 0)."""
+        rng = self._rng(seed, number, "fault")
+        (pick,) = rng.choices(self.picks, weights=[pick.weight for pick in self.picks])
+        return pick.fault, _between(rng, pick.lasting)
+
+    def gap(self, seed: str, number: int) -> float:
+        """Seconds from its nth occurrence to the next; before the first one: number -1."""
+        assert isinstance(self.begin, Repeating)
+        return _between(self._rng(seed, number, "gap"), self.begin.gap)
+
+    def _rng(self, seed: str, number: int, what: str) -> random.Random:
+        return random.Random(f"{seed}/{self.key}/{number}/{what}")
+
+
+def _between(rng: random.Random, span: tuple[float, float]) -> float:
+    # To the millisecond, so that what is printed is what happens.
+    return span[0] if span[0] == span[1] else round(rng.uniform(*span), 3)
+
+
+def tracks(entries: Many[Entry]) -> tuple[Track, ...]:
+    """Every track of a step's entries, in the order of the file."""
+    found: list[Track] = []
+    for number, entry in enumerate(entries):
+        _unfold(entry, f"faults[{number}]", _begin(entry), (), found)
+    return tuple(found)
+
+
+def _begin(entry: Entry) -> Begin:
+    if isinstance(entry, Random):
+        menu = entry.random
+        return Repeating(menu.first, menu.every, True, menu.times, menu.until, menu.at_once)
+    if entry.after is not None:
+        return When(entry.after, entry.within)
+    if isinstance(entry, TimedFault) and entry.every is not None:
+        first = entry.every if entry.first is None else entry.first
+        return Repeating(first, (entry.every, entry.every), False, entry.times, entry.until, 1)
+    return At(entry.at or 0.0)
+
+
+def _unfold(
+    block: Block | Entry, place: str, begin: Begin, around: tuple[str, ...], found: list[Track]
+) -> tuple[int, ...]:
+    """Add a block's tracks; returns the numbers of those that end it."""
+    names = (*around, block.name) if block.name is not None else around
+    key = block.name or place
+    if isinstance(block, Random):
+        picks = tuple(
+            Pick(one.fault, one.lasting, f"{place}.random.menu[{index}].fault", one.weight)
+            for index, one in enumerate(block.random.menu)
+        )
+        found.append(Track(place, key, names, begin, picks))
+        return (len(found) - 1,)
+    if isinstance(block, SequencePart):
+        last: tuple[int, ...] = ()
+        for number, part in enumerate(block.sequence):
+            starts = Following(last, block.pause) if last else begin
+            last = _unfold(part, f"{place}.sequence[{number}]", starts, names, found)
+        return last
+    if isinstance(block, TogetherPart):
+        ends: list[int] = []
+        for number, part in enumerate(block.together):
+            ends += _unfold(part, f"{place}.together[{number}]", begin, names, found)
+        return tuple(ends)
+    assert isinstance(block, Part)
+    pick = Pick(block.fault, (block.lasting, block.lasting), f"{place}.fault")
+    found.append(Track(place, key, names, begin, (pick,)))
+    return (len(found) - 1,)

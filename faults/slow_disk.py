@@ -1,0 +1,202 @@
+"""Slow disk: reads and writes of a broker are throttled."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.blockio import (
+    DEVICE_SCRIPT,
+    Limits,
+    Probe,
+    bytes_probe,
+    limits_script,
+    operations_probe,
+    parse_limits,
+)
+from faults.disk import each, sidecar
+from faults.leadership import await_rejoined
+from faults.limits import MIB
+from faults.process import OnNodes, ProcessFault, aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+
+_TRIES = 3
+_TOLERANCE = 1.25
+
+Direction = Literal["read", "write", "both"]
+
+
+class Asked(NamedTuple):
+    """One limit to be proved: at most `most` of `unit` a second, as `probe` measures it (`each` a block)."""
+
+    most: float
+    unit: str
+    each: float
+    probe: Probe
+
+
+class DiskSlowed(OnNodes):
+    """The disk of these nodes is throttled. `devices` is the disk of each node's log dir, "major:minor"."""
+
+    kind: Literal["slow_disk"] = "slow_disk"
+    mib_per_second: float | None
+    iops: int | None
+    direction: Direction
+    devices: tuple[tuple[int, str], ...]
+
+    def apply(self, scene: Scene) -> None:
+        each(self._running(scene), lambda node: self._throttle(scene, node, self._limits()))
+
+    def verify(self, scene: Scene) -> Evidence:
+        stopped = set(self.nodes) - set(self._running(scene))
+        if stopped:
+            return Evidence(False, f"{named(stopped)} does not run")
+        said: list[str] = []
+        facts: dict[str, object] = {"measured": said}
+        for node in self.nodes:
+            for asked in self._asked():
+                for _ in range(_TRIES):
+                    words, wrong = _measured(scene, node, asked)
+                    if wrong is None:
+                        break
+                said.append(words)
+                if wrong is not None:
+                    return Evidence(False, f"{words}: {wrong}", facts)
+        return Evidence(True, "; ".join(said), facts)
+
+    def undo(self, scene: Scene) -> None:
+        # A node's control group goes with its process, and takes along what was set there.
+        each(self._running(scene), lambda node: self._throttle(scene, node, {}))
+
+    def healed(self, scene: Scene) -> Evidence:
+        await_rejoined(scene, self.nodes)
+        return Evidence(True, f"{self.target} has the whole disk again, and is in every ISR")
+
+    def restarted(self, scene: Scene, node: int) -> bool:
+        self._throttle(scene, node, self._limits())
+        return True
+
+    def _ways(self) -> tuple[str, ...]:
+        return ("write", "read") if self.direction == "both" else (self.direction,)
+
+    def _limits(self) -> Limits:
+        rate = None if self.mib_per_second is None else round(self.mib_per_second * MIB)
+        return {
+            way[0] + name: value
+            for way in self._ways()
+            for name, value in (("bps", rate), ("iops", self.iops))
+        }
+
+    def _asked(self) -> list[Asked]:
+        found = []
+        for way in self._ways():
+            if self.mib_per_second is not None:
+                probe = bytes_probe(way, self.mib_per_second * MIB)
+                found.append(Asked(self.mib_per_second, "MiB", probe.block / MIB, probe))
+            if self.iops is not None:
+                found.append(Asked(self.iops, "operations", 1, operations_probe(way, self.iops)))
+        return found
+
+    def _running(self, scene: Scene) -> tuple[int, ...]:
+        return tuple(node for node in self.nodes if scene.cluster.is_running(node))
+
+    def _throttle(self, scene: Scene, node: int, limits: Limits) -> None:
+        device = dict(self.devices)[node]
+        output = scene.cluster.in_cgroups(node, limits_script(device, limits))
+        wanted = {name: value for name, value in limits.items() if value is not None}
+        if output.code != 0 or parse_limits(output.text) != wanted:
+            raise FaultError(
+                "a disk could not be throttled, or released",
+                where=f"{named((node,))}, device {device}",
+                expected=", ".join(f"{name} {value}" for name, value in wanted.items()) or "no limits",
+                found=output.text.strip()[-300:],
+                next_step="`kafka-chaos doctor` shows what this kernel can do",
+            )
+
+
+class SlowDisk(ProcessFault):
+    """Throttle the disk of the target's nodes (block I/O control group); healed by taking the limits away.
+
+    Bytes or operations per second, or both, for reads, writes or both. What Kafka feels: fsync (the metadata
+    log of a controller, KIP-595; checkpoint files, once in 5 s and in 60 s; a segment that is rolled) and
+    reads of what is no more in the page cache (consumers and followers that lag). What it does not feel:
+    ordinary appends.
+    Kafka leaves flushing to the operating system (Kafka's documentation, "Application vs. OS flush
+    management"), so an append only reaches the page cache, and under cgroup v1 what the kernel writes back
+    later counts for nobody. Under v2 it counts, and appends wait too once too many pages are dirty. Set
+    log.flush.interval.messages=1 for a broker that waits for its disk with every append. A controller whose
+    fsync takes longer than controller.quorum.fetch.timeout.ms loses its leadership.
+
+    Proof: measured in the log dir past the page cache, as the broker would be throttled and in a container
+    beside it that is not: the one within 25 % of what was asked for at most, the other faster.
+    """
+
+    kind: Literal["slow_disk"] = "slow_disk"
+    mib_per_second: float | None = Field(
+        default=None, ge=0.05, allow_inf_nan=False, description="throughput at most, in MiB per second"
+    )
+    iops: int | None = Field(default=None, ge=2, description="operations per second at most")
+    direction: Direction = Field(default="both", description="what is throttled: read, write or both")
+    needs: ClassVar[tuple[str, ...]] = ("disk throttle",)
+    injection: ClassVar[type[Injection]] = DiskSlowed
+
+    @model_validator(mode="after")
+    def _slow_somehow(self) -> SlowDisk:
+        if self.mib_per_second is None and self.iops is None:
+            raise ValueError("a slow disk has `mib_per_second` or `iops`, or both")
+        return self
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        if shape.disk_mib is not None:
+            raise ValueError("with `cluster.disk_mib` log dirs lie in memory: there is no disk to slow down")
+        return super().expect(shape)
+
+    def aim(self, scene: Scene) -> DiskSlowed:
+        fields = aimed(scene, self.target)
+        numbers: tuple[int, ...] = fields["numbers"]
+        devices = []
+        for node, said in zip(
+            numbers, each(numbers, lambda node: sidecar(scene, node, DEVICE_SCRIPT)), strict=True
+        ):
+            what, _, device = said.strip().partition(" ")
+            if what != "disk":
+                raise FaultError(
+                    "this log dir lies on no disk that can be throttled",
+                    where=named((node,)),
+                    expected="a file system on a block device",
+                    found=what,
+                    next_step="keep the engine's volumes on a disk (ext4, xfs)",
+                )
+            devices.append((node, device))
+        return DiskSlowed(
+            mib_per_second=self.mib_per_second,
+            iops=self.iops,
+            direction=self.direction,
+            devices=tuple(devices),
+            **fields,
+        )
+
+    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+        return 0
+
+
+def _measured(scene: Scene, node: int, asked: Asked) -> tuple[str, str | None]:
+    """What was measured, in words, and what is wrong with it: within the node, and beside it."""
+    script = asked.probe.script(scene.tag)
+    slow = asked.probe.seconds(scene.cluster.in_node(node, script).text)
+    free = asked.probe.seconds(scene.cluster.in_files(node, script).text)
+    if not slow or not free:
+        return f"{named((node,))}: its disk could not be measured", "writing past the page cache failed"
+    amount = asked.each * asked.probe.count
+    words = (
+        f"{named((node,))} {asked.probe.way}s {amount / slow:.3g} {asked.unit} a second of {asked.most:g}, "
+        f"{amount / free:.3g} are had beside it"
+    )
+    if amount / slow > asked.most * _TOLERANCE:
+        return words, "that is more than was asked for"
+    if amount / free <= asked.most * _TOLERANCE:
+        return words, "the disk is no faster without the limit"
+    return words, None

@@ -1,0 +1,100 @@
+"""What a target is: a set of nodes, as data, resolved at the moment of injection."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from faults.sight import Shape, Sight
+from harness.model.errors import FaultError
+
+if TYPE_CHECKING:
+    from faults.targets import AnyOf, Both, Not
+
+
+class BaseTarget(BaseModel, ABC):
+    """A set of nodes, not resolved yet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    @abstractmethod
+    def choose(self, sight: Sight) -> frozenset[int]:
+        """The nodes that this means right now; may be empty.
+
+        Raises:
+            FaultError: the partition, or its leader, is not there.
+        """
+
+    def resolve(self, sight: Sight) -> tuple[int, ...]:
+        """The nodes that this means right now, ascending.
+
+        Raises:
+            FaultError: it matches nothing.
+        """
+        chosen = self.choose(sight)
+        if not chosen:
+            raise nothing(str(self), "at least one node", "none", "choose another target, or another moment")
+        sight.resolved[self] = tuple(sorted(chosen))
+        return sight.resolved[self]
+
+    def check(self, shape: Shape) -> None:
+        """Refuse what a cluster of this shape can never match.
+
+        Raises:
+            ValueError: it matches nothing there.
+        """
+
+    def at_most(self, shape: Shape) -> int:
+        """How many brokers it can mean."""
+        return shape.brokers
+
+    def at_least(self, shape: Shape) -> int:  # noqa: ARG002
+        """How many brokers it means whenever it resolves."""
+        return 0
+
+    def means_client(self) -> bool:
+        """Whether the client can be among the nodes."""
+        return False
+
+    def __or__(self, other: BaseTarget) -> AnyOf:
+        from faults.targets import AnyOf
+
+        return AnyOf.model_validate({"any": (self, other)})
+
+    def __and__(self, other: BaseTarget) -> Both:
+        from faults.targets import Both
+
+        return Both.model_validate({"both": (self, other)})
+
+    def __invert__(self) -> Not:
+        from faults.targets import Not
+
+        return Not.model_validate({"not": self})
+
+    def __str__(self) -> str:
+        """As an experiment file holds it."""
+        return (
+            _words(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+            .removeprefix("{")
+            .removesuffix("}")
+        )
+
+
+def nothing(where: str, expected: str, found: str, next_step: str) -> FaultError:
+    """What is raised where a target matches no node."""
+    return FaultError(
+        "the target matches no node", where=where, expected=expected, found=found, next_step=next_step
+    )
+
+
+def _words(value: Any) -> str:
+    """A JSON value as YAML writes it on one line; `{controller: true}` as its word."""
+    if isinstance(value, dict):
+        if list(map(type, value.values())) == [bool]:
+            return str(next(iter(value)))
+        return "{" + ", ".join(f"{key}: {_words(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_words, value)) + "]"
+    return str(value)

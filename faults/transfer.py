@@ -1,0 +1,150 @@
+"""Transfer: leadership of a partition moves to another replica in sync, as if an operator had moved it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import Evidence, Injection, Scene
+from faults.moving import (
+    BACK_SECONDS,
+    PartitionFault,
+    Was,
+    deleted,
+    not_back,
+    proved_anew,
+    refused,
+    refused_but_gone,
+    shown,
+    was,
+)
+from faults.sight import Shape, Sight
+from faults.targets import Target
+from harness.model.errors import FaultError
+from harness.model.topology import PartitionState, TopologyView
+
+_SECONDS = 15.0
+_NOT_NEEDED = "ELECTION_NOT_NEEDED"
+_NOT_AVAILABLE = "PREFERRED_LEADER_NOT_AVAILABLE"
+
+
+class Transferred(Injection):
+    """Leadership of these partitions went from who led to the others in `to`, by (partition, broker)."""
+
+    kind: Literal["transfer"] = "transfer"
+    before: tuple[Was, ...]
+    to: tuple[tuple[int, int], ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(sorted({node for _, node in self.to}))
+
+    @property
+    def target(self) -> str:
+        return ", ".join(
+            f"partition {then.partition} from broker {then.leader} to {node}"
+            for then, (_, node) in zip(self.before, self.to, strict=True)
+        )
+
+    def apply(self, scene: Scene) -> None:
+        new = dict(self.to)
+        order = {then.partition: _first(then.replicas, new[then.partition]) for then in self.before}
+        refused("another order of replicas", scene.cluster.reassign(scene.topic, {**order}), ())
+        errors = scene.cluster.elect(scene.topic, list(order), unclean=False)
+        refused("the election", errors, {_NOT_NEEDED})
+
+    def verify(self, scene: Scene) -> Evidence:
+        return proved_anew(scene, self.before, dict(self.to), _SECONDS)
+
+    def undo(self, scene: Scene) -> None:
+        # Who led need not have been the first replica: it is made that for the election only.
+        led = {then.partition: _first(then.replicas, then.leader) for then in self.before}
+        refused_but_gone("the former order of replicas", scene.cluster.reassign(scene.topic, {**led}))
+        self._elect_back(scene, [then.partition for then in self.before])
+        order = {then.partition: then.replicas for then in self.before}
+        refused_but_gone("the former order of replicas", scene.cluster.reassign(scene.topic, {**order}))
+
+    def healed(self, scene: Scene) -> Evidence:
+        def missing(view: TopologyView) -> str | None:
+            for then in self.before:
+                state = view.partition(scene.topic, then.partition)
+                if deleted(view, scene.topic, then.partition):
+                    continue
+                if state is None or state.replicas != then.replicas:
+                    found = "not known" if state is None else str(list(state.replicas))
+                    return f"the replicas of partition {then.partition} are {found}"
+                if state.leader != then.leader:
+                    # It was down when the transfer was undone, and may be in the ISR by now.
+                    if then.leader in state.isr:
+                        self.undo(scene)
+                    return f"partition {then.partition} is led by {state.leader}, ISR {sorted(state.isr)}"
+            return None
+
+        left = shown(scene, BACK_SECONDS, missing)
+        if left is not None:
+            raise not_back("leadership did not go back", self.target, left)
+        return Evidence(True, "replicas in their former order, and led by who led before")
+
+    def _elect_back(self, scene: Scene, partitions: list[int]) -> None:
+        errors = scene.cluster.elect(scene.topic, partitions, unclean=False)
+        refused_but_gone("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
+
+
+class Transfer(PartitionFault):
+    """Leadership moves to another replica of the ISR while all go on running; healed by moving it back.
+
+    Kafka has no request for this. The order of the partition's replicas is changed so that the new leader
+    is the first (AlterPartitionReassignments, KIP-455; no data moves), then a preferred election is called
+    (KIP-460). Healing restores order and leader. Clients get NOT_LEADER_OR_FOLLOWER and ask who leads; an
+    idempotent producer goes on without duplicates; nothing is lost, since both are in sync.
+
+    Which replica: one of the ISR by the run's seed, or of those in `to`.
+
+    Proof: every broker that answers names the new leader in a higher leader epoch; of one that is cut off
+    from the controllers it is enough that the new leader says so itself.
+    """
+
+    kind: Literal["transfer"] = "transfer"
+    injection: ClassVar[type[Injection]] = Transferred
+
+    to: Target | None = Field(
+        default=None, description="nodes that may lead next; any replica in sync if not given"
+    )
+
+    def aim(self, scene: Scene) -> Transferred:
+        sight = scene.sight()
+        states = [state for state in self.chosen(sight) if state.leader >= 0]
+        allowed = set(self.to.resolve(sight) if self.to is not None else sight.brokers)
+        chosen = {state.partition: _choice(sight, state, allowed) for state in states}
+        before = tuple(was(state) for state in states if chosen[state.partition] is not None)
+        if not before:
+            raise FaultError(
+                "there is nobody to transfer leadership to",
+                where=scene.topic if self.partition is None else f"{scene.topic}-{self.partition}",
+                expected="a leader, and another replica in the ISR"
+                + (f", of `{self.to}`" if self.to else ""),
+                found=", ".join(f"leader {one.leader}, ISR {sorted(one.isr)}" for one in states[:3])
+                or "no leader",
+                next_step="inject it when another replica is in sync, or let it choose among more nodes",
+            )
+        to = tuple((then.partition, chosen[then.partition] or 0) for then in before)
+        return Transferred(before=before, to=to)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if shape.replication_factor == 1:
+            raise ValueError("a transfer needs a second replica: topic.replication_factor is 1")
+        if self.to is not None and (self.to.means_client() or not self.to.at_most(shape)):
+            raise ValueError(f"target `{self.to}`: only brokers lead partitions")
+        return ()
+
+
+def _choice(sight: Sight, state: PartitionState, allowed: set[int]) -> int | None:
+    others = sorted((set(state.isr) - {state.leader}) & allowed)
+    # Each partition draws anew from the seed: what one chooses does not hang on how many came before it.
+    return sight.rng().choice(others) if others else None
+
+
+def _first(replicas: tuple[int, ...], node: int) -> tuple[int, ...]:
+    return (node, *(other for other in replicas if other != node))

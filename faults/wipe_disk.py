@@ -1,0 +1,118 @@
+"""Wipe disk: a broker comes back with an empty log dir."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.disk import DiskFault, Note, OnDisk, carry_out, listing
+from faults.logfiles import DATA_DIR
+from faults.process import aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+
+_LOADED = re.compile(r"Loaded (\d+) logs in \d+\s?ms")
+_CREATED = re.compile(r"Created log for partition (\S+) in ")
+_EMPTY = f"find {DATA_DIR} -mindepth 1 -delete"
+
+
+class _Plan(BaseModel):
+    """What was in a log dir: its partition folders, and the bytes of all files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    folders: tuple[str, ...]
+    bytes: int
+
+
+class Wiped(OnDisk):
+    """These nodes were killed, and their log dirs emptied."""
+
+    kind: Literal["wipe_disk"] = "wipe_disk"
+
+    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+        if begun is None:
+            found = listing(scene, node)
+            plan = _Plan(folders=found.folders(), bytes=sum(found.sizes.values())).model_dump_json()
+        else:
+            plan = begun.plan
+        carry_out(scene, node, plan, _EMPTY)
+
+    def verify(self, scene: Scene) -> Evidence:
+        facts: dict[str, object] = {}
+        told = []
+        for node, note in self.notes(scene).items():
+            if scene.cluster.is_running(node):
+                return Evidence(False, f"the process of {named((node,))} runs")
+            if note is None or note.done_ns is None:
+                return Evidence(False, f"the log dir of {named((node,))} was not emptied")
+            left = sorted(listing(scene, node).sizes)
+            if left:
+                return Evidence(False, f"the log dir of {named((node,))} holds {', '.join(left[:3])}")
+            plan = _Plan.model_validate_json(note.plan)
+            facts[str(node)] = {"folders": list(plan.folders), "bytes": plan.bytes}
+            told.append(f"the log dir of {named((node,))} is empty, of {len(plan.folders)} partition(s)")
+        return Evidence(True, f"process gone; {'; '.join(told)}", facts)
+
+    def healed(self, scene: Scene) -> Evidence:
+        told: list[str] = []
+        facts: dict[str, object] = {}
+        for node, note in self.rejoined(scene).items():
+            log = scene.cluster.log_since(node, note.done_ns or 0)
+            counts = [int(count) for count in _LOADED.findall(log)]
+            created = set(_CREATED.findall(log))
+            facts[str(node)] = {"loaded": counts[:1], "created": sorted(created)}
+            own = {
+                folder
+                for folder in _Plan.model_validate_json(note.plan).folders
+                if folder.rpartition("-")[0] == scene.topic
+            }
+            if not counts or counts[0] != 0 or not own <= created:
+                return Evidence(False, f"{named((node,))} did not start from an empty log dir", facts)
+            told.append(f"{named((node,))} loaded no log and made {', '.join(sorted(own)) or 'all'} anew")
+        if not told:
+            return Evidence(False, f"no log dir of {self.target} was emptied", facts)
+        return Evidence(True, "; ".join(told), facts)
+
+
+class WipeDisk(DiskFault):
+    """SIGKILL to every broker of the target, and its log dir is emptied, meta.properties and all; healed by
+    starting it again: it formats its storage anew and comes back under its old node id.
+
+    What Kafka does: the new storage has the same cluster id and a new directory id (KIP-858). Once the old
+    session is over the controller takes the broker for one that was shut down uncleanly: out of the ISR
+    and the eligible leader replicas (KIP-966) of its partitions, which it assigns to the new directory. The
+    broker makes them anew at offset 0 and fetches everything from their leaders. A partition without
+    another replica gets it back as last known leader, empty and without an error, even with
+    unclean.leader.election.enable=false: its records are gone.
+
+    Controllers are refused, and so are the brokers of a combined cluster: a voter that forgets its log and
+    its vote can make the metadata quorum elect a leader without committed records (KIP-595, KIP-853).
+
+    Proof: the log dir is empty before the start; after it the broker's log says that it has loaded no log,
+    and that it has created the partitions of the topic which it held.
+    """
+
+    kind: Literal["wipe_disk"] = "wipe_disk"
+    injection: ClassVar[type[Injection]] = Wiped
+
+    def aim(self, scene: Scene) -> Wiped:
+        to = aimed(scene, self.target)
+        voters = set(to["numbers"]) & set(scene.cluster.controller_ids)
+        if voters:
+            raise FaultError("a controller's disk is not wiped", where=named(voters), expected="brokers only")
+        return Wiped(**to)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        told = super().expect(shape)
+        if shape.combined:
+            raise ValueError(
+                "brokers that are controllers too cannot be wiped: a voter that forgets its vote can break "
+                "the metadata quorum; use separate controllers (`combined: false`)"
+            )
+        if not self.hits_every_replica(shape):
+            return told
+        return (*told, "every replica may be hit: acknowledged records will be lost")

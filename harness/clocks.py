@@ -1,0 +1,90 @@
+"""Nodes whose clocks can be shifted while they run: every JVM of theirs starts with libfaketime preloaded.
+
+The library has to be there when a JVM starts, and must not be loaded into the shells around it (their
+children would look for its semaphore in vain). So each node has a volume with the library, the file that
+says by how much the clock is shifted, and a `bin/java` that runs the image's own Java with the library;
+JAVA_HOME points there, which Kafka's scripts obey.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from docker import DockerClient
+from docker.errors import DockerException
+
+from harness import engine
+from harness.model.errors import ClusterError
+
+CLOCK_DIR = "/opt/kafka-chaos/clock"
+_LIBRARY, _OFFSET = "libfaketimeMT.so.1", "offset"
+
+ENVIRONMENT = {
+    "JAVA_HOME": CLOCK_DIR,
+    "FAKETIME_TIMESTAMP_FILE": f"{CLOCK_DIR}/{_OFFSET}",
+    # Seconds until a new offset is seen. Looking at every call would cost a file access each.
+    "FAKETIME_CACHE_DURATION": "1",
+    # A JVM waits by the monotonic clock, which a wrong wall clock does not touch in reality either.
+    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    # With its default of 1, every timed wait of Java 17 ends at once: a broker was not up after 90 s.
+    "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+}
+"""What a node with such a volume needs besides its own variables."""
+
+_JAVA = f"""#!/bin/sh
+LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} exec java "$@"
+"""
+_SHIFTED = "2001"
+
+
+def create_clocks(
+    client: DockerClient, cluster: str, nodes: Mapping[int, str], toolbox: str, image: str, labels: dict[str, str]
+) -> dict[int, str]:
+    """A volume for each of `nodes` (name by id), filled from the toolbox image; returns their names by id.
+
+    Raises:
+        ClusterError: the engine refuses, or programs of `image` do not take the library.
+    """
+    names = {number: f"{cluster}-{name}-clock" for number, name in nodes.items()}
+    fill = "\n".join(
+        f"cp $(find /usr/lib -name {_LIBRARY}) /to/{number}/\n"
+        f"mkdir /to/{number}/bin && printf %s {shlex.quote(_JAVA)} >/to/{number}/bin/java\n"
+        f"chmod 755 /to/{number} /to/{number}/bin /to/{number}/bin/java\n"
+        f"echo +0 >/to/{number}/{_OFFSET}"
+        for number in names
+    )
+    try:
+        for name in names.values():
+            client.volumes.create(name, driver="local", labels=labels)
+        _run(client, toolbox, f"set -e\n{fill}", {name: f"/to/{number}" for number, name in names.items()}, labels)
+        year = _run(
+            client,
+            image,
+            f"LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} FAKETIME='{_SHIFTED}-06-01 00:00:00' date +%Y 2>&1 || true",
+            {next(iter(names.values())): CLOCK_DIR},
+            labels,
+        )
+    except DockerException as error:
+        raise _refused(image, str(getattr(error, "explanation", None) or error)) from error
+    if year != _SHIFTED:
+        raise _refused(image, year)
+    return names
+
+
+def _run(client: DockerClient, image: str, script: str, mounts: dict[str, str], labels: dict[str, str]) -> str:
+    volumes = {name: {"bind": folder, "mode": "rw"} for name, folder in mounts.items()}
+    output: bytes = client.containers.run(
+        image, ["-c", script], entrypoint="sh", labels=labels, network_mode="none", volumes=volumes, remove=True
+    )
+    return output.decode(errors="replace").strip()
+
+
+def _refused(image: str, found: str) -> ClusterError:
+    return ClusterError(
+        "the nodes' clocks cannot be made to shift",
+        where="cluster.skewable_clocks",
+        expected=f"an image whose programs take Debian's libfaketime: built on glibc, unlike Alpine's musl ({image})",
+        found=engine.short(found),
+        next_step="leave `skewable_clocks` out, or use the image that `make setup` builds",
+    )

@@ -1,0 +1,67 @@
+"""Where in an experiment file something stands: as keys, and as a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+_ENTRY_LISTS = ("faults", "sequence", "together")
+_ENTRY_KINDS = ("fault", "sequence", "together", "random")
+"""Pydantic puts the kind of an entry behind its number; the file does not have it there."""
+
+Path = tuple[str | int, ...]
+
+
+def path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) -> Path:
+    """The path of a problem, as pydantic locates it, through what was read from the file. Names of union
+    members, which the file does not have, are left out; `missing`: the last key is the one not there."""
+    path: list[str | int] = []
+    for number, part in enumerate(location):
+        kind_of_entry = (
+            len(path) > 1
+            and isinstance(location[number - 1], int)
+            and path[-2] in _ENTRY_LISTS
+            and part in _ENTRY_KINDS
+        )
+        if kind_of_entry:
+            continue
+        there = part in data if isinstance(data, dict) else isinstance(part, int) and isinstance(data, list)
+        if there and not (isinstance(data, list) and isinstance(part, int) and part >= len(data)):
+            path.append(part)
+            data = data[part]
+        elif missing and number == len(location) - 1:
+            path.append(part)
+    return tuple(path)
+
+
+def parsed(place: str) -> Path:
+    """`steps[1].write.faults[0]` -> the path."""
+    return tuple(int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place))
+
+
+def told(path: Path) -> str:
+    """A path as people read it: `steps[1].write.faults[0]`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the whole file"
+
+
+def line_of(text: str, path: Path) -> int | None:
+    """The line (from 1) where a path stands in a YAML text, or as much of it as is there."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line: int | None = None
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            pairs = {str(key.value): (key, value) for key, value in node.value}
+            if str(part) not in pairs:
+                break
+            key, node = pairs[str(part)]
+            line = key.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line
