@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from faults.bandwidth import Bandwidth
+from faults.clock_skew import ClockSkew
 from faults.corrupt_segment import CorruptSegment
 from faults.cpu_limit import CpuLimit
 from faults.cut_shapes import Bridge, Ring
@@ -34,6 +35,7 @@ from faults.wipe_disk import WipeDisk
 Fault = Annotated[
     Bandwidth
     | Bridge
+    | ClockSkew
     | CorruptPackets
     | CorruptSegment
     | CpuLimit
@@ -64,6 +66,7 @@ Fault = Annotated[
 __all__ = [
     "Bandwidth",
     "Bridge",
+    "ClockSkew",
     "CorruptPackets",
     "CorruptSegment",
     "CpuLimit",

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined, leaders, moves, still_led
-from faults.process import OnNodes, ProcessFault, aimed
+from faults.process import OnNodes, ProcessFault, aimed, start_again
 from harness.model.waiting import seen_within
 
 _MARGIN_SECONDS = 30.0
@@ -51,12 +51,12 @@ class Killed(OnNodes):
         what = f"leadership moved: {moves(self.led, now)}" if self.led else "it led no partition of the topic"
         if self.active_controller in self.nodes:
             facts["controller_now"] = cluster.controller()
-            what += f"; active controller from {self.active_controller} to {facts['controller_now']}"
+            now_active = facts["controller_now"] or "one that no broker knows yet, or none"
+            what += f"; active controller from {self.active_controller} to {now_active}"
         return Evidence(True, f"process gone; {what}", facts)
 
     def undo(self, scene: Scene) -> None:
-        for node in self.nodes:
-            scene.cluster.start_node(node)
+        start_again(scene.cluster, self.nodes)
 
     def healed(self, scene: Scene) -> Evidence:
         await_rejoined(scene, self.nodes)

@@ -133,7 +133,7 @@ class MemoryLimit(ProcessFault):
     def expect(self, shape: Shape) -> tuple[str, ...]:
         if shape.disk_mib is not None and shape.disk_mib >= self.mib:
             raise ValueError(
-                f"mib: {self.mib} is no more than cluster.disk_mib, {shape.disk_mib}: those log dirs lie in memory"
+                f"mib: {self.mib}, and each log dir takes up to {shape.disk_mib} of memory: cluster.disk_mib"
             )
         return super().expect(shape)
 
@@ -143,7 +143,7 @@ class MemoryLimit(ProcessFault):
             raise FaultError(
                 "such a memory limit would be a kill",
                 where=named((node,)),
-                expected=f"more than {(held + _HEADROOM) // MIB} MiB: it holds {held // MIB} besides page cache",
+                expected=f"over {(held + _HEADROOM) // MIB} MiB: it holds {held // MIB} without page cache",
                 found=f"mib: {self.mib}",
                 next_step="ask for more, or use a `kill`",
             )

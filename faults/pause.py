@@ -64,7 +64,9 @@ class Pause(ProcessFault):
     What Kafka does: the broker sends no heartbeat and fetches nothing, while its connections stay open. A
     pause shorter than broker.session.timeout.ms and replica.lag.time.max.ms only stalls writes under
     acks=all; a longer one fences the broker. What was on its way to it sits in its socket buffers and is
-    dealt with on resume, so a paused follower may still take what it had been sent.
+    dealt with on resume, so a paused follower may still take what it had been sent. Brokers go on sending
+    requests to a frozen active controller for controller.socket.timeout.ms (30 s) before they look for
+    another.
 
     Proof: the engine says that the container is paused, its processes use no CPU time (so no heartbeat and
     no fetch can leave it), and the broker answers nothing.

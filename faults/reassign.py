@@ -67,8 +67,8 @@ class Reassigned(Injection):
         return Evidence(True, f"replicas moved, all in sync: {self.target}", evidence.facts)
 
     def undo(self, scene: Scene) -> None:
-        # Cancelled first: a move under way that is only overridden by the former replicas never ends, since the
-        # controller keeps the replica that is being added as one to add and to remove (seen with 4.3.1).
+        # Cancelled first: a move under way that is only overridden by the former replicas never ends, since
+        # the controller keeps the replica that is being added as one to add and to remove (seen with 4.3.1).
         cancelled = scene.cluster.reassign(scene.topic, {then.partition: None for then in self.before})
         refused_but_gone("to cancel the move", cancelled, "NO_REASSIGNMENT_IN_PROGRESS")
         former = {then.partition: then.replicas for then in self.before}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,6 +44,12 @@ def least_down(entries: Sequence[Entry], at_most_down: int | None = None) -> int
     limits = [entry.random.at_most_down for entry in entries if isinstance(entry, Random)]
     limits += [] if at_most_down is None else [at_most_down]
     return min(limits, default=None)
+
+
+def to_the_millisecond(seconds: float) -> float:
+    """Seconds as journals hold them, rounded down: a replay must not find that what began just before the end
+    of a step begins at its end. What is rounded already stays."""
+    return math.floor(round(seconds * 1000, 3)) / 1000
 
 
 class Phase(StrEnum):

@@ -192,11 +192,15 @@ def _measured(scene: Scene, node: int, asked: Asked) -> tuple[str, str | None]:
         return f"{named((node,))}: its disk could not be measured", "writing past the page cache failed"
     amount = asked.each * asked.probe.count
     words = (
-        f"{named((node,))} {asked.probe.way}s {amount / slow:.3g} {asked.unit} a second of {asked.most:g}, "
-        f"{amount / free:.3g} are had beside it"
+        f"{named((node,))} {asked.probe.way}s {_short(amount / slow)}"
+        f" of {asked.most:g} {asked.unit} a second, {_short(amount / free)} are had beside it"
     )
     if amount / slow > asked.most * _TOLERANCE:
         return words, "that is more than was asked for"
     if amount / free <= asked.most * _TOLERANCE:
         return words, "the disk is no faster without the limit"
     return words, None
+
+
+def _short(amount: float) -> str:
+    return f"{amount:.0f}" if amount >= 100 else f"{amount:.3g}"

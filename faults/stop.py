@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, Scene
 from faults.leadership import await_rejoined, leaders, moves, still_led
-from faults.process import OnNodes, ProcessFault, aimed
+from faults.process import OnNodes, ProcessFault, aimed, start_again
 
 _SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)
@@ -53,8 +53,7 @@ class Stopped(OnNodes):
         )
 
     def undo(self, scene: Scene) -> None:
-        for node in self.nodes:
-            scene.cluster.start_node(node)
+        start_again(scene.cluster, self.nodes)
 
     def healed(self, scene: Scene) -> Evidence:
         await_rejoined(scene, self.nodes)

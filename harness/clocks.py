@@ -16,6 +16,7 @@ from docker.errors import DockerException
 
 from harness import engine
 from harness.model.errors import ClusterError
+from harness.sidecar import run_sidecar
 
 CLOCK_DIR = "/opt/kafka-chaos/clock"
 _LIBRARY, _OFFSET = "libfaketimeMT.so.1", "offset"
@@ -36,10 +37,16 @@ _JAVA = f"""#!/bin/sh
 LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} exec java "$@"
 """
 _SHIFTED = "2001"
+_TRIAL = f"LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} FAKETIME='{_SHIFTED}-06-01 00:00:00' date +%Y"
 
 
 def create_clocks(
-    client: DockerClient, cluster: str, nodes: Mapping[int, str], toolbox: str, image: str, labels: dict[str, str]
+    client: DockerClient,
+    cluster: str,
+    nodes: Mapping[int, str],
+    toolbox: str,
+    image: str,
+    labels: dict[str, str],
 ) -> dict[int, str]:
     """A volume for each of `nodes` (name by id), filled from the toolbox image; returns their names by id.
 
@@ -57,14 +64,10 @@ def create_clocks(
     try:
         for name in names.values():
             client.volumes.create(name, driver="local", labels=labels)
-        _run(client, toolbox, f"set -e\n{fill}", {name: f"/to/{number}" for number, name in names.items()}, labels)
-        year = _run(
-            client,
-            image,
-            f"LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} FAKETIME='{_SHIFTED}-06-01 00:00:00' date +%Y 2>&1 || true",
-            {next(iter(names.values())): CLOCK_DIR},
-            labels,
-        )
+        mounts = {name: f"/to/{number}" for number, name in names.items()}
+        trouble = _run(client, toolbox, f"set -e\n{fill}", mounts, labels)
+        one = {next(iter(names.values())): CLOCK_DIR}
+        year = trouble or _run(client, image, _TRIAL, one, labels)
     except DockerException as error:
         raise _refused(image, str(getattr(error, "explanation", None) or error)) from error
     if year != _SHIFTED:
@@ -72,19 +75,19 @@ def create_clocks(
     return names
 
 
-def _run(client: DockerClient, image: str, script: str, mounts: dict[str, str], labels: dict[str, str]) -> str:
+def _run(
+    client: DockerClient, image: str, script: str, mounts: dict[str, str], labels: dict[str, str]
+) -> str:
     volumes = {name: {"bind": folder, "mode": "rw"} for name, folder in mounts.items()}
-    output: bytes = client.containers.run(
-        image, ["-c", script], entrypoint="sh", labels=labels, network_mode="none", volumes=volumes, remove=True
-    )
-    return output.decode(errors="replace").strip()
+    output = run_sidecar(client, image, script, labels, network_mode="none", volumes=volumes)
+    return output.text.strip() if output.code == 0 else f"exit code {output.code}: {output.text.strip()}"
 
 
 def _refused(image: str, found: str) -> ClusterError:
     return ClusterError(
         "the nodes' clocks cannot be made to shift",
         where="cluster.skewable_clocks",
-        expected=f"an image whose programs take Debian's libfaketime: built on glibc, unlike Alpine's musl ({image})",
-        found=engine.short(found),
+        expected="an image whose programs take Debian's libfaketime: on glibc, not on Alpine's musl",
+        found=f"{image}: {engine.short(found)}",
         next_step="leave `skewable_clocks` out, or use the image that `make setup` builds",
     )

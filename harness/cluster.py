@@ -15,6 +15,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 from harness import engine, images, records
+from harness.clocks import CLOCK_DIR, ENVIRONMENT, create_clocks
 from harness.containers import container_for, memory_mib
 from harness.live import LiveCluster
 from harness.model.errors import ClusterError
@@ -120,7 +121,8 @@ class Cluster(LiveCluster):
         ports = self._given_ports or free_ports(self.spec.brokers)
         self.nodes = plan(self.spec, ports, self.cluster_id)
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
-        disks = self._log_dirs(labels)
+        volumes = self._volumes(labels)
+        environment = ENVIRONMENT if self.spec.skewable_clocks else {}
         for node in self.nodes:
             self._containers[node.id] = container_for(
                 node,
@@ -130,18 +132,29 @@ class Cluster(LiveCluster):
                 network=self._network.name,
                 address=self._addresses[node.id],
                 api_version=self.client.api._version,
-                volumes={DATA_DIR: disks[node.id]} if node.id in disks else {},
+                volumes=volumes[node.id],
+                environment=environment,
             )
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
             for started in [pool.submit(self._start_container, node) for node in self.nodes]:
                 started.result()
 
-    def _log_dirs(self, labels: dict[str, str]) -> dict[int, str]:
-        """Volumes for the brokers' log dirs by node id; none where they are not limited."""
-        if self.spec.disk_mib is None:
-            return {}
-        brokers = {node.id: node.name for node in self.nodes if node.broker}
-        return create_log_dirs(self.client, self.name, brokers, self.spec.disk_mib, self._toolbox, labels)
+    def _volumes(self, labels: dict[str, str]) -> dict[int, dict[str, str]]:
+        """Volumes of each node by folder, where the spec asks for more than the image's own."""
+        found: dict[int, dict[str, str]] = {node.id: {} for node in self.nodes}
+        if self.spec.disk_mib is not None:
+            brokers = {node.id: node.name for node in self.nodes if node.broker}
+            mib = self.spec.disk_mib
+            disks = create_log_dirs(self.client, self.name, brokers, mib, self._toolbox, labels)
+            for number, volume in disks.items():
+                found[number][DATA_DIR] = volume
+        if self.spec.skewable_clocks:
+            names = {node.id: node.name for node in self.nodes}
+            image = self.image.reference
+            clocks = create_clocks(self.client, self.name, names, self._toolbox, image, labels)
+            for number, volume in clocks.items():
+                found[number][CLOCK_DIR] = volume
+        return found
 
     def _start_container(self, node: Node) -> None:
         try:

@@ -27,12 +27,14 @@ def container_for(
     address: str,
     api_version: str,
     volumes: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> DockerContainer:
     """A node's container, not started: at a fixed address, its client port published on 127.0.0.1 only.
 
     `volumes` are the names of volumes by the folder where they go; the image's other volumes are anonymous.
+    `environment` comes on top of the node's own.
     """
-    container = DockerContainer(image, env=dict(node.environment))
+    container = DockerContainer(image, env={**node.environment, **(environment or {})})
     container.with_name(name).with_kwargs(
         hostname=node.name,
         labels=labels,

@@ -112,7 +112,8 @@ def local_toolbox(client: DockerClient) -> str | None:
 
 
 def toolbox(client: DockerClient, say: Say = quiet) -> str:
-    """The reference of the sidecar image (iptables, iproute2, procps; no volumes), built if need be.
+    """The reference of the sidecar image (iptables, iproute2, procps, libfaketime; no volumes),
+    built if need be.
 
     Raises:
         PrerequisiteMissing: it is not here and neither of the ways to build it worked.

@@ -9,6 +9,7 @@ from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
 from harness import engine
+from harness.kernel_limits import PROBES, probe_limits
 
 PROBE_SECONDS = 20
 
@@ -36,13 +37,12 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "iptables -A INPUT -s 192.0.2.1 -m statistic --mode random --probability 0.5"
         " -m comment --comment probe -j DROP",
     ),
-    ("tc tbf", "a slow link", "tc qdisc add dev lo root tbf rate 1mbit burst 32kbit latency 400ms"),
+    ("tc tbf", "a slow link", "tc qdisc add dev lo root tbf rate 10gbit burst 3100 limit 125000"),
     (
         "tc htb",
         "a slow link to one peer",
         "tc qdisc add dev lo root handle 1: htb"
         " && tc class add dev lo parent 1: classid 1:20 htb rate 2mbit"
-        " && tc qdisc add dev lo parent 1:20 pfifo limit 1000"
         " && tc filter add dev lo parent 1: protocol ip u32 match ip dst 192.0.2.1/32 flowid 1:20",
     ),
     ("tc netem", "delayed, reordered and spoilt packets", "tc qdisc add dev lo root netem delay 1ms"),
@@ -59,12 +59,12 @@ FREEZER = ("cgroup freezer", "pausing a broker")
 
 def not_probed(reason: str) -> tuple[Capability, ...]:
     """Every capability as unknown, all for one reason."""
-    named = [(name, needed_for) for name, needed_for, _ in COMMANDS] + [FREEZER]
+    named = [(name, needed_for) for name, needed_for, _ in (*COMMANDS, *PROBES)] + [FREEZER]
     return tuple(Capability(name, needed_for, None, f"not probed: {reason}") for name, needed_for in named)
 
 
 def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
-    """Try everything in a container of the image `toolbox` without network; takes 1 s, leaves nothing."""
+    """Try everything in containers of the image `toolbox` without network; takes seconds, leaves nothing."""
     try:
         container = client.containers.run(
             toolbox,
@@ -77,7 +77,8 @@ def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
     except DockerException as error:
         return not_probed(f"the probe container does not start ({engine.short(str(error), 90)})")
     try:
-        return (*(_command(container, *entry) for entry in COMMANDS), _freezer(container))
+        limits = (Capability(*row) for row in probe_limits(client, toolbox))
+        return (*(_command(container, *entry) for entry in COMMANDS), _freezer(container), *limits)
     finally:
         container.remove(v=True, force=True)
 

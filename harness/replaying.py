@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,15 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyarrow import ArrowException
 
-from faults.schedule_state import least_down
+from faults.schedule_state import least_down, to_the_millisecond
 from harness.experiment import Experiment
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS_FILE, FaultPhase
 from harness.model.run import RunMeta, StepInfo
 from harness.steps import KIND, Inject, Write
+
+_ROOM_SECONDS = 15.0
+"""A replayed step under a limit lasts this much longer than until its last fault is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,12 @@ def _same(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
 
 
 def _write(write: Write, info: StepInfo, happened: Sequence[Happened]) -> dict[str, Any]:
-    """A write step with explicit faults."""
-    entries = []
+    """A write step with explicit faults.
+
+    Under a limit on brokers down they wait for heals, which may take longer than they did in that run: so
+    that the last ones get their turn, writing goes on for a while after the last one is due.
+    """
+    entries: list[dict[str, Any]] = []
     for one in happened:
         at = max(0.0, (one.decided_ns - info.started_ns) / 1e9) if one.at is None else one.at
         lasting = one.lasting
@@ -112,16 +118,17 @@ def _write(write: Write, info: StepInfo, happened: Sequence[Happened]) -> dict[s
         entries.append(
             {
                 "fault": one.fault,
-                "at": math.floor(at * 1000) / 1000,
+                "at": to_the_millisecond(at),
                 "for": max(0.001, round(lasting, 3)),
                 "name": one.name,
             }
         )
-    return {
-        **write.model_dump(by_alias=True),
-        "faults": sorted(entries, key=lambda entry: entry["at"]),
-        "at_most_down": least_down(write.faults, write.at_most_down),
-    }
+    entries.sort(key=lambda entry: entry["at"])
+    limit = least_down(write.faults, write.at_most_down)
+    seconds = write.seconds
+    if seconds is not None and limit is not None and entries:
+        seconds = max(seconds, entries[-1]["at"] + _ROOM_SECONDS)
+    return {**write.model_dump(by_alias=True), "faults": entries, "at_most_down": limit, "seconds": seconds}
 
 
 def _happened(folder: Path) -> list[Happened]:

@@ -6,7 +6,6 @@ no other. All threads are daemons: an interrupted process must not wait for a fa
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from faults.schedule import begin, decide, unmet
-from faults.schedule_state import Decision, Heal, Now, Occurrence, Phase, Schedule, Start
+from faults.schedule_state import Decision, Heal, Now, Occurrence, Phase, Schedule, Start, to_the_millisecond
 from harness.faultbook import FaultBook, OpenFault, PutOff
 from harness.model.errors import KafkaChaosError
 from harness.model.topology import TopologyView
@@ -122,8 +121,8 @@ class Scheduler:
         occurrence = start.occurrence
         why = {
             "entry": self._schedule.tracks[occurrence.track].place,
-            "due": _to_the_millisecond(start.due),
-            "at": _to_the_millisecond(start.at),
+            "due": to_the_millisecond(start.due),
+            "at": to_the_millisecond(start.at),
             "for": start.lasting,
         }
         if self._cancelled.is_set():
@@ -180,8 +179,3 @@ class Scheduler:
     def _note(self, occurrence: Occurrence, phase: Phase) -> None:
         with self._lock:
             self._phases[occurrence] = phase
-
-
-def _to_the_millisecond(seconds: float) -> float:
-    # Downwards: a replay must not find that what began just before the end of a step begins at its end.
-    return math.floor(seconds * 1000) / 1000

@@ -40,6 +40,7 @@ class ClusterSpec(BaseModel):
     `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
     `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
     the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
+    `skewable_clocks` starts every node so that its clock can be shifted.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,6 +53,7 @@ class ClusterSpec(BaseModel):
     profile: Profile = Profile.FAST
     properties: dict[str, Setting] = Field(default_factory=dict)
     disk_mib: int | None = None
+    skewable_clocks: bool = False
 
     @field_validator("disk_mib")
     @classmethod

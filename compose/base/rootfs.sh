@@ -20,6 +20,6 @@ exec mmdebstrap --quiet --variant=minbase --format=tar --include="$java" \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
   --essential-hook='mkdir -p "$1/usr/share/man/man1"' \
   --customize-hook='mkdir -p "$1/usr/share/kafka-chaos/debs/partial"' \
-  --customize-hook='chroot "$1" apt-get install -qq -y --no-install-recommends --download-only -o Dir::Cache::archives=/usr/share/kafka-chaos/debs iptables iproute2 procps' \
+  --customize-hook='chroot "$1" apt-get install -qq -y --no-install-recommends --download-only -o Dir::Cache::archives=/usr/share/kafka-chaos/debs iptables iproute2 procps libfaketime' \
   --customize-hook='rm -rf "$1/usr/share/kafka-chaos/debs/partial" "$1/usr/share/kafka-chaos/debs/lock"' \
   "$suite" - ${sources:+"$sources"}

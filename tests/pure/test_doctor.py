@@ -125,7 +125,10 @@ class FakeContainer:
         self.removed = True
 
 
-def test_probe_tells_what_works_and_leaves_nothing() -> None:
+def test_probe_tells_what_works_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        kernel, "probe_limits", lambda *_: (("cpu limit", "a starved broker", True, "works"),)
+    )
     container = FakeContainer()
     client = SimpleNamespace(containers=SimpleNamespace(run=lambda *_a, **_o: container))
     rows = {row.name: row for row in kernel.probe(client, "toolbox")}

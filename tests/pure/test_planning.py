@@ -348,6 +348,8 @@ def test_a_replay_has_the_times_and_nodes_of_the_run(tmp_path: Path) -> None:
     assert first.fault == Kill(target=Nodes(nodes=(1,)))
     assert (first.at, first.lasting, first.name) == (2.013, 3, "kill-1")
     assert (second.at, second.lasting, second.name) == (9.5, 1.25, "pause-2")
+    # Time for the last one, should heals take longer.
+    assert write.seconds == 9.5 + 15
     assert again.arms == mine().arms
     # What is saved with the replay's results runs again.
     assert Experiment.model_validate_json(again.model_dump_json(by_alias=True)) == again

@@ -31,7 +31,18 @@ from faults.schedule_build import (
 )
 from faults.schedule_entries import Entry, TimedFault
 from faults.schedule_foresight import foresee
-from faults.schedule_state import Decision, GiveUp, Heal, Now, Occurrence, Phase, Schedule, Start, State
+from faults.schedule_state import (
+    Decision,
+    GiveUp,
+    Heal,
+    Now,
+    Occurrence,
+    Phase,
+    Schedule,
+    Start,
+    State,
+    to_the_millisecond,
+)
 from faults.schedule_tracks import Repeating
 from faults.sight import Shape
 from faults.targets import BrokerId, Followers, Leader
@@ -515,6 +526,14 @@ def test_what_is_foreseen_is_what_happens_when_injection_is_prompt(
         (one.occurrence, one.fault, one.lasting, one.at) for one in foreseen.faults
     ]
     assert executor.most_down == foreseen.most_down
+
+
+@given(st.integers(0, 10_000_000), st.floats(0, 0.000999))
+def test_journaled_times_are_rounded_down_once(milliseconds: int, more: float) -> None:
+    assert to_the_millisecond(milliseconds / 1000) == milliseconds / 1000
+    rounded = to_the_millisecond(milliseconds / 1000 + more)
+    assert to_the_millisecond(rounded) == rounded
+    assert abs(rounded - milliseconds / 1000) < 0.0011
 
 
 def test_an_entry_is_a_timed_fault_as_before() -> None:

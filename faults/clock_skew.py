@@ -1,0 +1,207 @@
+"""Clock skew: a node's wall clock is wrong."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import ClassVar, Literal, NamedTuple
+
+from pydantic import Field, field_validator
+
+from faults.base import Evidence, Injection, Scene, named
+from faults.disk import each, sidecar
+from faults.leadership import await_rejoined
+from faults.process import OnNodes, ProcessFault, aimed
+from faults.sight import Shape
+from harness.model.errors import FaultError
+from harness.model.waiting import seen_within
+
+CLOCK_DIR = "/opt/kafka-chaos/clock"
+BROKER_PORT, CONTROLLER_PORT = 9094, 9093
+_SECONDS = 20.0
+_SLACK = 0.1
+"""A log line is stamped some milliseconds after its cause."""
+_LONGEST = 10 * 365 * 86400.0
+_LOG_SECONDS = 2.0
+_LOGGED = re.compile(
+    r"^\[([\d-]{10} [\d:]{8},\d{3})\] WARN .*Unexpected error from /127\.0\.0\.1 ", re.MULTILINE
+)
+
+
+class Told(NamedTuple):
+    """The time that a node told, and the true time before it was asked and after it had answered, in seconds
+    since the epoch."""
+
+    told: float
+    before: float
+    after: float
+
+    @property
+    def skew(self) -> float:
+        return self.told - (self.before + self.after) / 2
+
+    def can_be(self, skew: float) -> bool:
+        """Whether a clock that is off by `skew` seconds may tell this."""
+        return self.before - _SLACK <= self.told - skew <= self.after + _SLACK
+
+
+class ClockShifted(OnNodes):
+    """The wall clocks of these nodes are off by `seconds`."""
+
+    kind: Literal["clock_skew"] = "clock_skew"
+    seconds: float
+
+    def apply(self, scene: Scene) -> None:
+        each(self.nodes, lambda node: sidecar(scene, node, shift_script(self.seconds)))
+
+    def verify(self, scene: Scene) -> Evidence:
+        told, wrong = _told_by_all(scene, self.nodes, self.seconds, 0.0)
+        skews = {node: round(one.skew, 3) for node, one in told.items()}
+        facts: dict[str, object] = {"asked_seconds": self.seconds, "measured_seconds": skews}
+        if wrong is not None:
+            return Evidence(False, wrong, facts)
+        words = ", ".join(f"{skew:+.2f} s" for skew in skews.values())
+        return Evidence(
+            True, f"log lines are stamped {words} off the true time, of {self.seconds:+g} s", facts
+        )
+
+    def undo(self, scene: Scene) -> None:
+        each(self.nodes, lambda node: sidecar(scene, node, shift_script(0.0)))
+
+    def healed(self, scene: Scene) -> Evidence:
+        await_rejoined(scene, self.nodes)
+        told, wrong = _told_by_all(scene, self.nodes, 0.0, self.seconds)
+        if wrong is not None:
+            raise FaultError("a clock is still wrong", where=self.target, found=wrong)
+        # The clock's step itself may have driven replicas out of the ISR.
+        await_rejoined(scene, self.nodes)
+        skews = {node: round(one.skew, 3) for node, one in told.items()}
+        return Evidence(True, f"{self.target} tells the true time again", {"measured_seconds": skews})
+
+
+class ClockSkew(ProcessFault):
+    """Shift the wall clock of the target's nodes, all at once, while they run; healed by shifting it back.
+
+    Needs the cluster option `skewable_clocks`: each node's Java then runs with libfaketime, which an Alpine
+    image (the official one) cannot load. The monotonic clock is left alone, as a wrong wall clock leaves it.
+    A shift outlives the node's restart.
+
+    What Kafka does: what is stamped by the broker is wrong (message.timestamp.type=LogAppendTime, offsets by
+    time, retention.ms counted against records of producers with true clocks); records whose own time
+    is more than message.timestamp.after.max.ms ahead of the broker's clock are refused (KIP-937).
+    Sessions of brokers and consumers count by the monotonic clock. What counts by the wall clock takes a step
+    forward for time gone by: requests under way time out, a leader may find all followers too late
+    (replica.lag.time.max.ms), Raft time-outs run out (KIP-595). After a step back, the same lasts
+    longer by as much.
+
+    Proof: a line that Kafka logs on demand (about a request of negative size, sent to its inner listener)
+    carries a time that is off by `seconds` from the true time before and after, and by nothing else.
+    """
+
+    kind: Literal["clock_skew"] = "clock_skew"
+    seconds: float = Field(
+        ge=-_LONGEST,
+        le=_LONGEST,
+        allow_inf_nan=False,
+        description="how far the clock is ahead of the true time, in seconds; behind it, if negative",
+    )
+    needs: ClassVar[tuple[str, ...]] = ("clock shift",)
+    injection: ClassVar[type[Injection]] = ClockShifted
+
+    @field_validator("seconds")
+    @classmethod
+    def _not_right(cls, value: float) -> float:
+        if abs(value) < 1:
+            raise ValueError("a clock must be off by 1 s at least: less cannot be told from a slow answer")
+        return value
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        if not shape.skewable:
+            raise ValueError("set `cluster.skewable_clocks: true`: only such nodes' clocks can be shifted")
+        return super().expect(shape)
+
+    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+        return 0
+
+    def aim(self, scene: Scene) -> ClockShifted:
+        fields = aimed(scene, self.target)
+        numbers: tuple[int, ...] = fields["numbers"]
+        there = each(numbers, lambda node: sidecar(scene, node, f"ls {CLOCK_DIR}/offset 2>/dev/null || true"))
+        fixed = [node for node, found in zip(numbers, there, strict=True) if not found.strip()]
+        if fixed:
+            raise FaultError(
+                "this clock cannot be shifted",
+                where=named(fixed),
+                expected="a node that was started with libfaketime",
+                found="one that was not",
+                next_step="set `cluster.skewable_clocks: true`",
+            )
+        return ClockShifted(seconds=self.seconds, **fields)
+
+
+def shift_script(seconds: float) -> str:
+    """Makes a node's clock wrong by so much; seen by its process within a second."""
+    return f"echo {seconds:+.3f} >{CLOCK_DIR}/offset.new\nmv {CLOCK_DIR}/offset.new {CLOCK_DIR}/offset"
+
+
+def ask_script(port: int) -> str:
+    """Sends a request whose size is negative to a listener, which logs and hangs up; prints the true time
+    before and after, in nanoseconds since the epoch."""
+    return f"""
+date +%s%N
+exec 3<>/dev/tcp/127.0.0.1/{port} && printf '\\xff\\xff\\xff\\xff' >&3 && timeout 5 cat <&3 >/dev/null 2>&1
+date +%s%N
+"""
+
+
+def stamp(log: str) -> float | None:
+    """When the last such request was logged, as the node's log says (UTC; seconds since the epoch)."""
+    found: list[str] = _LOGGED.findall(log)
+    if not found:
+        return None
+    return datetime.fromisoformat(found[-1].replace(",", ".")).replace(tzinfo=UTC).timestamp()
+
+
+def _told_by_all(
+    scene: Scene, nodes: tuple[int, ...], skew: float, other: float
+) -> tuple[dict[int, Told], str | None]:
+    """What the nodes tell once every one can be `skew` seconds off, and cannot be `other`; and what is wrong
+    if that is not so in time."""
+    told: dict[int, Told] = {}
+
+    def missing() -> str | None:
+        for node in nodes:
+            one = told.get(node)
+            if one is not None and one.can_be(skew) and not one.can_be(other):
+                continue
+            one = _ask(scene, node)
+            if one is None:
+                return f"{named((node,))} does not tell its time"
+            told[node] = one
+            if not one.can_be(skew) or one.can_be(other):
+                return f"{named((node,))} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
+        return None
+
+    return told, seen_within(_SECONDS, missing, every=0.3)
+
+
+def _ask(scene: Scene, node: int) -> Told | None:
+    """The time that a running node tells; None: it does not."""
+    cluster = scene.cluster
+    if not cluster.is_running(node) or cluster.is_paused(node):
+        return None
+    port = BROKER_PORT if node in cluster.broker_ids else CONTROLLER_PORT
+    output = cluster.in_network(node, ask_script(port))
+    times = [int(line) for line in output.text.split() if line.isdigit()]
+    if len(times) != 2:
+        return None
+    before, after = times
+    found: list[float] = []
+
+    def missing() -> str | None:
+        told = stamp(cluster.log_since(node, before))
+        found[:] = [] if told is None else [told]
+        return None if found else "not logged yet"
+
+    seen_within(_LOG_SECONDS, missing)
+    return Told(found[0], before / 1e9, after / 1e9) if found else None
