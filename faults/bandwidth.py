@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.cut_network import address, in_parallel, running, said
-from faults.echoes import Flow, flood_script, parse_flood
-from faults.link_base import LinkFault, Shaped, shaped
-from faults.links import DEVICE, UNLIMITED, class_of, hexadecimal
+from faults.network.cuts import address, in_parallel, running, said
+from faults.network.echoes import Flow, flood_script, parse_flood
+from faults.network.link_base import LinkFault, Shaped, shaped
+from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
 from faults.sight import CLIENT
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")

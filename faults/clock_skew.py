@@ -9,8 +9,8 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import Field, field_validator
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.disk import each, sidecar
 from faults.leadership import await_rejoined
+from faults.logs.disk import each, sidecar
 from faults.process import OnNodes, ProcessFault, aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

@@ -10,8 +10,8 @@ from crc32c import crc32c
 from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
-from faults.logfiles import BATCH_HEADER, CLEAN_SHUTDOWN, DATA_DIR, Batch, found_invalid, loaded, log_path
+from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
+from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, DATA_DIR, Batch, found_invalid, loaded, log_path
 from faults.process import aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import FaultSpec, Injection, Scene, named
-from faults.cut_grudge import bridge, halves, middle, ring
-from faults.cut_injection import Cuts, made
-from faults.cut_sides import fixed, possible
+from faults.network.grudge import bridge, halves, middle, ring
+from faults.network.injection import Cuts, made
+from faults.network.sides import fixed, possible
 from faults.sight import CLIENT, Shape
 from faults.targets import All, Target
 from harness.model.errors import FaultError

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.disk import DiskFault, each, sidecar
 from faults.leadership import await_rejoined
-from faults.logfiles import DATA_DIR
+from faults.logs.disk import DiskFault, each, sidecar
+from faults.logs.files import DATA_DIR
 from faults.process import OnNodes, aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.cut_network import ask_until_done, in_parallel, put, remove, running, said
-from faults.cut_proof import Report, counting_script, parse
-from faults.cut_sides import possible
-from faults.rules import Rule, insert_script
+from faults.network.cuts import ask_until_done, in_parallel, put, remove, running, said
+from faults.network.proof import Report, counting_script, parse
+from faults.network.rules import Rule, insert_script
+from faults.network.sides import possible
 from faults.sight import Shape
 from faults.targets import Target
 from harness.model.errors import FaultError

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from faults.base import Evidence, Injection, Scene
-from faults.echoes import Echoes
-from faults.link_base import LinkFault, Shaped, shaped
-from faults.links import NETEM, UNLIMITED, Link, ways
+from faults.network.echoes import Echoes
+from faults.network.link_base import LinkFault, Shaped, shaped
+from faults.network.links import NETEM, UNLIMITED, Link, ways
 
 _COUNT = 400
 # What a round trip may deviate from what was asked: timers and a busy machine, in ms, or this share.

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene
-from faults.cut_network import address, in_parallel, put, remove, running
-from faults.echoes import Echoes, bounds, enough_for
-from faults.link_base import LinkFault, OnLinks
-from faults.links import Link, ways
-from faults.rules import Rule, insert_script
+from faults.network.cuts import address, in_parallel, put, remove, running
+from faults.network.echoes import Echoes, bounds, enough_for
+from faults.network.link_base import LinkFault, OnLinks
+from faults.network.links import Link, ways
+from faults.network.rules import Rule, insert_script
 from faults.sight import CLIENT, Shape
 
 _STALLS = (

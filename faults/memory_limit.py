@@ -10,7 +10,7 @@ from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined
-from faults.limits import MIB, differs, host_config, memory_sample, refuse_unless_back
+from faults.limits.base import MIB, differs, host_config, memory_sample, refuse_unless_back
 from faults.process import OnNodes, ProcessFault, aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene
-from faults.cut_network import in_parallel, running, said
-from faults.echoes import Echoes, bounds, enough_for
-from faults.link_base import LinkFault, Shaped, shaped
-from faults.links import NETEM, UNLIMITED, Link, ways
+from faults.network.cuts import in_parallel, running, said
+from faults.network.echoes import Echoes, bounds, enough_for
+from faults.network.link_base import LinkFault, Shaped, shaped
+from faults.network.links import NETEM, UNLIMITED, Link, ways
 from faults.sight import CLIENT
 
 _SECONDS = 1.0

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import FaultSpec, Injection, Scene, named
-from faults.cut_grudge import Lost, between
-from faults.cut_injection import Cuts, made
-from faults.cut_sides import fixed, possible, surely_within
+from faults.network.grudge import Lost, between
+from faults.network.injection import Cuts, made
+from faults.network.sides import fixed, possible, surely_within
 from faults.sight import CLIENT, Shape
 from faults.targets import Target
 

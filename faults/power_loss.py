@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
-from faults.log_cut import Cut, Keep, cut_of, cut_script, not_cut, to_walk
-from faults.logfiles import METADATA, loaded, log_path
+from faults.logs.cut import Cut, Keep, cut_of, cut_script, not_cut, to_walk
+from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
+from faults.logs.files import METADATA, loaded, log_path
 from faults.process import aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

@@ -7,7 +7,9 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.blockio import (
+from faults.leadership import await_rejoined
+from faults.limits.base import MIB
+from faults.limits.blockio import (
     DEVICE_SCRIPT,
     Limits,
     Probe,
@@ -16,9 +18,7 @@ from faults.blockio import (
     operations_probe,
     parse_limits,
 )
-from faults.disk import each, sidecar
-from faults.leadership import await_rejoined
-from faults.limits import MIB
+from faults.logs.disk import each, sidecar
 from faults.process import OnNodes, ProcessFault, aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.disk import DiskFault, Note, OnDisk, carry_out, listing
-from faults.logfiles import DATA_DIR
+from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, listing
+from faults.logs.files import DATA_DIR
 from faults.process import aimed
 from faults.sight import Shape
 from harness.model.errors import FaultError

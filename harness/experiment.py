@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from checkers.judge import check_promise
 from faults.base import FaultSpec
-from faults.schedule_check import Problem, check_schedule
+from faults.schedules.check import Problem, check_schedule
 from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting

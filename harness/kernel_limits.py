@@ -12,8 +12,8 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from faults.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
-from faults.limits import MIB
+from faults.limits.base import MIB
+from faults.limits.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
 from faults.memory_limit import fill_script, used_bytes
 from harness import engine, images
 from harness.clocks import create_clocks

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from faults.base import FaultSpec
-from faults.schedule_entries import Block, Entry, Random, SequencePart, TogetherPart
-from faults.schedule_values import IfImpossible
+from faults.schedules.entries import Block, Entry, Random, SequencePart, TogetherPart
+from faults.schedules.values import IfImpossible
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from faults.base import FaultSpec
-from faults.schedule_foresight import Foreseen, Foresight, foresee
-from faults.schedule_state import Schedule
-from faults.schedule_tracks import Following, Track, When
+from faults.schedules.foresight import Foreseen, Foresight, foresee
+from faults.schedules.state import Schedule
+from faults.schedules.tracks import Following, Track, When
 from faults.sight import Shape
 from harness.experiment import Experiment
 from harness.stepping import down_before, schedule_seed

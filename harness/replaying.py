@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyarrow import ArrowException
 
-from faults.schedule_state import least_down, to_the_millisecond
+from faults.schedules.state import least_down, to_the_millisecond
 from harness.experiment import Experiment
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS_FILE, FaultPhase

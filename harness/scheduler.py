@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from faults.schedule import begin, decide, unmet
-from faults.schedule_state import Decision, Heal, Now, Occurrence, Phase, Schedule, Start, to_the_millisecond
+from faults.schedules.decide import begin, decide, unmet
+from faults.schedules.state import Decision, Heal, Now, Occurrence, Phase, Schedule, Start, to_the_millisecond
 from harness.faultbook import FaultBook, OpenFault, PutOff
 from harness.model.errors import KafkaChaosError
 from harness.model.topology import TopologyView

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from faults.schedule_state import Schedule
+from faults.schedules.state import Schedule
 from harness.cluster import Cluster
 from harness.experiment import Experiment
 from harness.faultbook import FaultBook

@@ -8,8 +8,8 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from faults.schedule_entries import Entry
-from faults.schedule_values import NAME, Frozen, IfImpossible, WrittenFault
+from faults.schedules.entries import Entry
+from faults.schedules.values import NAME, Frozen, IfImpossible, WrittenFault
 
 
 class Write(Frozen):

@@ -7,7 +7,7 @@ from confluent_kafka import Message, Producer
 
 from faults.base import Scene
 from faults.drop_responses import DropResponses
-from faults.rules import Rule, insert_script
+from faults.network.rules import Rule, insert_script
 from faults.targets import Leader
 from harness.cluster import Cluster
 from harness.settled import settle

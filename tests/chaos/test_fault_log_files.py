@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from faults import corrupt_segment, power_loss, wipe_disk
 from faults.base import FaultSpec, Injection, Scene
 from faults.corrupt_segment import CorruptSegment
-from faults.logfiles import DATA_DIR
+from faults.logs.files import DATA_DIR
 from faults.power_loss import PowerLoss
 from faults.targets import Leader
 from faults.wipe_disk import WipeDisk

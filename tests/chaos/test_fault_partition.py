@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 
 from faults.base import FaultSpec, Scene
-from faults.cut_grudge import Lost, halves
 from faults.cut_shapes import Bridge, Ring
+from faults.network.grudge import Lost, halves
 from faults.partition import Partition
 from faults.targets import BrokerId, Client, Controller, Followers, Leader, Nodes, Target
 from harness.cluster import Cluster
@@ -151,7 +151,7 @@ def test_what_was_healed_is_not_cut(
         assert injection.verify(at).seen
     finally:
         injection.heal(at)
-    monkeypatch.setattr("faults.cut_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.injection._PROOF_SECONDS", 0.0)
     assert not injection.verify(at).seen, "with the rules gone, the proof must fail"
     settle(cluster, topic, 1, 3, 60)
 
@@ -159,7 +159,7 @@ def test_what_was_healed_is_not_cut(
 def test_a_cut_both_ways_is_not_one_way(
     cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.cut_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.injection._PROOF_SECONDS", 0.0)
     at = scene(cluster, topic)
     both = cut(LEADER, FOLLOWERS).aim(at)
     asked = cut(LEADER, FOLLOWERS, "from_to").aim(at)
@@ -174,7 +174,7 @@ def test_a_cut_both_ways_is_not_one_way(
 
 
 def test_one_missing_rule_is_noticed(cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faults.cut_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.injection._PROOF_SECONDS", 0.0)
     at = scene(cluster, topic)
     whole = cut(LEADER, FOLLOWERS).aim(at)
     partial = whole.model_copy(update={"placed": whole.placed[:-1]})
@@ -320,7 +320,7 @@ def test_a_leader_keeps_its_half_and_the_bridge(five: Cluster, wide: str, prove_
 def test_shapes_that_were_healed_are_gone(
     five: Cluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.cut_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.injection._PROOF_SECONDS", 0.0)
     at = scene(five, wide)
     injection = spec.aim(at)
     injection.apply(at)

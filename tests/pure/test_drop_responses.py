@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from faults.cut_proof import Report
 from faults.drop_responses import DropResponses, ResponsesDropped, judge
+from faults.network.proof import Report
 from faults.sight import Shape
 from harness.model.errors import FaultError
 from harness.model.topology import TopologyView

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from faults.bandwidth import Slowed, told
 from faults.base import Scene
-from faults.echoes import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
 from faults.latency import Delayed, Jitter, Jittered
-from faults.links import Link
 from faults.loss import PacketsLost
+from faults.network.echoes import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
+from faults.network.links import Link
 from faults.packets import (
     Corrupted,
     Duplicated,

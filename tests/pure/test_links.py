@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from faults import echoes, links
 from faults.bandwidth import Bandwidth, mbit_of
 from faults.base import KINDS, FaultSpec
 from faults.latency import Jitter, Latency
-from faults.link_base import Shaped
-from faults.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
 from faults.loss import Loss, PacketsLost
+from faults.network import echoes, links
+from faults.network.link_base import Shaped
+from faults.network.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
 from faults.packets import (
     CorruptPackets,
     DuplicatePackets,

@@ -16,9 +16,9 @@ import pytest
 from faults import corrupt_segment, power_loss, wipe_disk
 from faults.base import Cluster, Evidence, FaultSpec, Injection, Scene
 from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
-from faults.disk import NOTES_DIR
-from faults.log_cut import AllBut, cut_script
-from faults.logfiles import DATA_DIR
+from faults.logs.cut import AllBut, cut_script
+from faults.logs.disk import NOTES_DIR
+from faults.logs.files import DATA_DIR
 from faults.power_loss import PowerLoss
 from faults.sight import Shape
 from faults.targets import Followers, Leader, Nodes

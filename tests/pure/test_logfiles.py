@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.log_cut import AllBut, AtRandom, Cut, Keep, cut_of, cut_script, not_cut, to_walk
-from faults.logfiles import (
+from faults.logs.cut import AllBut, AtRandom, Cut, Keep, cut_of, cut_script, not_cut, to_walk
+from faults.logs.files import (
     DATA_DIR,
     Batch,
     LogDir,

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.base import FaultSpec
-from faults.cut_injection import Cuts
-from faults.cut_proof import Report, judge, parse, script
 from faults.cut_shapes import Bridge, Ring
-from faults.cut_sides import fixed, possible, surely_within
+from faults.network.injection import Cuts
+from faults.network.proof import Report, judge, parse, script
+from faults.network.rules import Cut, Placed, place
+from faults.network.sides import fixed, possible, surely_within
 from faults.partition import Partition
-from faults.rules import Cut, Placed, place
 from faults.sight import CLIENT, Shape
 from faults.targets import BaseTarget, Followers, Leader, Nodes
 from harness.model.errors import ClusterError, FaultError
@@ -243,13 +243,13 @@ def test_a_restart_takes_rules_away_only_where_they_live() -> None:
 
 
 def test_what_is_never_seen_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faults.cut_injection._PROOF_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.injection._PROOF_SECONDS", 0.0)
     cut = partition(LEADER, FOLLOWERS).aim(scene(Puppet([quiet()])))
     assert not cut.verify(scene(Network([quiet()]))).seen
 
 
 def test_a_cut_that_stays_after_healing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faults.cut_injection._HEAL_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.injection._HEAL_SECONDS", 0.0)
     cut = partition(LEADER, FOLLOWERS).aim(scene(Puppet([quiet()])))
     with pytest.raises(FaultError, match="broker 1 does not reach broker 3"):
         cut.healed(scene(Network([quiet()], answer=Said(0, "2\n"))))

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from faults import Kill
-from faults.schedule_entries import TimedFault
-from faults.schedule_foresight import foresee
-from faults.schedule_state import Schedule
+from faults.schedules.entries import TimedFault
+from faults.schedules.foresight import foresee
+from faults.schedules.state import Schedule
 from faults.targets import Nodes
 from harness import engine
 from harness.cli import main

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.cut_grudge import Lost, between, bridge, halves, middle, ring
-from faults.rules import Cut, Placed, Rule, drop_rule, insert_script, place, remove_script
+from faults.network.grudge import Lost, between, bridge, halves, middle, ring
+from faults.network.rules import Cut, Placed, Rule, drop_rule, insert_script, place, remove_script
 from faults.sight import CLIENT
 
 pytestmark = pytest.mark.pure

@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from faults import Kill, Partition, Pause
 from faults.base import FaultSpec
-from faults.schedule import begin, decide, unmet
-from faults.schedule_build import (
+from faults.schedules.build import (
     acked,
     after,
     at,
@@ -29,9 +28,10 @@ from faults.schedule_build import (
     sequence,
     together,
 )
-from faults.schedule_entries import Entry, TimedFault
-from faults.schedule_foresight import foresee
-from faults.schedule_state import (
+from faults.schedules.decide import begin, decide, unmet
+from faults.schedules.entries import Entry, TimedFault
+from faults.schedules.foresight import foresee
+from faults.schedules.state import (
     Decision,
     GiveUp,
     Heal,
@@ -43,7 +43,7 @@ from faults.schedule_state import (
     State,
     to_the_millisecond,
 )
-from faults.schedule_tracks import Repeating
+from faults.schedules.tracks import Repeating
 from faults.sight import Shape
 from faults.targets import BrokerId, Followers, Leader
 from harness.model.topology import TopologyView

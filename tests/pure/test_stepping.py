@@ -13,9 +13,9 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from faults.base import Cluster, Evidence, FaultSpec, Injection, Scene
-from faults.schedule_state import Schedule
-from faults.schedule_tracks import At, Begin, Following, Pick, Repeating, Track, When
-from faults.schedule_values import Condition
+from faults.schedules.state import Schedule
+from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, When
+from faults.schedules.values import Condition
 from faults.sight import Shape
 from harness.faultbook import FaultBook
 from harness.model.errors import FaultError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from faults import Fault
-from faults.schedule_entries import (
+from faults.schedules.entries import (
     Block,
     Choice,
     Menu,
@@ -24,7 +24,7 @@ from faults.schedule_entries import (
     Together,
     TogetherPart,
 )
-from faults.schedule_values import Condition
+from faults.schedules.values import Condition
 
 
 @dataclass(frozen=True, slots=True)

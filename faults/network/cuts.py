@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from faults.base import CommandOutput, Scene, named
-from faults.rules import remove_script
+from faults.network.rules import remove_script
 from faults.sight import CLIENT
 from harness.model.errors import ClusterError, FaultError
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from faults.schedule_values import (
+from faults.schedules.values import (
     NAME,
     Condition,
     From0,

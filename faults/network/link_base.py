@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.cut_network import address, in_parallel, running, said
-from faults.cut_sides import possible, surely_within
-from faults.echoes import Echoes, parse_pings, ping_script
 from faults.leadership import await_rejoined
-from faults.links import Link, between, minor_of, shape_script, unshape_script
+from faults.network.cuts import address, in_parallel, running, said
+from faults.network.echoes import Echoes, parse_pings, ping_script
+from faults.network.links import Link, between, minor_of, shape_script, unshape_script
+from faults.network.sides import possible, surely_within
 from faults.sight import CLIENT, Shape
 from faults.targets import Target
 from harness.model.errors import FaultError
@@ -100,8 +100,8 @@ class OnLinks(Injection):
 
 
 class Shaped(OnLinks):
-    """Packets of these links go through a class of the sender's queueing discipline (`faults.links`), whose
-    number is `minor`."""
+    """Packets of these links go through a class of the sender's queueing discipline (`faults.network.links`)
+    whose number is `minor`."""
 
     minor: int
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from itertools import permutations
 from typing import Literal
 
-from faults.rules import Cut
+from faults.network.rules import Cut
 
 Lost = Literal["both", "from_to", "to_from"]
 """Which packets between two sides are lost."""

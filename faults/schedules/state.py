@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from faults.base import FaultSpec
-from faults.schedule_entries import Entry, Random
-from faults.schedule_tracks import Track, tracks
+from faults.schedules.entries import Entry, Random
+from faults.schedules.tracks import Track, tracks
 from faults.sight import Shape
 from harness.model.topology import TopologyView
 

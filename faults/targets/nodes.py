@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from faults.sight import CLIENT, Shape, Sight
-from faults.target_base import BaseTarget, nothing
+from faults.targets.base import BaseTarget, nothing
 
 
 class Coordinates(BaseModel):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from faults.base import FaultSpec
-from faults.schedule import begin, decide
-from faults.schedule_state import Heal, Now, Occurrence, Phase, Schedule, Start, State
-from faults.schedule_tracks import Following, When
+from faults.schedules.decide import begin, decide
+from faults.schedules.state import Heal, Now, Occurrence, Phase, Schedule, Start, State
+from faults.schedules.tracks import Following, When
 
 
 @dataclass(frozen=True, slots=True)

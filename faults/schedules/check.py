@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from faults.base import FaultSpec
-from faults.cut_sides import fixed, possible
-from faults.schedule_entries import Block, Entry, SequencePart, TogetherPart
-from faults.schedule_state import least_down
-from faults.schedule_tracks import At, Following, Repeating, Track, When, tracks
+from faults.network.sides import fixed, possible
+from faults.schedules.entries import Block, Entry, SequencePart, TogetherPart
+from faults.schedules.state import least_down
+from faults.schedules.tracks import At, Following, Repeating, Track, When, tracks
 from faults.sight import Shape
 from faults.targets import Followers
 

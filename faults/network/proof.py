@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from faults.base import Evidence, named
-from faults.rules import Cut, Placed, Rule, remove_script
+from faults.network.rules import Cut, Placed, Rule, remove_script
 from faults.sight import CLIENT
 
 _UDP_PORT = 9

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from faults.sight import Shape, Sight
-from faults.target_base import BaseTarget
-from faults.target_nodes import (
+from faults.targets.base import BaseTarget
+from faults.targets.nodes import (
     All,
     BrokerId,
     Client,
@@ -28,7 +28,7 @@ from faults.target_nodes import (
     Nodes,
     RandomBrokers,
 )
-from faults.target_partitions import Followers, Isr, Leader, OutOfSync
+from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
 
 __all__ = [
     "KINDS",

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from pydantic import Field
 
 from faults.sight import Shape, Sight
-from faults.target_base import BaseTarget, nothing
+from faults.targets.base import BaseTarget, nothing
 from harness.model.topology import PartitionState
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from faults.logfiles import CLEAN_SHUTDOWN, DATA_DIR, Batch, LogDir, Segment, log_path
+from faults.logs.files import CLEAN_SHUTDOWN, DATA_DIR, Batch, LogDir, Segment, log_path
 
 
 class AllBut(BaseModel):

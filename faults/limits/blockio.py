@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from faults.limits import MIB
-from faults.logfiles import DATA_DIR
+from faults.limits.base import MIB
+from faults.logs.files import DATA_DIR
 
 SECONDS = 1.5
 """About how long a measurement takes under the limit."""

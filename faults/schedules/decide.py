@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from faults.schedule_state import (
+from faults.schedules.state import (
     Cursor,
     Decision,
     GiveUp,
@@ -23,8 +23,8 @@ from faults.schedule_state import (
     Start,
     State,
 )
-from faults.schedule_tracks import At, Following, Repeating, Track, When
-from faults.schedule_values import Condition
+from faults.schedules.tracks import At, Following, Repeating, Track, When
+from faults.schedules.values import Condition
 
 _RETRY_SECONDS = 0.5
 """A fault that was put off is tried again after this."""

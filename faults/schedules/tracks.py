@@ -11,7 +11,7 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
 from faults.base import FaultSpec
-from faults.schedule_entries import (
+from faults.schedules.entries import (
     Block,
     Entry,
     Part,
@@ -20,7 +20,7 @@ from faults.schedule_entries import (
     TimedFault,
     TogetherPart,
 )
-from faults.schedule_values import Condition
+from faults.schedules.values import Condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from faults.base import Scene, named
 from faults.leadership import await_rejoined
-from faults.logfiles import Batch, LogDir, list_script, parse_listing, parse_walk, walk_script
+from faults.logs.files import Batch, LogDir, list_script, parse_listing, parse_walk, walk_script
 from faults.process import OnNodes, ProcessFault
 from faults.sight import FIRST_CONTROLLER, Shape
 from faults.targets import AnyOf, BaseTarget, Both, Controller, Controllers, Nodes

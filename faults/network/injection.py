@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.cut_network import address, ask_until_done, in_parallel, put, remove, running, said
-from faults.cut_proof import judge, pairs, parse, script
 from faults.leadership import await_rejoined
-from faults.rules import Cut, Placed, drop_rule, insert_script, place
+from faults.network.cuts import address, ask_until_done, in_parallel, put, remove, running, said
+from faults.network.proof import judge, pairs, parse, script
+from faults.network.rules import Cut, Placed, drop_rule, insert_script, place
 from faults.sight import CLIENT
 from harness.model.errors import FaultError
 from harness.model.waiting import seen_within
