@@ -98,7 +98,7 @@ class Experiment(_Frozen):
             partitions=self.topic.partitions,
             replication_factor=self.topic.replication_factor,
             disk_mib=self.cluster.disk_mib,
-            skewable=bool(getattr(self.cluster, "skewable_clocks", False)),
+            skewable=self.cluster.skewable_clocks,
         )
 
     def open_before(self, index: int) -> dict[str, FaultSpec]:
