@@ -76,7 +76,10 @@ def write_run(folder: Path, records: int) -> None:
     }
     for name, columns, schema in ((SENDS_DIR, sends, SENDS), (READS_DIR, reads, READS)):
         (folder / name).mkdir(parents=True)
-        table = pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+        size = len(columns[schema.names[0]])
+        given = [columns.get(field.name, pa.nulls(size)) for field in schema]
+        pairs = zip(given, schema, strict=True)
+        table = pa.table([pa.array(column, field.type) for column, field in pairs], schema=schema)
         for part in range(0, table.num_rows, PART_ROWS):
             pq.write_table(
                 table.slice(part, PART_ROWS), folder / name / f"part-{part // PART_ROWS:05}.parquet"

@@ -44,6 +44,8 @@ def rows_table(
         "key": decode_keys(list(map(Message.key, messages))),
         "value": pa.array(kept, pa.binary()),
         "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
+        "session": pa.nulls(count, pa.int32()),
+        "position": pa.nulls(count, pa.int64()),
     }
     return pa.Table.from_pydict(columns, schema=READS)
 

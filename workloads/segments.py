@@ -166,5 +166,9 @@ def _rows(
         "run": pa.array(decoded.run, mask=unknown),
         "producer": pa.array(decoded.producer, mask=unknown),
         "seq": pa.array(decoded.seq, mask=unknown),
+        "crc": pa.array(
+            decoded.crc.astype(np.int64),
+            mask=np.array([batch.control for batch, _, _ in block], dtype=np.bool_),
+        ),
     }
     return pa.Table.from_pydict(columns, schema=REPLICAS)

@@ -55,6 +55,7 @@ def _rows_table(
         "closed_ns": closed_ns,
         "offset": offset,
         "error": error,
+        "txn": pa.nulls(count, pa.int64()),
     }
     return pa.Table.from_pydict(columns, schema=SENDS)
 

@@ -5,7 +5,12 @@ A run folder holds
     run.json              what was run and how (`harness.model.run.RunMeta`)
     sends/part-*.parquet  one row a send, written when the send closed
     sends/open.parquet    sends still open at the last flush; present only while running or after a crash
-    reads/part-*.parquet  one row a record of the final read
+    transactions/part-*.parquet  one row a transaction, written when it ended (only transactional producers)
+    reads/part-*.parquet  one row a record of the final read (read_uncommitted)
+    committed/part-*.parquet     one row a record of a second final read, read_committed (as above)
+    live/READER/part-*.parquet   one row a record that a reader was given while the faults went on
+    assignments/part-*.parquet   one row a partition that a reader was given or lost
+    commits/part-*.parquet       one row an offset that a reader committed, or tried to
     faults.parquet        one row a fault event
     samples/part-*.parquet  one row a broker, partition and sampling moment
     replicas/part-*.parquet one row a record found in a replica's own segment files (only when asked for)
@@ -22,7 +27,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of everything in a run folder; a check refuses folders of another version."""
 
 
@@ -62,11 +67,39 @@ SENDS = pa.schema(
         pa.field("closed_ns", pa.int64()),
         pa.field("offset", pa.int64()),
         pa.field("error", pa.string()),
+        pa.field("txn", pa.int64()),
     ]
 )
 """One row a send. `seq` is dense per producer from 0. `size` is the value's bytes, `key` the key id (null: no
 key), `step` the index of the write step, `closed_ns` when its report came (null: none came), `offset` the
-acknowledged offset (null: not reported), `error` the client's error name (null: none)."""
+acknowledged offset (null: not reported), `error` the client's error name (null: none), `txn` the number of
+the producer's transaction it was sent in (null: in none)."""
+
+
+class TxnOutcome(StrEnum):
+    """What the client knows about one transaction."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    INDETERMINATE = "indeterminate"
+    """The commit or abort failed, or was never answered; it may end either way."""
+
+
+TRANSACTIONS = pa.schema(
+    [
+        pa.field("producer", pa.int32(), nullable=False),
+        pa.field("txn", pa.int64(), nullable=False),
+        pa.field("begun_ns", pa.int64(), nullable=False),
+        pa.field("ended_ns", pa.int64()),
+        pa.field("asked", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("records", pa.int64(), nullable=False),
+        pa.field("error", pa.string()),
+    ]
+)
+"""One row a transaction. `txn` is dense per producer from 0. `asked` is what the client meant to do: "commit"
+or "abort"; `outcome` a `TxnOutcome`; `records` how many sends it has in the sends journal; `ended_ns` when
+the answer came (null: none came); `error` the client's error name (null: none)."""
 
 READS = pa.schema(
     [
@@ -83,10 +116,42 @@ READS = pa.schema(
         pa.field("key", pa.int64()),
         pa.field("value", pa.binary()),
         pa.field("read_ns", pa.int64(), nullable=False),
+        pa.field("session", pa.int32()),
+        pa.field("position", pa.int64()),
     ]
 )
 """One row a record read. Identity columns are null where nothing decodes; `value` keeps the raw bytes of
-whatever is not `ok` (null otherwise)."""
+whatever is not `ok` (null otherwise). Of live readers only: `session` counts the reader's assignments and
+seeks from 0 (within one session offsets of a partition must rise), `position` its records from 0, in the
+order in which the application got them, over all partitions and sessions."""
+
+ASSIGNMENTS = pa.schema(
+    [
+        pa.field("reader", pa.string(), nullable=False),
+        pa.field("session", pa.int32(), nullable=False),
+        pa.field("at_ns", pa.int64(), nullable=False),
+        pa.field("event", pa.string(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64()),
+    ]
+)
+"""One row a partition that a reader was given ("assigned") or that was taken from it ("revoked", "lost").
+`session` is the one that begins or ends with it, `offset` where reading begins (null: not known)."""
+
+COMMITS = pa.schema(
+    [
+        pa.field("reader", pa.string(), nullable=False),
+        pa.field("session", pa.int32(), nullable=False),
+        pa.field("at_ns", pa.int64(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("error", pa.string()),
+    ]
+)
+"""One row an offset that a reader committed: the next one that its group would read. `error` is the client's
+error name (null: the commit succeeded). Those that the client makes by itself are there too, if it tells."""
 
 REPLICAS = pa.schema(
     [
@@ -101,9 +166,11 @@ REPLICAS = pa.schema(
         pa.field("run", pa.int64()),
         pa.field("producer", pa.int32()),
         pa.field("seq", pa.int64()),
+        pa.field("crc", pa.int64()),
     ]
 )
-"""One row a record in a replica's own segment files; `leader_epoch` is the batch's partition leader epoch."""
+"""One row a record in a replica's own segment files; `leader_epoch` is the batch's partition leader epoch.
+Records of equal value have equal `crc` (null: a control batch, or bytes that are not a record)."""
 
 FAULTS = pa.schema(
     [
@@ -167,6 +234,11 @@ class RowSink(Protocol):
 
 SENDS_DIR = "sends"
 READS_DIR = "reads"
+TRANSACTIONS_DIR = "transactions"
+COMMITTED_DIR = "committed"
+LIVE_DIR = "live"
+ASSIGNMENTS_DIR = "assignments"
+COMMITS_DIR = "commits"
 SAMPLES_DIR = "samples"
 REPLICAS_DIR = "replicas"
 FINDINGS_DIR = "findings"

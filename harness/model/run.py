@@ -68,8 +68,28 @@ class FinalRead(_Frozen):
     records: int = 0
     settled_seconds: float | None = None
     finished_ns: int | None = None
+    committed_records: int | None = None
+    """Records of the second final read, read_committed (None: there was none, nothing was transactional)."""
     replicas_inspected: tuple[int, ...] = ()
     """Brokers whose own segment files were read because something acknowledged was not read back."""
+
+
+class ReaderInfo(_Frozen):
+    """A live reader: one that read while the faults went on; its rows are in `live/NAME`.
+
+    `group` is the consumer group whose offsets it went by (None: it was assigned partitions by hand and
+    committed nothing). `committed` - isolation.level=read_committed. `rack` - client.rack, for fetching from
+    followers. `client` is the library. `closed` False: it was still reading when the run broke off.
+    """
+
+    name: str
+    group: str | None = None
+    committed: bool = False
+    rack: str | None = None
+    commits: Literal["none", "auto", "manual", "transaction"] = "none"
+    client: str = "librdkafka"
+    records: int = 0
+    closed: bool = False
 
 
 class FaultWindow(_Frozen):
@@ -88,8 +108,10 @@ class RunMeta(_Frozen):
     """Everything about one run that is not a journal.
 
     `run_id` is the 63-bit number every value of this run carries. `producer_config` is what the client
-    was given (secrets masked), `promise` is the arm's expectation as written in the experiment, `skipped`
-    says which faults the machine could not have and the experiment allowed to skip.
+    was given (secrets masked), `client` the library ("librdkafka", "java", or the tool whose history was
+    imported), `max_in_flight` requests per connection (None: the client's default), `promise` is the arm's
+    expectation as written in the experiment, `skipped` says which faults the machine could not have and the
+    experiment allowed to skip.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -104,6 +126,10 @@ class RunMeta(_Frozen):
     producer_config: dict[str, str]
     acks: Literal["0", "1", "all"]
     idempotent: bool
+    transactional: bool = False
+    client: str = "librdkafka"
+    max_in_flight: int | None = None
+    readers: tuple[ReaderInfo, ...] = ()
     promise: dict[str, str]
     cluster: ClusterInfo
     versions: dict[str, str]

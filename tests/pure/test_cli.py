@@ -11,6 +11,7 @@ import pytest
 from harness import engine, execution
 from harness.cli import main
 from harness.model.errors import PrerequisiteMissing
+from harness.model.journal import SCHEMA_VERSION
 
 pytestmark = pytest.mark.pure
 
@@ -94,7 +95,7 @@ def test_check_refuses_another_version(
     (tmp_path / "run.json").write_text(json.dumps({"schema_version": 99}))
     assert call(monkeypatch, "check", str(tmp_path)) == 3
     told = capsys.readouterr().err
-    assert "schema version 1" in told
+    assert f"schema version {SCHEMA_VERSION}" in told
     assert "schema version 99" in told
 
 
