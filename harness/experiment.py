@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -55,6 +56,10 @@ class Experiment(_Frozen):
     cluster: ClusterSpec = ClusterSpec()
     topic: TopicSpec = TopicSpec()
     workload: WorkloadSpec = WorkloadSpec()
+    replicas: Literal["when_needed", "always"] = Field(
+        default="when_needed",
+        description="read every replica's own files at the end, or only those of what is missing",
+    )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
 

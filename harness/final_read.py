@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 
 from harness.apparent import unread_partitions
 from harness.cluster import Cluster
-from harness.model.errors import ClusterError, JournalError
+from harness.model.errors import ClusterError
 from harness.model.journal import READS_DIR, REPLICAS, REPLICAS_DIR
 from harness.model.run import FinalRead, PartitionBounds
+from harness.replicas import inspect_replicas
 from harness.settled import settle
 from workloads.digest import PartitionDigest
 from workloads.final_reader import read_range
-from workloads.segments import replica_rows
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
@@ -41,6 +41,8 @@ class Subject:
     partitions: int
     isr: int
     run_id: int
+    every_replica: bool = False
+    """Read the replicas' own files even if nothing is missing."""
 
 
 def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[str], None]) -> FinalRead:
@@ -68,9 +70,10 @@ def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[
     unread = unread_partitions(folder)
     gaps = {number for number, digest in first.items() if digest.gaps}
     inspected: tuple[int, ...] = ()
-    if unread or gaps:
-        say(f"reading the replicas' own files of partition(s) {sorted(unread | gaps)}")
-        inspected, problems = inspect_replicas(cluster, subject, unread | gaps, folder)
+    wanted = set(range(subject.partitions)) if subject.every_replica else unread | gaps
+    if wanted:
+        say(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
+        inspected, problems = inspect_replicas(cluster, subject.topic, subject.run_id, wanted, folder)
         reasons += problems
         reasons += unexplained_gaps(bounds, first, folder)
     return FinalRead(
@@ -102,37 +105,6 @@ def differences(
                 f"partition {bound.partition} read differently twice: {one.records} and {two.records} records"
             )
     return reasons
-
-
-def inspect_replicas(
-    cluster: Cluster, subject: Subject, partitions: set[int] | frozenset[int], folder: Path
-) -> tuple[tuple[int, ...], list[str]]:
-    """Copy what every replica's segment files hold of these partitions into `folder`/replicas.
-
-    Returns the brokers whose files were read, and what could not be read.
-    """
-    target = folder / REPLICAS_DIR
-    target.mkdir(exist_ok=True)
-    problems: list[str] = []
-    inspected: set[int] = set()
-    part = 0
-    for number in sorted(partitions):
-        state = cluster.view((subject.topic,)).partition(subject.topic, number)
-        for broker in state.replicas if state else ():
-            try:
-                files = cluster.log_files(broker, subject.topic, number)
-                segments = {name: data for name, data in files.items() if name.endswith(".log")}
-                rows = replica_rows(broker, subject.topic, number, segments, subject.run_id)
-            except (ClusterError, JournalError) as error:
-                problems.append(f"the files of partition {number} on broker {broker} cannot be read: {error}")
-                continue
-            if not segments:
-                problems.append(f"broker {broker} has no segment file of partition {number}")
-                continue
-            pq.write_table(rows, target / f"part-{part:05d}.parquet")
-            inspected.add(broker)
-            part += 1
-    return tuple(sorted(inspected)), problems
 
 
 def unexplained_gaps(

@@ -250,6 +250,15 @@ class LiveCluster:
         with self._engine(number, f"the files of {topic}-{partition} cannot be copied"):
             return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
 
+    def log_dir_file(self, number: int, name: str) -> bytes:
+        """One file of the node's log dir, from a running or stopped node (none: empty).
+
+        Raises:
+            ClusterError: it cannot be copied.
+        """
+        with self._engine(number, f"{name} cannot be copied"):
+            return files_in(self._container(number), f"{DATA_DIR}/{name}").get(name, b"")
+
     def log_tail(self, number: int, lines: int = 20) -> str:
         """The last lines that the node's process printed."""
         return engine.tail(self._container(number), lines)

@@ -93,7 +93,13 @@ class Run:
             book = FaultBook(self._scene, events, self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
             meta = self._produce(meta, book, sampler)
-            subject = Subject(self._topic, topic.partitions, topic.replication_factor, self._run_id)
+            subject = Subject(
+                self._topic,
+                topic.partitions,
+                topic.replication_factor,
+                self._run_id,
+                every_replica=self._experiment.replicas == "always",
+            )
             read = final_read(self._cluster, subject, self._folder, self._say)
         problems = meta.problems
         if sampler.failure is not None:

@@ -14,6 +14,7 @@ A run folder holds
     faults.parquet        one row a fault event
     samples/part-*.parquet  one row a broker, partition and sampling moment
     replicas/part-*.parquet one row a record found in a replica's own segment files (only when asked for)
+    checkpoints/part-*.parquet one row an entry of those brokers' checkpoint files
     findings/, summary.json what a check of this folder found
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
@@ -172,6 +173,20 @@ REPLICAS = pa.schema(
 """One row a record in a replica's own segment files; `leader_epoch` is the batch's partition leader epoch.
 Records of equal value have equal `crc` (null: a control batch, or bytes that are not a record)."""
 
+CHECKPOINTS = pa.schema(
+    [
+        pa.field("broker", pa.int32(), nullable=False),
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("offset", pa.int64(), nullable=False),
+    ]
+)
+"""One row an entry of a broker's checkpoint files. `file` is the file's name; `offset` a high watermark
+(replication-offset-checkpoint), a recovery point, a log start offset, or where `leader_epoch` begins
+(leader-epoch-checkpoint; null in all others)."""
+
 FAULTS = pa.schema(
     [
         pa.field("at_ns", pa.int64(), nullable=False),
@@ -241,6 +256,7 @@ ASSIGNMENTS_DIR = "assignments"
 COMMITS_DIR = "commits"
 SAMPLES_DIR = "samples"
 REPLICAS_DIR = "replicas"
+CHECKPOINTS_DIR = "checkpoints"
 FINDINGS_DIR = "findings"
 OPEN_SENDS = "open.parquet"
 FAULTS_FILE = "faults.parquet"

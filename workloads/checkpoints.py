@@ -1,0 +1,70 @@
+"""The small text files in which a broker keeps offsets and leader epochs beside its logs.
+
+Pure: text in, rows out. Kafka writes them anew as a whole (a temporary file, then a rename), so a file is
+either the old one or the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+OFFSET_FILES = (
+    "replication-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+)
+"""In a log dir: high watermarks, recovery points and log start offsets of all its partitions."""
+EPOCH_FILE = "leader-epoch-checkpoint"
+"""In a partition's folder: leader epochs and the offsets at which they begin (KIP-101)."""
+
+
+def offset_rows(broker: int, file: str, text: str, topic: str) -> Iterator[dict[str, Any]]:
+    """Rows of `harness.model.journal.CHECKPOINTS`, of one topic, from an offset checkpoint: version 0, a
+    count, then `topic partition offset` a line. An empty file holds none: Kafka makes them so.
+
+    Raises:
+        ValueError: it is anything else.
+    """
+    for name, partition, offset in _lines(file, text, 3):
+        if name == topic:
+            yield _row(broker, file, topic, int(partition), None, int(offset))
+
+
+def epoch_rows(broker: int, topic: str, partition: int, text: str) -> Iterator[dict[str, Any]]:
+    """Rows of `harness.model.journal.CHECKPOINTS` from a partition's leader-epoch-checkpoint: version 0, a
+    count, then `epoch start_offset` a line.
+
+    Raises:
+        ValueError: it is anything else.
+    """
+    for epoch, offset in _lines(EPOCH_FILE, text, 2):
+        yield _row(broker, EPOCH_FILE, topic, partition, int(epoch), int(offset))
+
+
+def _lines(file: str, text: str, words: int) -> list[list[str]]:
+    if not text.strip():
+        return []
+    lines = text.split("\n")
+    rows = [line.split() for line in lines[2:] if line.strip()]
+    sound = lines[0].strip() == "0" and lines[1:2] == [str(len(rows))]
+    if not sound or any(len(row) != words or not _number(row[-1]) for row in rows):
+        raise ValueError(f"{file} is not a checkpoint of version 0 that is whole: {text[:200]!r}")
+    return rows
+
+
+def _number(word: str) -> bool:
+    return word.removeprefix("-").isdecimal()
+
+
+def _row(
+    broker: int, file: str, topic: str, partition: int, epoch: int | None, offset: int
+) -> dict[str, Any]:
+    return {
+        "broker": broker,
+        "file": file,
+        "topic": topic,
+        "partition": partition,
+        "leader_epoch": epoch,
+        "offset": offset,
+    }
