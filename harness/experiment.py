@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,7 +15,7 @@ from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec
-from harness.steps import Inject, Step, Write
+from harness.steps import Heal, Inject, Step, Write
 from workloads.spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
@@ -26,11 +26,38 @@ class _Frozen(BaseModel):
 
 
 class TopicSpec(_Frozen):
-    """The topic that every run of the experiment gets anew."""
+    """The topic that every run of the experiment gets anew.
+
+    `assignment` names each partition's brokers, the preferred leader first; the numbers of partitions and
+    replicas follow from it.
+    """
 
     partitions: int = Field(default=3, ge=1, le=10000)
     replication_factor: int = Field(default=3, ge=1)
+    assignment: tuple[tuple[int, ...], ...] | None = Field(default=None, min_length=1)
     config: dict[str, Setting] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow(cls, value: Any) -> Any:
+        given = value.get("assignment") if isinstance(value, dict) else None
+        if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
+            return {"partitions": len(given), "replication_factor": len(given[0]), **value}
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> TopicSpec:
+        if self.assignment is None:
+            return self
+        for number, brokers in enumerate(self.assignment):
+            if len(set(brokers)) != self.replication_factor or len(brokers) != self.replication_factor:
+                expected = f"expected {self.replication_factor} different brokers"
+                raise ValueError(f"assignment[{number}] is {list(brokers)}: {expected}")
+        if len(self.assignment) != self.partitions:
+            raise ValueError(
+                f"assignment has {len(self.assignment)} partition(s), `partitions` says {self.partitions}"
+            )
+        return self
 
 
 class Arm(_Frozen):
@@ -74,7 +101,17 @@ class Experiment(_Frozen):
                 f"topic.replication_factor is {self.topic.replication_factor}, "
                 f"but the cluster has {self.cluster.brokers} broker(s)"
             )
+        strangers = sorted(
+            {broker for brokers in self.topic.assignment or () for broker in brokers}
+            - set(range(1, self.cluster.brokers + 1))
+        )
+        if strangers:
+            raise ValueError(
+                f"topic.assignment names broker(s) {', '.join(map(str, strangers))}; "
+                f"the cluster has brokers 1 to {self.cluster.brokers}"
+            )
         for what, names in (
+            ("fault", tuple(step.inject.name for step in self.steps if step.inject and step.inject.name)),
             ("write step", self.write_names),
             ("arm", tuple(arm.name for arm in self.arms)),
         ):
@@ -108,12 +145,16 @@ class Experiment(_Frozen):
 
     def open_before(self, index: int) -> dict[str, FaultSpec]:
         """What inject steps before a step have left open, by its place in the file."""
-        found: dict[str, FaultSpec] = {}
+        return {place: inject.fault for place, inject in self._left_open(index).items()}
+
+    def _left_open(self, index: int) -> dict[str, Inject]:
+        found: dict[str, Inject] = {}
         for number, step in enumerate(self.steps[:index]):
             if step.inject is not None:
-                found[f"steps[{number}].inject"] = step.inject.fault
+                found[f"steps[{number}].inject"] = step.inject
             elif step.heal is not None:
-                found.clear()
+                only = step.heal.only
+                found = {place: one for place, one in found.items() if only and one.name not in only}
         return found
 
     def _problems(self) -> Iterator[Problem]:
@@ -125,6 +166,11 @@ class Experiment(_Frozen):
                     step.action.fault.expect(self.shape)
                 except ValueError as error:
                     yield Problem(f"{place}.inject", str(error))
+            elif isinstance(step.action, Heal):
+                names = {one.name for one in self._left_open(number).values()}
+                for name in step.action.only:
+                    if name not in names:
+                        yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open then")
             elif isinstance(step.action, Write):
                 found = check_schedule(
                     step.action.faults,

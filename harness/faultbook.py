@@ -44,7 +44,7 @@ class FaultBook:
     """
 
     def __init__(self, scene: Callable[[str], Scene], sink: RowSink, cluster: str) -> None:
-        self._scene = scene
+        self.scene = scene
         self._sink = sink
         self._cluster = cluster
         self._lock = threading.Lock()
@@ -81,7 +81,7 @@ class FaultBook:
         decided = {"spec": spec.model_dump(mode="json", by_alias=True), **(why or {})}
         self._note(name, kind, FaultPhase.DECIDED, "", decided)
         try:
-            scene = self._scene(name)
+            scene = self.scene(name)
             injection = spec.aim(scene)
             fault = OpenFault(name, kind, scene, injection, opened_ns)
             chosen = {

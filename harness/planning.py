@@ -119,12 +119,13 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         here = _planned(fault, experiment.shape, f"steps[{index}].inject", None, 0.0, "now", None)
         return PlannedStep(index, "inject", (here,), min(experiment.shape.brokers, down + here.down))
     if isinstance(action, Wait):
-        until = "replicated" if action.isr is None else f"the ISR has {action.isr} members"
+        size = f"the ISR has {action.isr} members" if isinstance(action.isr, int) else "replicated"
+        until = size if action.condition is None else f"{action.condition}"
         what = f"wait until {until}, {action.within:g} s at most"
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):
-        what = "heal everything"
+        what = f"heal {', '.join(action.only) or 'everything'}"
     return PlannedStep(index, what, (), min(experiment.shape.brokers, down))
 
 

@@ -79,6 +79,7 @@ class Run:
             partitions=topic.partitions,
             replication_factor=topic.replication_factor,
             config={**topic.config, **self._arm.topic},
+            assignment=topic.assignment,
         )
         await_isr(self._cluster, self._topic, topic.partitions, topic.replication_factor, _START_SECONDS)
         meta = self._metadata(admin.config(self._topic))

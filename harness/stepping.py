@@ -9,7 +9,8 @@ from collections.abc import Callable
 from faults.schedules.state import Schedule
 from harness.cluster import Cluster
 from harness.experiment import Experiment
-from harness.faultbook import FaultBook
+from harness.faultbook import FaultBook, OpenFault
+from harness.looking import LiveLook
 from harness.model.run import StepInfo
 from harness.model.topology import TopologyView
 from harness.scheduler import Scheduler
@@ -55,6 +56,8 @@ class Stepping:
         self._view = view
         self._seed = seed
         self._current = ""
+        self._since_ns = time.time_ns()
+        self._named: dict[str, OpenFault] = {}
         self._rate = Rate()
         self.done: list[StepInfo] = []
         self.problems: list[str] = []
@@ -86,7 +89,14 @@ class Stepping:
             self._wait(action)
         elif isinstance(action, Inject):
             self._say("injecting")
-            self._book.verify(self._book.inject(action.fault))
+            fault = self._book.inject(action.fault)
+            if action.name is not None:
+                self._named[action.name] = fault
+            self._book.verify(fault)
+        elif isinstance(action, Heal) and action.only:
+            self._say(f"healing {', '.join(action.only)}")
+            for name in action.only:
+                self._book.heal(self._named[name])
         elif isinstance(action, Heal):
             self._say("healing")
             self.problems += self._book.heal_all()
@@ -136,7 +146,12 @@ class Stepping:
 
     def _wait(self, wait: Wait) -> None:
         topic = self._experiment.topic
-        if wait.isr is not None:
+        if (condition := wait.condition) is not None:
+            self._say(f"waiting for {condition}")
+            look = LiveLook(self._cluster, self._topic, lambda: self._book.scene("wait"), self._since_ns)
+            wait_until(lambda: condition.missing(look), what=str(condition), seconds=wait.within)
+            return
+        if isinstance(wait.isr, int):
             self._say(f"waiting for an ISR of {wait.isr}")
             await_isr(self._cluster, self._topic, topic.partitions, wait.isr, wait.within)
             return

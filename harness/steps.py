@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 
 from faults.schedules.entries import Entry
 from faults.schedules.values import NAME, Frozen, IfImpossible, WrittenFault
+from harness.conditions import Checkpoint, Condition, HighWatermark, Leads, LogEnd, Logged, Members
 
 
 class Write(Frozen):
@@ -46,34 +47,56 @@ class Wait(Frozen):
     """Wait until the cluster is seen in a state; a deadline that passes makes the verdict `unknown`.
 
     `replicated: true` - every replica's log end offset equals the leader's high watermark.
-    `isr: N` - every partition's ISR has N members, as its leader sees it.
+    `isr: N` - every partition's ISR has N members, as its leader sees it; `isr: {is: TARGET}` - just these.
+    `leader: {is: TARGET}` - one of these leads. `log_end`, `high_watermark`: {of: TARGET, at_least: N} (or
+    `exactly: N`) - as each of these brokers has it itself. `checkpoint: {of, file, exactly}` - on their
+    disks. `logged: {of, text}` - printed since the run began. All but the first are of `partition` 0 or
+    another.
     """
 
-    replicated: bool | None = None
-    isr: int | None = Field(default=None, ge=1)
+    replicated: Literal[True] | None = None
+    isr: int | Members | None = Field(default=None)
+    leader: Leads | None = None
+    log_end: LogEnd | None = None
+    high_watermark: HighWatermark | None = None
+    checkpoint: Checkpoint | None = None
+    logged: Logged | None = None
     within: float = Field(default=30.0, gt=0, description="seconds")
 
     @model_validator(mode="after")
     def _one(self) -> Wait:
-        if (self.replicated is None) == (self.isr is None):
-            raise ValueError("a wait step takes either `replicated: true` or `isr: N`")
+        given = [
+            name for name in type(self).model_fields if name != "within" and getattr(self, name) is not None
+        ]
+        if len(given) != 1:
+            kinds = ", ".join(name for name in type(self).model_fields if name != "within")
+            raise ValueError(f"a wait step takes exactly one of {kinds}")
+        if isinstance(self.isr, int) and self.isr < 1:
+            raise ValueError(f"isr: {self.isr} - an ISR has at least one member")
         return self
+
+    @property
+    def condition(self) -> Condition | None:
+        """What is looked for on single brokers; None: `replicated`, or the size of every ISR."""
+        members = None if isinstance(self.isr, int) else self.isr
+        return members or self.leader or self.log_end or self.high_watermark or self.checkpoint or self.logged
 
 
 class Inject(Frozen):
     """Inject a fault and wait until it is verified; it stays until a heal step or the end.
 
-    `if_impossible` stands beside the fault: `inject: {partition: {...}, if_impossible: skip}`.
+    `if_impossible` and `name` stand beside the fault: `inject: {partition: {...}, name: cut}`.
     """
 
     fault: WrittenFault
     if_impossible: IfImpossible = "refuse"
+    name: str | None = Field(default=None, pattern=NAME, description="for a heal step to name it")
 
     @model_validator(mode="before")
     @classmethod
     def _beside(cls, value: Any) -> Any:
         if isinstance(value, dict) and "fault" not in value:
-            fault = {key: body for key, body in value.items() if key != "if_impossible"}
+            fault = {key: body for key, body in value.items() if key not in ("if_impossible", "name")}
             return {"fault": fault, **{key: value[key] for key in value if key not in fault}}
         return value
 
@@ -81,15 +104,18 @@ class Inject(Frozen):
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         # In a file the step is the fault itself.
         properties = handler.resolve_ref_schema(handler(core))["properties"]
+        beside = ("if_impossible", "name")
         kinds = [
-            {**kind, "properties": {**kind["properties"], "if_impossible": properties["if_impossible"]}}
+            {**kind, "properties": {**kind["properties"], **{key: properties[key] for key in beside}}}
             for kind in properties["fault"]["oneOf"]
         ]
         return {"oneOf": kinds}
 
 
 class Heal(Frozen):
-    """Heal every fault that is open."""
+    """Heal every fault that is open, or `only` those of inject steps with these names, in this order."""
+
+    only: tuple[str, ...] = ()
 
 
 class Sleep(Frozen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -21,14 +22,25 @@ class TopicAdmin:
             {"bootstrap.servers": bootstrap, "socket.timeout.ms": int(_SECONDS * 1000), "log_level": 0}
         )
 
-    def create(self, topic: str, *, partitions: int, replication_factor: int, config: dict[str, str]) -> None:
-        """Create a topic.
+    def create(
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        config: dict[str, str],
+        assignment: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        """Create a topic; `assignment` names each partition's brokers, the preferred leader first.
 
         Raises:
             BadInput: the broker refuses its settings.
             ClusterError: any other failure.
         """
         new = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=config)
+        if assignment is not None:
+            named = [list(brokers) for brokers in assignment]
+            new = NewTopic(topic, num_partitions=partitions, replica_assignment=named, config=config)
         try:
             self._client.create_topics([new], operation_timeout=_SECONDS)[topic].result()
         except KafkaException as error:
