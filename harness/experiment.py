@@ -14,8 +14,9 @@ from faults.schedules.check import Problem, check_schedule
 from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
-from harness.spec import ClusterSpec
+from harness.spec import ClusterSpec, Metadata
 from harness.steps import Heal, Inject, Step, Write
+from harness.zookeeper import FIRST_ID
 from workloads.spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
@@ -136,7 +137,8 @@ class Experiment(_Frozen):
         return Shape(
             brokers=self.cluster.brokers,
             controllers=self.cluster.controllers,
-            combined=self.cluster.combined,
+            combined=self.cluster.combined or self.cluster.metadata is Metadata.ZOOKEEPER,
+            zookeepers=(FIRST_ID,) if self.cluster.metadata is Metadata.ZOOKEEPER else (),
             partitions=self.topic.partitions,
             replication_factor=self.topic.replication_factor,
             disk_mib=self.cluster.disk_mib,
