@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.spec import PROFILES, ClusterSpec
+from harness.spec import PROFILES, ClusterSpec, rack_of
 
 CLIENT_PORT, CONTROLLER_PORT, INTERNAL_PORT = 9092, 9093, 9094
 DATA_DIR = "/var/lib/kafka/data"
 FIRST_CONTROLLER_ID = 101
 
+_RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Kafka's defaults fit big machines; these change no guarantee, only memory and waiting at start.
 _ALWAYS = {
     "auto.create.topics.enable": "false",
@@ -63,6 +64,7 @@ def plan(
         "transaction.state.log.replication.factor": replication,
         "transaction.state.log.min.isr": str(min(2, spec.brokers)),
         **PROFILES[spec.profile],
+        **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
         **spec.properties,
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",
@@ -92,6 +94,7 @@ def plan(
             "listeners": listeners + (f",CONTROLLER://:{CONTROLLER_PORT}" if spec.combined else ""),
             "advertised.listeners": f"CLIENT://127.0.0.1:{port},INTERNAL://{name}:{INTERNAL_PORT}",
             "inter.broker.listener.name": "INTERNAL",
+            **({"broker.rack": rack_of(number)} if spec.racks else {}),
         }
         nodes.append(Node(number, name, True, spec.combined, port, environment(own)))
     return nodes

@@ -40,7 +40,8 @@ class ClusterSpec(BaseModel):
     `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
     `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
     the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
-    `skewable_clocks` starts every node so that its clock can be shifted.
+    `skewable_clocks` starts every node so that its clock can be shifted. `racks` puts broker N into rack rN
+    and lets readers that name a rack fetch from followers (KIP-392).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,6 +55,7 @@ class ClusterSpec(BaseModel):
     properties: dict[str, Setting] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False
+    racks: bool = False
 
     @field_validator("disk_mib")
     @classmethod
@@ -65,6 +67,11 @@ class ClusterSpec(BaseModel):
             )
         return value
 
+    @property
+    def rack_names(self) -> tuple[str, ...]:
+        """The racks that there are, in order of broker id."""
+        return tuple(rack_of(number) for number in range(1, self.brokers + 1)) if self.racks else ()
+
     @model_validator(mode="after")
     def _combined_counts(self) -> ClusterSpec:
         if self.combined and self.controllers != self.brokers:
@@ -73,3 +80,8 @@ class ClusterSpec(BaseModel):
                 f"not {self.controllers}"
             )
         return self
+
+
+def rack_of(broker: int) -> str:
+    """The rack of a broker of a cluster with racks."""
+    return f"r{broker}"

@@ -16,7 +16,7 @@ from workloads.identity import ValueBuilder, encode_key
 from workloads.open_sends import NO_KEY, NO_TXN, Batch
 from workloads.reports import Reports
 from workloads.send_journal import SendJournal
-from workloads.spec import CLIENT_TRANSACTION_TIMEOUT_MS, ProducerSettings, WorkloadSpec
+from workloads.spec import ProducerSettings, WorkloadSpec
 from workloads.tally import Tally
 from workloads.transactions import ClientDone, Transactions, bury
 
@@ -91,7 +91,6 @@ class ProducerLoop:
         self._close_by: float | None = None
         self._txns: Transactions | None = None
         if spec.transactions is not None and transactions is not None:
-            timeout_ms = settings.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
             self._txns = Transactions(
                 connect,
                 client,
@@ -101,7 +100,7 @@ class ProducerLoop:
                 journal=transactions,
                 take=self._reports.take,
                 until=lambda: self._close_by,
-                patience=timeout_ms / 1000 + _PATIENCE_MARGIN_SECONDS,
+                patience=settings.transaction_timeout() / 1000 + _PATIENCE_MARGIN_SECONDS,
             )
         self._thread = threading.Thread(target=self._run, name=f"producer-{stream.producer}", daemon=True)
         self._thread.start()

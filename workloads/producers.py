@@ -57,8 +57,7 @@ class Workload:
         # error_cb must be given at construction, before the loop that it serves exists.
         hooks: list[list[ProducerLoop]] = [[] for _ in range(spec.producers)]
         names = [
-            None if spec.transactions is None else transactional_id(run_id, index)
-            for index in range(spec.producers)
+            None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
         ]
         connects = [
             partial(_connect, client, settings, settings.to_librdkafka(bootstrap, name), hook)
@@ -167,9 +166,10 @@ class Workload:
         self.close()
 
 
-def transactional_id(run_id: int, producer: int) -> str:
-    """The transactional.id of one producer of a run; its coordinator can be aimed at by it."""
-    return f"kafka-chaos-{run_id:x}-{producer}"
+def transactional_id(producer: int) -> str:
+    """The transactional.id of a producer. It is the same in every run, so that an experiment's faults can aim
+    at its coordinator: `{coordinator: {transactional_id: kafka-chaos-0}}`."""
+    return f"kafka-chaos-{producer}"
 
 
 def _connect(

@@ -25,6 +25,15 @@ class ReaderSinks:
     commits: RowSink
 
 
+class _Nowhere:
+    def append(self, row: dict[str, Any]) -> None:
+        raise ValueError(f"no journal takes this row: {row}")
+
+
+NO_SINKS = ReaderSinks(_Nowhere(), _Nowhere())
+"""Where there are no readers."""
+
+
 class ReaderJournal:
     """Journal of one reader in `folder` (its own, made if absent); only the reader's thread may touch it."""
 

@@ -29,11 +29,12 @@ _OURS = frozenset(
 class ReaderSpec(BaseModel):
     """One live reader, or the members of one consumer group. It reads from the start of the topic.
 
-    Without `group` it is assigned every partition by hand and commits nothing. With `group` there are
-    `members` of it, and `commits` says how each commits: `auto` - the client, of what it has handed out;
-    `manual` - after every `commit_every` seconds what is journaled, and again before partitions are given
-    away; `none` - never, so that each rebalance begins anew. At each time of `restarts` (seconds after the
-    first step began) the next member in turn leaves, and a new client takes its place: two rebalances.
+    Without `group` it is assigned every partition by hand and commits nothing. `group` is the group.id, which
+    faults may aim at (`{coordinator: {group: NAME}}`); there are `members` of it, and `commits` says how each
+    commits: `auto` - the client, of what it has handed out; `manual` - every `commit_every` seconds what is
+    journaled, and again before partitions are given away; `none` - never, so that each rebalance begins anew.
+    At each time of `restarts` (seconds after the first step began) the next member in turn leaves, and a new
+    client takes its place: two rebalances.
 
     `rack` is client.rack: fetching from a follower in that rack (KIP-392). `extra` takes any other property
     of librdkafka.

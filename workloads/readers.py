@@ -41,12 +41,11 @@ class Readers:
         client: Callable[..., Any] = Consumer,
     ) -> None:
         self._partitions = partitions
-        self._run_id = run_id
         self._members: list[tuple[ReaderSpec, list[LiveReader]]] = []
         self._stop = threading.Event()
         self._closed = False
         for spec in specs:
-            group_id = group_of(spec, run_id) or f"kafka-chaos-{spec.name}-{run_id:x}"
+            group_id = spec.group or f"kafka-chaos-{spec.name}"
             made = []
             for name in spec.member_names:
                 journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
@@ -120,7 +119,7 @@ class Readers:
         return tuple(
             ReaderInfo(
                 name=reader.name,
-                group=group_of(spec, self._run_id),
+                group=spec.group,
                 committed=spec.committed,
                 rack=spec.rack,
                 commits=spec.commits,
@@ -167,8 +166,3 @@ class Readers:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def group_of(spec: ReaderSpec, run_id: int) -> str | None:
-    """The consumer group's id: of this run only, so that no run goes on from another's offsets."""
-    return None if spec.group is None else f"{spec.group}-{run_id:x}"

@@ -118,11 +118,15 @@ class ProducerSettings(BaseModel):
             config |= {"transactional.id": transactional_id, "enable.idempotence": True}
         return config
 
+    def transaction_timeout(self) -> int:
+        """transaction.timeout.ms as the client has it, in ms."""
+        return self.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
+
     def check_transactional(self) -> None:
         """Raise ValueError where these settings rule out transactions."""
         # What idempotence needs, transactions need: pydantic's own words for it.
         type(self).model_validate({**self.model_dump(by_alias=True), "enable.idempotence": True})
-        timeout = self.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
+        timeout = self.transaction_timeout()
         if self.delivery_timeout_ms > timeout:
             raise ValueError(
                 f"delivery.timeout.ms ({self.delivery_timeout_ms}) must not exceed transaction.timeout.ms "

@@ -35,7 +35,7 @@ class Case:
             bootstrap=bootstrap,
             topic=topic,
             partitions=4,
-            run_id=time.time_ns(),
+            run_id=1,
             seed=5,
             journal=self._sends,
             transactions=self._txns,

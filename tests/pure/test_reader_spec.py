@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from workloads.reader_spec import ReaderSpec
-from workloads.readers import group_of
 
 pytestmark = pytest.mark.pure
 
@@ -31,11 +30,11 @@ def test_contradictions_are_refused_in_clear_words(given: dict[str, Any], says: 
         ReaderSpec.model_validate({"name": "one", **given})
 
 
-def test_members_have_names_of_their_own_and_a_group_of_the_run() -> None:
+def test_members_have_names_of_their_own() -> None:
     alone = ReaderSpec(name="alone")
-    assert (alone.member_names, group_of(alone, 255)) == (("alone",), None)
+    assert alone.member_names == ("alone",)
     group = ReaderSpec(name="work", group="g", members=3)
-    assert (group.member_names, group_of(group, 255)) == (("work-0", "work-1", "work-2"), "g-ff")
+    assert group.member_names == ("work-0", "work-1", "work-2")
 
 
 def test_what_reaches_the_client() -> None:
