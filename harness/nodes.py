@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness import zookeeper
-from harness.spec import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata
+from harness.spec import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
 
 CLIENT_PORT, CONTROLLER_PORT, INTERNAL_PORT = 9092, 9093, 9094
 DATA_DIR = "/var/lib/kafka/data"
 FIRST_CONTROLLER_ID = 101
 
+_RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Kafka's defaults fit big machines; these change no guarantee, only memory and waiting at start.
 _ALWAYS = {
     "auto.create.topics.enable": "false",
@@ -92,6 +93,7 @@ def plan(
             **listeners,
             "node.id": str(number),
             "process.roles": "broker,controller" if spec.combined else "broker",
+            **_rack(spec, number),
         }
         nodes.append(Node(number, name, True, spec.combined, port, environment(own)))
     return nodes
@@ -122,7 +124,9 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
     ]
     for number, port in enumerate(host_ports, start=1):
         name = f"broker-{number}"
-        own = zookeeper.settings(shared | _listeners(name, port) | {"broker.id": str(number)})
+        own = zookeeper.settings(
+            shared | _listeners(name, port) | _rack(spec, number) | {"broker.id": str(number)}
+        )
         nodes.append(
             Node(
                 number,
@@ -146,9 +150,14 @@ def _settings(spec: ClusterSpec) -> dict[str, str]:
         "transaction.state.log.replication.factor": replication,
         "transaction.state.log.min.isr": str(min(2, spec.brokers)),
         **PROFILES[spec.profile],
+        **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
         **spec.properties,
         "log.dirs": DATA_DIR,
     }
+
+
+def _rack(spec: ClusterSpec, number: int) -> dict[str, str]:
+    return {"broker.rack": rack_of(number)} if spec.racks else {}
 
 
 def _listeners(name: str, port: int) -> dict[str, str]:

@@ -18,19 +18,17 @@ from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
-from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR, SENDS_DIR
+from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import RunMeta
 from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
-from workloads.producers import Workload
+from harness.traffic import Traffic, transaction_seconds
+from workloads.producers import transactional_id
 from workloads.row_journal import RowJournal, TableFile
-from workloads.send_journal import SendJournal
 
 _START_SECONDS = 30.0
-_INTERRUPTED_CLOSE_SECONDS = 0.5
-_CLOSE_MARGIN_SECONDS = 5.0
 
 
 class Run:
@@ -61,7 +59,6 @@ class Run:
         # for their own.
         self._run_id = random.SystemRandom().getrandbits(62) + 1
         self._topic = f"{experiment.name}-{self._run_id:x}"
-        self._delivery_seconds = arm.producer.delivery_timeout_ms / 1000
 
     def execute(self) -> RunMeta:
         """Run the steps, heal everything, read everything; returns the saved metadata.
@@ -99,6 +96,7 @@ class Run:
                 topic.partitions,
                 topic.replication_factor,
                 self._run_id,
+                transaction_seconds(self._experiment, self._arm),
                 every_replica=self._experiment.replicas == "always",
             )
             read = final_read(self._cluster, subject, self._folder, self._say)
@@ -135,31 +133,28 @@ class Run:
 
     def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler) -> RunMeta:
         """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
-        journal = SendJournal(self._folder / SENDS_DIR, self._topic)
-        with ExitStack() as stack:
-            stack.callback(journal.close)
-            workload = Workload(
-                self._experiment.workload,
-                self._arm.producer,
-                bootstrap=self._cluster.bootstrap,
-                topic=self._topic,
-                partitions=self._experiment.topic.partitions,
-                run_id=self._run_id,
-                seed=self._seed,
-                journal=journal,
-            )
+        with Traffic(
+            self._experiment,
+            self._arm,
+            bootstrap=self._cluster.bootstrap,
+            topic=self._topic,
+            run_id=self._run_id,
+            seed=self._seed,
+            folder=self._folder,
+        ) as traffic:
             stepping = Stepping(
                 self._cluster,
                 self._experiment,
                 self._topic,
-                workload,
+                traffic.workload,
                 book,
-                self._delivery_seconds,
+                traffic.delivery_seconds,
                 self._say,
-                lambda now: self._with_events(meta, now, book, workload).save(self._folder),
+                lambda now: self._with_events(meta, now, book, traffic).save(self._folder),
                 view=lambda: sampler.latest,
                 seed=self._seed,
             )
+            traffic.readers.start()
             try:
                 try:
                     stepping.all()
@@ -168,25 +163,26 @@ class Run:
                 self._say("healing")
                 stepping.problems += book.heal_all()
                 stepping.problems += traces(self._cluster)
-                workload.stop()
-                self._say("closing the producers")
-                workload.close(self._delivery_seconds + _CLOSE_MARGIN_SECONDS)
+                traffic.workload.stop()
+                self._say("closing the producers, and the readers at the end")
+                stepping.problems += traffic.end()
             except BaseException as error:
                 # Journals first. Nobody waits to see the cluster whole again, which may end with this run.
-                workload.close(_INTERRUPTED_CLOSE_SECONDS)
+                traffic.break_off()
                 stepping.problems += book.undo_all()
                 what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
                 stepping.problems.append(f"the run broke: {what}")
-                self._with_events(meta, stepping, book, workload).save(self._folder)
+                self._with_events(meta, stepping, book, traffic).save(self._folder)
                 raise
-        return self._with_events(meta, stepping, book, workload)
+        return self._with_events(meta, stepping, book, traffic)
 
-    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, workload: Workload) -> RunMeta:
+    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, traffic: Traffic) -> RunMeta:
         return meta.model_copy(
             update={
                 "steps": tuple(stepping.done),
                 "windows": book.windows(),
-                "problems": (*stepping.problems, *workload.problems),
+                "readers": traffic.readers.infos(),
+                "problems": (*stepping.problems, *traffic.problems),
             }
         )
 
@@ -204,7 +200,10 @@ class Run:
 
     def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
         settings = self._arm.producer
-        given = settings.to_librdkafka(self._cluster.bootstrap)
+        transactional = self._experiment.workload_of(self._arm).transactions is not None
+        given = settings.to_librdkafka(
+            self._cluster.bootstrap, transactional_id(0) if transactional else None
+        )
         return RunMeta(
             run_id=self._run_id,
             experiment=self._experiment.name,
@@ -216,7 +215,9 @@ class Run:
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
-            idempotent=settings.enable_idempotence,
+            idempotent=settings.enable_idempotence or transactional,
+            transactional=transactional,
+            max_in_flight=settings.max_in_flight,
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),

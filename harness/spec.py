@@ -51,6 +51,8 @@ class ClusterSpec(BaseModel):
     the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
     `skewable_clocks` starts every node so that its clock can be shifted. With `metadata: zookeeper` there is
     one ZooKeeper server in place of controllers.
+    `skewable_clocks` starts every node so that its clock can be shifted. `racks` puts broker N into rack rN
+    and lets readers that name a rack fetch from followers (KIP-392).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +67,7 @@ class ClusterSpec(BaseModel):
     properties: dict[str, Setting] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False
+    racks: bool = False
 
     @field_validator("disk_mib")
     @classmethod
@@ -75,6 +78,11 @@ class ClusterSpec(BaseModel):
                 f"the records of a short run some more; {SMALLEST_DISK_MIB} is the least"
             )
         return value
+
+    @property
+    def rack_names(self) -> tuple[str, ...]:
+        """The racks that there are, in order of broker id."""
+        return tuple(rack_of(number) for number in range(1, self.brokers + 1)) if self.racks else ()
 
     @model_validator(mode="after")
     def _version_has_it(self) -> ClusterSpec:
@@ -102,3 +110,8 @@ class ClusterSpec(BaseModel):
                 f"not {self.controllers}"
             )
         return self
+
+
+def rack_of(broker: int) -> str:
+    """The rack of a broker of a cluster with racks."""
+    return f"r{broker}"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from crc32c import crc32c
 
@@ -24,6 +26,7 @@ _OVERHEAD = 12
 """Bytes before the part that `length` counts."""
 _CRC_FROM = 21
 _BLOCK = 10_000
+_ABORT = 0
 
 
 def parse_segment(data: bytes) -> Iterator[Batch]:
@@ -84,6 +87,55 @@ def parse_segment(data: bytes) -> Iterator[Batch]:
             payload=view[place + _BATCH.size : behind],
         )
         place = behind
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Offsets of one replica that a reader is not given, ascending (int64).
+
+    `control` - of control batches, which no reader is given; `aborted` - of records whose transaction an
+    abort marker ended, which a read_committed one is not given.
+    """
+
+    control: npt.NDArray[np.int64]
+    aborted: npt.NDArray[np.int64]
+
+
+def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
+    """What the markers in a replica's files (name -> bytes) hide. Reads no record but the markers.
+
+    A marker ends the transaction of its producer id; its key is version and type, 0 for abort and 1 for
+    commit (Kafka's message format page, Control Batches). Records without a marker yet are not hidden here: a
+    read_committed reader stops before them.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    control: list[npt.NDArray[np.int64]] = []
+    aborted: list[npt.NDArray[np.int64]] = []
+    under_way: dict[int, list[npt.NDArray[np.int64]]] = {}
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            offsets = np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64)
+            if not batch.control:
+                if batch.transactional:
+                    under_way.setdefault(batch.producer_id, []).append(offsets)
+                continue
+            control.append(offsets)
+            ended = under_way.pop(batch.producer_id, [])
+            if _marker(batch) == _ABORT:
+                aborted += ended
+    return Hidden(_joined(control), _joined(aborted))
+
+
+def _marker(batch: Batch) -> int | None:
+    records = batch.records()
+    key = records[0].key if records else None
+    return struct.unpack(">hh", key[:4])[1] if key is not None and len(key) >= 4 else None
+
+
+def _joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
 
 
 def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:

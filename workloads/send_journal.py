@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from harness.model.journal import OPEN_SENDS, SENDS, Outcome
-from workloads.open_sends import NO_KEY, Batch, OpenSends
+from workloads.open_sends import NO_KEY, NO_TXN, Batch, OpenSends
 from workloads.outcomes import NO_REPORT
 from workloads.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
 from workloads.row_journal import RowJournal, TableFile
@@ -55,7 +55,7 @@ def _rows_table(
         "closed_ns": closed_ns,
         "offset": offset,
         "error": error,
-        "txn": pa.nulls(count, pa.int64()),
+        "txn": pa.array(np.ascontiguousarray(rows["txn"]), mask=rows["txn"] == NO_TXN),
     }
     return pa.Table.from_pydict(columns, schema=SENDS)
 
@@ -101,10 +101,13 @@ class SendJournal:
         *,
         offsets: npt.NDArray[np.int64] | None = None,
         errors: Sequence[str | None] | None = None,
+        partitions: npt.NDArray[np.int32] | None = None,
     ) -> None:
         """Take reports, one element of each array a send; one `Outcome` stands for all of them.
 
         `offsets` holds `NO_OFFSET` where none was reported; None: for all. `errors` None: no errors.
+        `partitions` is where the client says that it sent them (negative: it does not say); None: where
+        `opened` said.
 
         Raises:
             ValueError: a report for a send that is not open.
@@ -121,6 +124,8 @@ class SendJournal:
         error = _repeated(None, count) if errors is None else pa.array(errors, pa.string())
         with self._lock:
             rows = self._producers.setdefault(producer, OpenSends()).close(seq)
+            if partitions is not None:
+                rows["partition"] = np.where(partitions < 0, rows["partition"], partitions)
             self._done.append(
                 _rows_table(self._topic, producer, seq, rows, outcome, pa.array(closed_ns), offset, error)
             )

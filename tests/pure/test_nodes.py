@@ -53,6 +53,15 @@ def test_properties_win_over_the_profile_and_the_network_over_both() -> None:
     )
 
 
+def test_racks_are_one_a_broker_and_followers_may_be_fetched_from() -> None:
+    nodes = plan(ClusterSpec(racks=True), [1, 2, 3], "id")
+    racks = [node.environment.get("KAFKA_BROKER_RACK") for node in nodes]
+    assert racks == [None, *ClusterSpec(racks=True).rack_names]
+    assert nodes[1].environment["KAFKA_REPLICA_SELECTOR_CLASS"].endswith(".RackAwareReplicaSelector")
+    without = plan(ClusterSpec(), [1, 2, 3], "id")
+    assert not any("RACK" in name or "SELECTOR" in name for node in without for name in node.environment)
+
+
 def test_variables_follow_the_official_image() -> None:
     assert variable("log.dirs") == "KAFKA_LOG_DIRS"
     assert variable("a_b.c-d") == "KAFKA_A__B_C___D"
