@@ -70,10 +70,11 @@ SENDS = pa.schema(
         pa.field("txn", pa.int64()),
     ]
 )
-"""One row a send. `seq` is dense per producer from 0. `size` is the value's bytes, `key` the key id (null: no
-key), `step` the index of the write step, `closed_ns` when its report came (null: none came), `offset` the
-acknowledged offset (null: not reported), `error` the client's error name (null: none), `txn` the number of
-the producer's transaction it was sent in (null: in none)."""
+"""One row a send. `seq` is dense per producer from 0. `partition` is -1 where the client did not say to which
+one it sent (a client that chooses by itself and reports no partition of what failed). `size` is the value's
+bytes, `key` the key id (null: no key), `step` the index of the write step, `closed_ns` when its report came
+(null: none came), `offset` the acknowledged offset (null: not reported), `error` the client's error name
+(null: none), `txn` the number of the producer's transaction it was sent in (null: in none)."""
 
 
 class TxnOutcome(StrEnum):
