@@ -88,6 +88,27 @@ def import_run(
     typer.echo(f"written; now: kafka-chaos check {folder}")
 
 
+def export_run(
+    run: Annotated[Path, typer.Argument(help="A run folder, below results/.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    to: Annotated[Format, typer.Option(help="The format: jepsen (EDN).")] = Format.JEPSEN,
+) -> None:
+    """Write a run as a history that another checker reads, so that both can judge the same one.
+
+    `jepsen` is the history of Jepsen's Kafka workload (jepsen.tests.kafka), an operation a line: partitions
+    are its keys, records its values, the final read and every session of a live reader polls of a process
+    of their own. Under acks=0 a success is `:info`. Of transactional runs only read_committed readers are
+    written.
+    """
+    from harness.exporting import EXPORTS
+
+    done = EXPORTS[to.value](run, target)
+    for name in done.left_out:
+        typer.echo(f"left out: reader {name}, which may read what is not committed")
+    typer.echo(f"{done.lines:,} lines written to {target}")
+
+
 def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
     app.command("import")(import_run)
+    app.command("export")(export_run)
