@@ -15,6 +15,7 @@ from harness.model.errors import BadInput
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec
 from harness.steps import Inject, Step, Write
+from workloads.java_settings import java_problem
 from workloads.spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
@@ -83,6 +84,10 @@ class Experiment(_Frozen):
                 check_promise(arm.promise, self.write_names)
             except BadInput as error:
                 raise ValueError(f"arm {arm.name!r}: {error}") from error
+            if self.workload.client == "java":
+                java = java_problem(self.workload, arm.producer)
+                if java is not None:
+                    raise ValueError(f"arm {arm.name!r}: {java}")
         problem = next(self._problems(), None)
         if problem is not None:
             raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})

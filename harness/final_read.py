@@ -27,6 +27,7 @@ from harness.settled import settle
 from workloads.digest import PartitionDigest
 from workloads.final_reader import read_range
 from workloads.segments import replica_rows
+from workloads.text_identity import BINARY, Codec
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
@@ -41,6 +42,7 @@ class Subject:
     partitions: int
     isr: int
     run_id: int
+    codec: Codec = BINARY
 
 
 def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[str], None]) -> FinalRead:
@@ -122,7 +124,7 @@ def inspect_replicas(
             try:
                 files = cluster.log_files(broker, subject.topic, number)
                 segments = {name: data for name, data in files.items() if name.endswith(".log")}
-                rows = replica_rows(broker, subject.topic, number, segments, subject.run_id)
+                rows = replica_rows(broker, subject.topic, number, segments, subject.run_id, subject.codec)
             except (ClusterError, JournalError) as error:
                 problems.append(f"the files of partition {number} on broker {broker} cannot be read: {error}")
                 continue
@@ -188,4 +190,5 @@ def _read(
         reader=reader,
         folder=folder / READS_DIR if folder else None,
         deadline=time.monotonic() + READ_SECONDS,
+        codec=subject.codec,
     )

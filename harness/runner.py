@@ -18,15 +18,15 @@ from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
-from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR, SENDS_DIR
+from harness.model.journal import FAULTS, FAULTS_FILE, READS_DIR, SAMPLES, SAMPLES_DIR
 from harness.model.run import RunMeta
 from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
-from workloads.producers import Workload
+from harness.writing import AnyWorkload, properties_of, start_workload
 from workloads.row_journal import RowJournal, TableFile
-from workloads.send_journal import SendJournal
+from workloads.text_identity import codec_of
 
 _START_SECONDS = 30.0
 _INTERRUPTED_CLOSE_SECONDS = 0.5
@@ -93,8 +93,15 @@ class Run:
             book = FaultBook(self._scene, events, self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
             meta = self._produce(meta, book, sampler)
-            subject = Subject(self._topic, topic.partitions, topic.replication_factor, self._run_id)
+            subject = Subject(
+                self._topic,
+                topic.partitions,
+                topic.replication_factor,
+                self._run_id,
+                codec_of(self._experiment.workload.client),
+            )
             read = final_read(self._cluster, subject, self._folder, self._say)
+            self._workload.account_for(self._folder / READS_DIR)
         problems = meta.problems
         if sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {sampler.failure}")
@@ -128,18 +135,16 @@ class Run:
 
     def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler) -> RunMeta:
         """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
-        journal = SendJournal(self._folder / SENDS_DIR, self._topic)
         with ExitStack() as stack:
-            stack.callback(journal.close)
-            workload = Workload(
-                self._experiment.workload,
-                self._arm.producer,
-                bootstrap=self._cluster.bootstrap,
+            workload = self._workload = start_workload(
+                stack,
+                self._experiment,
+                self._arm,
+                cluster=self._cluster,
                 topic=self._topic,
-                partitions=self._experiment.topic.partitions,
+                folder=self._folder,
                 run_id=self._run_id,
                 seed=self._seed,
-                journal=journal,
             )
             stepping = Stepping(
                 self._cluster,
@@ -174,7 +179,9 @@ class Run:
                 raise
         return self._with_events(meta, stepping, book, workload)
 
-    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, workload: Workload) -> RunMeta:
+    def _with_events(
+        self, meta: RunMeta, stepping: Stepping, book: FaultBook, workload: AnyWorkload
+    ) -> RunMeta:
         return meta.model_copy(
             update={
                 "steps": tuple(stepping.done),
@@ -197,7 +204,7 @@ class Run:
 
     def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
         settings = self._arm.producer
-        given = settings.to_librdkafka(self._cluster.bootstrap)
+        given = properties_of(self._experiment, self._arm, self._cluster)
         return RunMeta(
             run_id=self._run_id,
             experiment=self._experiment.name,
@@ -210,6 +217,7 @@ class Run:
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
             idempotent=settings.enable_idempotence,
+            client=self._experiment.workload.client,
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),

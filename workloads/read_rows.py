@@ -12,7 +12,7 @@ from confluent_kafka import Message
 
 from harness.model.errors import JournalError
 from harness.model.journal import READS
-from workloads.identity import STATES, UNDECODABLE, Decoded, decode_keys
+from workloads.identity import STATES, UNDECODABLE, Decoded
 
 KEPT_BYTES = 4096
 """Most bytes kept of a value that is not ok."""
@@ -21,9 +21,15 @@ _NAMES = pa.array([state.value for state in STATES], pa.string())
 
 
 def rows_table(
-    reader: str, topic: str, partition: int, messages: list[Any], decoded: Decoded, read_ns: int
+    reader: str,
+    topic: str,
+    partition: int,
+    messages: list[Any],
+    decoded: Decoded,
+    read_ns: int,
+    keys: pa.Array,
 ) -> pa.Table:
-    """READS rows of one block of one partition's messages."""
+    """READS rows of one block of one partition's messages; `keys` are their key ids (int64)."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
@@ -41,7 +47,7 @@ def rows_table(
         "run": pa.array(decoded.run, mask=undecodable),
         "producer": pa.array(decoded.producer, mask=undecodable),
         "seq": pa.array(decoded.seq, mask=undecodable),
-        "key": decode_keys(list(map(Message.key, messages))),
+        "key": keys,
         "value": pa.array(kept, pa.binary()),
         "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
         "session": pa.nulls(count, pa.int32()),

@@ -112,7 +112,10 @@ class ProducerSettings(BaseModel):
 
 
 class WorkloadSpec(BaseModel):
-    """How much is written and how it is spread.
+    """How much is written, by which client, and how it is spread.
+
+    `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
+    that `record_size` cannot be chosen.
 
     `record_size` is the value's bytes. With `keys` the key id is seq % keys and the partition is key %
     partitions; without, records have no key and go round robin by seq. `rate` is records a second over all
@@ -125,3 +128,4 @@ class WorkloadSpec(BaseModel):
     record_size: int = Field(default=100, ge=PREFIX, le=100_000_000)
     keys: int | None = Field(default=None, ge=1, le=2**62)
     rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    client: Literal["librdkafka", "java"] = "librdkafka"
