@@ -48,9 +48,10 @@ evidence: swept ## prove every fault on real brokers and write docs/faults with 
 	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
 	$(BIN)/python -m harness.faultdocs --write
 
-bench: swept ## speed of the check against a plain pandas merge, and of faults from decision to effect
+bench: swept ## speed of the check against a plain pandas merge, of faults to effect, of our producer against Kafka's
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
+	$(BIN)/python -m harness.throughput
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write
