@@ -40,16 +40,18 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: setup ## write the faults' pages again from their docstrings and the tests' evidence
+docs: setup ## write the faults' and journals' pages again, from docstrings, evidence and schemas
 	$(BIN)/python -m harness.faultdocs --write
+	$(BIN)/python -m harness.journaldocs --write
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
 	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
 	$(BIN)/python -m harness.faultdocs --write
 
-bench: swept ## speed of the check against a plain pandas merge, and of faults from decision to effect
+bench: swept ## speed of the check against a plain pandas merge, of faults to effect, of our producer against Kafka's
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
+	$(BIN)/python -m harness.throughput
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

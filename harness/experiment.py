@@ -17,6 +17,7 @@ from harness.model.settings import Setting
 from harness.spec import ClusterSpec, Metadata
 from harness.steps import Heal, Inject, Step, Write
 from harness.zookeeper import FIRST_ID
+from workloads.java_settings import java_problem
 from workloads.reader_spec import ReaderSpec
 from workloads.spec import ProducerSettings, WorkloadSpec
 
@@ -140,6 +141,13 @@ class Experiment(_Frozen):
                 check_promise(arm.promise, self.write_names)
             except BadInput as error:
                 raise ValueError(f"arm {arm.name!r}: {error}") from error
+            workload = self.workload_of(arm)
+            if workload.client == "java":
+                java = java_problem(workload, arm.producer)
+                if java is None and self.readers_of(arm):
+                    java = "live readers do not understand what VerifiableProducer writes"
+                if java is not None:
+                    raise ValueError(f"arm {arm.name!r}: {java}")
         problem = next(self._problems(), None)
         if problem is not None:
             raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})

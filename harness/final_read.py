@@ -25,6 +25,7 @@ from harness.replicas import inspect_replicas
 from harness.settled import settle
 from workloads.digest import PartitionDigest
 from workloads.final_reader import last_stable, read_range
+from workloads.text_identity import BINARY, Codec
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
@@ -38,7 +39,7 @@ TRANSACTION_MARGIN_SECONDS = 40.0
 class Subject:
     """The topic to be read, and what the experiment expects of it. `transaction_seconds` - the producers'
     transaction.timeout.ms in seconds (None: nothing was transactional); `every_replica` - read the replicas'
-    own files even if nothing is missing."""
+    own files even if nothing is missing; `codec` - how its values are read."""
 
     topic: str
     partitions: int
@@ -46,6 +47,7 @@ class Subject:
     run_id: int
     transaction_seconds: float | None = None
     every_replica: bool = False
+    codec: Codec = BINARY
 
 
 Passes = dict[int, PartitionDigest]
@@ -82,7 +84,9 @@ def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[
     wanted = set(range(subject.partitions)) if subject.every_replica else unread
     if wanted:
         say(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
-        inspected, problems = inspect_replicas(cluster, subject.topic, subject.run_id, wanted, folder)
+        inspected, problems = inspect_replicas(
+            cluster, subject.topic, subject.run_id, wanted, folder, subject.codec
+        )
         reasons += problems
     return FinalRead(
         complete=not reasons,
@@ -178,4 +182,5 @@ def _read(
         folder=folder,
         deadline=time.monotonic() + READ_SECONDS,
         committed=committed,
+        codec=subject.codec,
     )

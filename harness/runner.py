@@ -18,15 +18,16 @@ from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
-from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
+from harness.model.journal import FAULTS, FAULTS_FILE, READS_DIR, SAMPLES, SAMPLES_DIR
 from harness.model.run import RunMeta
 from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
 from harness.traffic import Traffic, transaction_seconds
-from workloads.producers import transactional_id
+from harness.writing import properties_of
 from workloads.row_journal import RowJournal, TableFile
+from workloads.text_identity import codec_of
 
 _START_SECONDS = 30.0
 
@@ -98,8 +99,10 @@ class Run:
                 self._run_id,
                 transaction_seconds(self._experiment, self._arm),
                 every_replica=self._experiment.replicas == "always",
+                codec=codec_of(self._experiment.workload_of(self._arm).client),
             )
             read = final_read(self._cluster, subject, self._folder, self._say)
+            self._workload.account_for(self._folder / READS_DIR)
         problems = meta.problems
         if sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {sampler.failure}")
@@ -136,12 +139,13 @@ class Run:
         with Traffic(
             self._experiment,
             self._arm,
-            bootstrap=self._cluster.bootstrap,
+            cluster=self._cluster,
             topic=self._topic,
             run_id=self._run_id,
             seed=self._seed,
             folder=self._folder,
         ) as traffic:
+            self._workload = traffic.workload
             stepping = Stepping(
                 self._cluster,
                 self._experiment,
@@ -201,9 +205,7 @@ class Run:
     def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
         settings = self._arm.producer
         transactional = self._experiment.workload_of(self._arm).transactions is not None
-        given = settings.to_librdkafka(
-            self._cluster.bootstrap, transactional_id(0) if transactional else None
-        )
+        given = properties_of(self._experiment.workload_of(self._arm), settings, self._cluster)
         return RunMeta(
             run_id=self._run_id,
             experiment=self._experiment.name,
@@ -218,6 +220,7 @@ class Run:
             idempotent=settings.enable_idempotence or transactional,
             transactional=transactional,
             max_in_flight=settings.max_in_flight,
+            client=self._experiment.workload_of(self._arm).client,
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),

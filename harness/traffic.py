@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
 from harness.model.journal import (
     ASSIGNMENTS,
@@ -14,15 +15,13 @@ from harness.model.journal import (
     COMMITS,
     COMMITS_DIR,
     LIVE_DIR,
-    SENDS_DIR,
     TRANSACTIONS,
     TRANSACTIONS_DIR,
 )
-from workloads.producers import Workload
+from harness.writing import start_workload
 from workloads.reader_journal import NO_SINKS, ReaderSinks
 from workloads.readers import Readers
 from workloads.row_journal import RowJournal
-from workloads.send_journal import SendJournal
 
 _INTERRUPTED_CLOSE_SECONDS = 0.5
 _CLOSE_MARGIN_SECONDS = 5.0
@@ -43,7 +42,7 @@ class Traffic:
         experiment: Experiment,
         arm: Arm,
         *,
-        bootstrap: str,
+        cluster: Cluster,
         topic: str,
         run_id: int,
         seed: int,
@@ -54,7 +53,6 @@ class Traffic:
         self.delivery_seconds = arm.producer.delivery_timeout_ms / 1000
         self.transaction_seconds = transaction_seconds(experiment, arm)
         with ExitStack() as stack:
-            journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic))
             transactions = None
             if spec.transactions is not None:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
@@ -67,7 +65,7 @@ class Traffic:
             self.readers = stack.enter_context(
                 Readers(
                     readers,
-                    bootstrap=bootstrap,
+                    bootstrap=cluster.bootstrap,
                     topic=topic,
                     partitions=partitions,
                     run_id=run_id,
@@ -75,18 +73,17 @@ class Traffic:
                     sinks=sinks,
                 )
             )
-            self.workload = stack.enter_context(
-                Workload(
-                    spec,
-                    arm.producer,
-                    bootstrap=bootstrap,
-                    topic=topic,
-                    partitions=partitions,
-                    run_id=run_id,
-                    seed=seed,
-                    journal=journal,
-                    transactions=transactions,
-                )
+            self.workload = start_workload(
+                spec,
+                arm.producer,
+                cluster=cluster,
+                topic=topic,
+                partitions=partitions,
+                run_id=run_id,
+                seed=seed,
+                folder=folder,
+                stack=stack,
+                transactions=transactions,
             )
             self._open = stack.pop_all()
 

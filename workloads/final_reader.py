@@ -19,8 +19,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from workloads.client_log import client_logger
 from workloads.digest import DigestBuilder, PartitionDigest
-from workloads.identity import decode
 from workloads.read_rows import PartitionFile, rows_table
+from workloads.text_identity import BINARY, Codec
 
 BATCH = 10_000
 THREADS = 4
@@ -89,6 +89,7 @@ def read_range(
     deadline: float,
     on_progress: Callable[[int], None] | None = None,
     committed: bool = False,
+    codec: Codec = BINARY,
 ) -> dict[int, PartitionDigest]:
     """Read `[start, end)` of each partition and digest it.
 
@@ -102,6 +103,7 @@ def read_range(
             one call at a time.
         committed: read_committed; then a transaction that is still open keeps the read from reaching `end`
             until its coordinator ends it.
+        codec: how the run's values and keys are read.
 
     Returns:
         One digest a partition. `finished` is False where the deadline came first or the log had been
@@ -130,7 +132,7 @@ def read_range(
                 except queue.Empty:
                     return
                 file = None if folder is None else PartitionFile(folder, partition)
-                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file)
+                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, codec)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:
             consumer.close()
@@ -155,6 +157,7 @@ class _Reading:
         run_id: int,
         reader: str,
         file: PartitionFile | None,
+        codec: Codec,
     ) -> None:
         self._consumer = consumer
         self._topic = topic
@@ -163,6 +166,7 @@ class _Reading:
         self._run_id = run_id
         self._reader = reader
         self._file = file
+        self._codec = codec
         self._digest = DigestBuilder(self._start, self._end)
 
     def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
@@ -206,8 +210,9 @@ class _Reading:
         offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
         inside = int(np.searchsorted(offset, self._end))
         messages, offset = messages[:inside], offset[:inside]
-        decoded = decode(list(map(Message.value, messages)), self._run_id)
+        decoded = self._codec.values(list(map(Message.value, messages)), self._run_id)
         self._digest.add(offset, decoded)
         if self._file is not None and messages:
-            self._file.add(rows_table(self._reader, self._topic, messages, decoded, now))
+            rows = rows_table(self._reader, self._topic, messages, decoded, now, codec=self._codec)
+            self._file.add(rows)
         return inside

@@ -13,7 +13,8 @@ from confluent_kafka import Message
 
 from harness.model.errors import JournalError
 from harness.model.journal import READS
-from workloads.identity import STATES, UNDECODABLE, Decoded, decode_keys
+from workloads.identity import STATES, UNDECODABLE, Decoded
+from workloads.text_identity import BINARY, Codec
 
 KEPT_BYTES = 4096
 """Most bytes kept of a value that is not ok."""
@@ -36,8 +37,9 @@ def rows_table(
     decoded: Decoded,
     read_ns: int,
     sitting: Sitting | None = None,
+    codec: Codec = BINARY,
 ) -> pa.Table:
-    """READS rows of one block of messages; `sitting` of a live reader."""
+    """READS rows of one block of messages; `sitting` of a live reader, `codec` reads the keys."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
@@ -55,7 +57,7 @@ def rows_table(
         "run": pa.array(decoded.run, mask=undecodable),
         "producer": pa.array(decoded.producer, mask=undecodable),
         "seq": pa.array(decoded.seq, mask=undecodable),
-        "key": decode_keys(list(map(Message.key, messages))),
+        "key": codec.keys(list(map(Message.key, messages))),
         "value": pa.array(kept, pa.binary()),
         "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
     }

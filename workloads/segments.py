@@ -16,8 +16,9 @@ from crc32c import crc32c
 
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
-from workloads.identity import STATES, UNDECODABLE, decode
+from workloads.identity import STATES, UNDECODABLE
 from workloads.record_batch import CODECS, SMALLEST_RECORD, Batch, Record
+from workloads.text_identity import BINARY, Codec
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
@@ -166,13 +167,19 @@ def _damaged(batch: Batch) -> list[Record]:
 
 
 def replica_rows(
-    broker: int, topic: str, partition: int, segments: Mapping[str, bytes], run_id: int
+    broker: int,
+    topic: str,
+    partition: int,
+    segments: Mapping[str, bytes],
+    run_id: int,
+    codec: Codec = BINARY,
 ) -> pa.Table:
     """REPLICAS rows of one replica, in the order of its files.
 
     Args:
         segments: file name -> bytes; whatever does not end in `.log` is left out.
         run_id: values with another run's id are `foreign`.
+        codec: how the run's values are read.
 
     A batch that is broken gives `corrupt` rows without identity; records of control batches are marked
     `control` and `undecodable`.
@@ -190,17 +197,22 @@ def replica_rows(
             else:
                 block.extend((batch, record, False) for record in records)
             if len(block) >= _BLOCK:
-                tables.append(_rows(broker, topic, partition, block, run_id))
+                tables.append(_rows(broker, topic, partition, block, run_id, codec))
                 block = []
-    tables.append(_rows(broker, topic, partition, block, run_id))
+    tables.append(_rows(broker, topic, partition, block, run_id, codec))
     return pa.concat_tables(tables)
 
 
 def _rows(
-    broker: int, topic: str, partition: int, block: list[tuple[Batch, Record, bool]], run_id: int
+    broker: int,
+    topic: str,
+    partition: int,
+    block: list[tuple[Batch, Record, bool]],
+    run_id: int,
+    codec: Codec,
 ) -> pa.Table:
     count = len(block)
-    decoded = decode([None if batch.control else record.value for batch, record, _ in block], run_id)
+    decoded = codec.values([None if batch.control else record.value for batch, record, _ in block], run_id)
     unknown = decoded.state == UNDECODABLE
     states = [
         ReadState.CORRUPT.value if broken else STATES[code].value

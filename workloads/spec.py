@@ -167,7 +167,10 @@ class TransactionSpec(BaseModel):
 
 
 class WorkloadSpec(BaseModel):
-    """How much is written and how it is spread.
+    """How much is written, by which client, and how it is spread.
+
+    `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
+    that `record_size` cannot be chosen.
 
     `record_size` is the value's bytes. With `keys` the key id is seq % keys; without, records have no key.
     `spread` says who chooses the partition: `even` - the workload does (key % partitions, or round robin by
@@ -183,3 +186,4 @@ class WorkloadSpec(BaseModel):
     rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     spread: Literal["even", "client"] = "even"
     transactions: TransactionSpec | None = None
+    client: Literal["librdkafka", "java"] = "librdkafka"
