@@ -83,6 +83,8 @@ class ProducerLoop:
         self.failure: BaseException | None = None
         self.idle = threading.Event()
         self.idle.set()
+        self.ready = threading.Event()
+        """Set once the client may begin: a transactional one is taken on by its coordinator first."""
         self._wake = threading.Event()
         self._order: StepOrder | None = None
         self.writing = False
@@ -141,6 +143,12 @@ class ProducerLoop:
 
     def _run(self) -> None:
         try:
+            if self._txns is not None:
+                try:
+                    self._txns.initialise()
+                except ClientDone as error:
+                    self.fatal = str(error)
+            self.ready.set()
             while self._close_seconds is None:
                 self._wake.wait(_IDLE_SECONDS)
                 self._wake.clear()
