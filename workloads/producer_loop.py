@@ -18,7 +18,7 @@ from workloads.reports import Reports
 from workloads.send_journal import SendJournal
 from workloads.spec import ProducerSettings, WorkloadSpec
 from workloads.tally import Tally
-from workloads.transactions import ClientDone, Transactions, bury
+from workloads.transactions import ClientDone, Transactions, bury, flush
 
 SLICE = 2000
 """Most records between two polls."""
@@ -276,6 +276,6 @@ class ProducerLoop:
         return True
 
     def _end(self, seconds: float) -> None:
-        self._client.flush(seconds)
+        flush(self._client, seconds)
         bury(self._client)
         self._reports.take()

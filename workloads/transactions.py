@@ -224,7 +224,7 @@ class Transactions:
     def _flush(self) -> None:
         """Wait for the reports of what was sent, so that it is in the log before the transaction ends."""
         give_up = self._deadline()
-        while self.client.flush(SLICE_SECONDS) and time.monotonic() < give_up:
+        while flush(self.client, SLICE_SECONDS) and time.monotonic() < give_up:
             self._take()
             give_up = min(give_up, self._deadline())
         self._take()
@@ -281,11 +281,26 @@ class Transactions:
         self._take()
 
 
+def flush(client: Any, seconds: float) -> int:
+    """Deliver what can be within `seconds`; returns how many records still have no report.
+
+    A client that died of a fatal error refuses to flush (it raises that error again): then the reports that
+    it has are served, and nothing of it will be delivered any more.
+    """
+    try:
+        left: int = client.flush(seconds)
+    except KafkaException:
+        while client.poll(0):
+            pass
+        return 0
+    return left
+
+
 def bury(client: Any) -> None:
     """Give up what a client has not delivered, serve the reports of it, and close it."""
     client.purge(in_queue=True, in_flight=True, blocking=True)
     # Nothing of it waits for a broker any more.
-    client.flush(1.0)
+    flush(client, 1.0)
     with warnings.catch_warnings():
         # close() aborts what is open, and warns where a dead client cannot: it is journaled already.
         warnings.filterwarnings(
