@@ -186,7 +186,7 @@ class Experiment(_Frozen):
         yield from self._reader_problems(self.readers, "readers")
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
-            if self.workload_of(arm).transactions is not None:
+            if self.workload_of(arm).transactional:
                 try:
                     arm.producer.check_transactional()
                 except ValueError as error:

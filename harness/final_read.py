@@ -11,7 +11,7 @@ every pass is made twice, read_uncommitted and read_committed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +39,8 @@ TRANSACTION_MARGIN_SECONDS = 40.0
 class Subject:
     """The topic to be read, and what the experiment expects of it. `transaction_seconds` - the producers'
     transaction.timeout.ms in seconds (None: nothing was transactional); `every_replica` - read the replicas'
-    own files even if nothing is missing; `codec` - how its values are read."""
+    own files even if nothing is missing; `codec` - how its values are read; `first_part` - the number of its
+    first file of records, where another topic's are there already."""
 
     topic: str
     partitions: int
@@ -48,6 +49,7 @@ class Subject:
     transaction_seconds: float | None = None
     every_replica: bool = False
     codec: Codec = BINARY
+    first_part: int = 0
 
 
 Passes = dict[int, PartitionDigest]
@@ -79,7 +81,7 @@ def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[
         different = differences(bounds, first_committed, second_committed)
         reasons += [f"read_committed: {reason}" for reason in different]
     reasons += gap_reasons(cluster, bounds, first, first_committed)
-    unread = unread_partitions(folder)
+    unread = unread_partitions(folder, subject.topic)
     inspected: tuple[int, ...] = ()
     wanted = set(range(subject.partitions)) if subject.every_replica else unread
     if wanted:
@@ -99,6 +101,21 @@ def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[
         settled_seconds=round(settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
+    )
+
+
+def together(reads: Sequence[FinalRead]) -> FinalRead:
+    """The final reads of several topics as one: complete if all are."""
+    committed = [read.committed_records for read in reads if read.committed_records is not None]
+    return FinalRead(
+        complete=all(read.complete for read in reads),
+        reasons=tuple(reason for read in reads for reason in read.reasons),
+        bounds=tuple(bound for read in reads for bound in read.bounds),
+        records=sum(read.records for read in reads),
+        settled_seconds=reads[0].settled_seconds,
+        finished_ns=reads[-1].finished_ns,
+        committed_records=sum(committed) if committed else None,
+        replicas_inspected=tuple(sorted({one for read in reads for one in read.replicas_inspected})),
     )
 
 
@@ -183,4 +200,5 @@ def _read(
         deadline=time.monotonic() + READ_SECONDS,
         committed=committed,
         codec=subject.codec,
+        first_part=subject.first_part,
     )

@@ -45,6 +45,10 @@ class JavaWorkload:
         self._steps = 0
         self._closed = False
 
+    def ready(self, seconds: float) -> bool:  # noqa: ARG002
+        """Whether writing may begin: always, since each step starts processes of its own."""
+        return True
+
     def start(
         self,
         step: int,

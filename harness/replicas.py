@@ -37,7 +37,7 @@ def inspect_replicas(
     problems: list[str] = []
     inspected: set[int] = set()
     checkpoints: list[dict[str, Any]] = []
-    part = 0
+    part = len(list(target.glob("part-*.parquet")))
     for number in sorted(partitions):
         state = cluster.view((topic,)).partition(topic, number)
         for broker in state.replicas if state else ():
@@ -65,5 +65,6 @@ def inspect_replicas(
                 problems.append(f"{name} of broker {broker} cannot be read: {error}")
     (folder / CHECKPOINTS_DIR).mkdir(exist_ok=True)
     table = pa.Table.from_pylist(checkpoints, schema=CHECKPOINTS)
-    pq.write_table(table, folder / CHECKPOINTS_DIR / "part-00000.parquet")
+    number = len(list((folder / CHECKPOINTS_DIR).glob("part-*.parquet")))
+    pq.write_table(table, folder / CHECKPOINTS_DIR / f"part-{number:05d}.parquet")
     return tuple(sorted(inspected)), problems

@@ -15,7 +15,7 @@ from harness.cleanliness import traces
 from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
 from harness.faultbook import FaultBook
-from harness.final_read import Subject, final_read
+from harness.final_read import Subject, final_read, together
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.journal import FAULTS, FAULTS_FILE, READS_DIR, SAMPLES, SAMPLES_DIR
@@ -24,7 +24,7 @@ from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
-from harness.traffic import Traffic, transaction_seconds
+from harness.traffic import Traffic, topics_of, transaction_seconds
 from harness.writing import properties_of
 from workloads.row_journal import RowJournal, TableFile
 from workloads.text_identity import codec_of
@@ -72,14 +72,16 @@ class Run:
         self._start_clean()
         topic = self._experiment.topic
         admin = self._cluster.admin()
-        admin.create(
-            self._topic,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            config={**topic.config, **self._arm.topic},
-            assignment=topic.assignment,
-        )
-        await_isr(self._cluster, self._topic, topic.partitions, topic.replication_factor, _START_SECONDS)
+        topics = topics_of(self._experiment, self._arm, self._topic)
+        for name in topics:
+            admin.create(
+                name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                config={**topic.config, **self._arm.topic},
+                assignment=topic.assignment,
+            )
+            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, _START_SECONDS)
         meta = self._metadata(admin.config(self._topic))
         meta.save(self._folder)
         with ExitStack() as stack:
@@ -92,16 +94,24 @@ class Run:
             book = FaultBook(self._scene, events, self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
             meta = self._produce(meta, book, sampler)
-            subject = Subject(
-                self._topic,
-                topic.partitions,
-                topic.replication_factor,
-                self._run_id,
-                transaction_seconds(self._experiment, self._arm),
-                every_replica=self._experiment.replicas == "always",
-                codec=codec_of(self._experiment.workload_of(self._arm).client),
-            )
-            read = final_read(self._cluster, subject, self._folder, self._say)
+            workload = self._experiment.workload_of(self._arm)
+            open_seconds = transaction_seconds(self._experiment, self._arm)
+            copies = topic.replication_factor
+            reads = []
+            for number, name in enumerate(topics):
+                first_part = number * topic.partitions
+                subject = Subject(
+                    name,
+                    topic.partitions,
+                    copies,
+                    self._run_id,
+                    open_seconds,
+                    every_replica=self._experiment.replicas == "always",
+                    codec=codec_of(workload.client),
+                    first_part=first_part,
+                )
+                reads.append(final_read(self._cluster, subject, self._folder, self._say))
+            read = together(reads)
             self._workload.account_for(self._folder / READS_DIR)
         problems = meta.problems
         if sampler.failure is not None:
@@ -158,8 +168,9 @@ class Run:
                 view=lambda: sampler.latest,
                 seed=self._seed,
             )
-            traffic.readers.start()
             try:
+                self._say("waiting until the producers may begin")
+                traffic.start()
                 try:
                     stepping.all()
                 except (ClusterError, FaultError) as error:
@@ -204,8 +215,8 @@ class Run:
 
     def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
         settings = self._arm.producer
-        transactional = self._experiment.workload_of(self._arm).transactions is not None
-        given = properties_of(self._experiment.workload_of(self._arm), settings, self._cluster)
+        workload = self._experiment.workload_of(self._arm)
+        given = properties_of(workload, settings, self._cluster)
         return RunMeta(
             run_id=self._run_id,
             experiment=self._experiment.name,
@@ -217,10 +228,10 @@ class Run:
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
-            idempotent=settings.enable_idempotence or transactional,
-            transactional=transactional,
+            idempotent=settings.enable_idempotence or workload.transactions is not None,
+            transactional=workload.transactional,
             max_in_flight=settings.max_in_flight,
-            client=self._experiment.workload_of(self._arm).client,
+            client=workload.client,
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),

@@ -15,17 +15,21 @@ from harness.model.journal import (
     COMMITS,
     COMMITS_DIR,
     LIVE_DIR,
+    SENDS_DIR,
     TRANSACTIONS,
     TRANSACTIONS_DIR,
 )
 from harness.writing import start_workload
+from workloads.processor import Output, processors, reader_of
 from workloads.reader_journal import NO_SINKS, ReaderSinks
 from workloads.readers import Readers
 from workloads.row_journal import RowJournal
+from workloads.send_journal import SendJournal
 
 _INTERRUPTED_CLOSE_SECONDS = 0.5
 _CLOSE_MARGIN_SECONDS = 5.0
 _CATCH_UP_SECONDS = 60.0
+_READY_SECONDS = 60.0
 
 
 class Traffic:
@@ -53,12 +57,17 @@ class Traffic:
         self.delivery_seconds = arm.producer.delivery_timeout_ms / 1000
         self.transaction_seconds = transaction_seconds(experiment, arm)
         with ExitStack() as stack:
+            processing = 0 if spec.process is None else spec.process.members
+            elsewhere = {spec.producers + number: processed(topic) for number in range(processing)}
+            journal = None
+            if spec.client == "librdkafka":
+                journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, elsewhere=elsewhere))
             transactions = None
-            if spec.transactions is not None:
+            if spec.transactional:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
             readers = experiment.readers_of(arm)
             sinks = NO_SINKS
-            if readers:
+            if readers or processing:
                 assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
                 commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
                 sinks = ReaderSinks(assignments, commits)
@@ -73,6 +82,19 @@ class Traffic:
                     sinks=sinks,
                 )
             )
+            if spec.process is not None and transactions is not None and journal is not None:
+                output = Output(processed(topic), spec, arm.producer, seed, journal, transactions)
+                members = processors(
+                    spec.process,
+                    output,
+                    bootstrap=cluster.bootstrap,
+                    topic=topic,
+                    partitions=partitions,
+                    run_id=run_id,
+                    folder=folder / LIVE_DIR,
+                    sinks=sinks,
+                )
+                self.readers.add(reader_of(spec.process), members)
             self.workload = start_workload(
                 spec,
                 arm.producer,
@@ -81,11 +103,17 @@ class Traffic:
                 partitions=partitions,
                 run_id=run_id,
                 seed=seed,
-                folder=folder,
-                stack=stack,
-                transactions=transactions,
+                folder=folder / SENDS_DIR,
+                journal=journal,
+                transactions=transactions if spec.transactions is not None else None,
             )
+            stack.callback(self.workload.close)
             self._open = stack.pop_all()
+
+    def start(self) -> None:
+        """Let the readers begin, and wait until the producers may: that is no part of the first step."""
+        self.readers.start()
+        self.workload.ready(_READY_SECONDS)
 
     def end(self) -> list[str]:
         """Close the producers, let the readers come to the end, and close them; returns what went wrong.
@@ -103,7 +131,7 @@ class Traffic:
     def break_off(self) -> None:
         """Close everything without waiting for reports or readers."""
         self.workload.close(_INTERRUPTED_CLOSE_SECONDS)
-        self.readers.close()
+        self.readers.close(give_up=True)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -118,6 +146,16 @@ class Traffic:
 
 def transaction_seconds(experiment: Experiment, arm: Arm) -> float | None:
     """transaction.timeout.ms of an arm's producers, in seconds; None: they have no transactions."""
-    if experiment.workload_of(arm).transactions is None:
+    if not experiment.workload_of(arm).transactional:
         return None
     return arm.producer.transaction_timeout() / 1000
+
+
+def topics_of(experiment: Experiment, arm: Arm, topic: str) -> tuple[str, ...]:
+    """The topics that a run writes to, its own first."""
+    return (topic,) if experiment.workload_of(arm).process is None else (topic, processed(topic))
+
+
+def processed(topic: str) -> str:
+    """The topic that processors of a run's topic write to."""
+    return f"{topic}-processed"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.cluster import Cluster
 from harness.java_client import tools_bootstrap
 from harness.java_workload import JavaWorkload
-from harness.model.journal import SENDS_DIR, RowSink
+from harness.model.journal import RowSink
 from workloads.java_settings import java_properties
 from workloads.producers import Workload, transactional_id
 from workloads.send_journal import SendJournal
@@ -23,6 +22,8 @@ class AnyWorkload(Protocol):
     def start(
         self, step: int, *, records: int | None = ..., seconds: float | None = ..., rate: float | None = ...
     ) -> None: ...
+
+    def ready(self, seconds: float) -> bool: ...
 
     def finish(self, deadline: float | None = ...) -> bool: ...
 
@@ -48,32 +49,26 @@ def start_workload(
     run_id: int,
     seed: int,
     folder: Path,
-    stack: ExitStack,
+    journal: SendJournal | None,
     transactions: RowSink | None,
 ) -> AnyWorkload:
-    """A workload that journals into `folder`/sends; it and its journal are closed with `stack`.
+    """A workload; `journal` is librdkafka's alone, the Java client writes its own into `folder`.
 
     Raises:
         BadInput: the client refuses the settings.
     """
-    sends = folder / SENDS_DIR
-    if spec.client == "java":
-        java = JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=sends)
-        stack.callback(java.close)
-        return java
-    journal = stack.enter_context(SendJournal(sends, topic))
-    return stack.enter_context(
-        Workload(
-            spec,
-            settings,
-            bootstrap=cluster.bootstrap,
-            topic=topic,
-            partitions=partitions,
-            run_id=run_id,
-            seed=seed,
-            journal=journal,
-            transactions=transactions,
-        )
+    if journal is None:
+        return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
+    return Workload(
+        spec,
+        settings,
+        bootstrap=cluster.bootstrap,
+        topic=topic,
+        partitions=partitions,
+        run_id=run_id,
+        seed=seed,
+        journal=journal,
+        transactions=transactions,
     )
 
 

@@ -90,6 +90,7 @@ def read_range(
     on_progress: Callable[[int], None] | None = None,
     committed: bool = False,
     codec: Codec = BINARY,
+    first_part: int = 0,
 ) -> dict[int, PartitionDigest]:
     """Read `[start, end)` of each partition and digest it.
 
@@ -97,7 +98,8 @@ def read_range(
         bounds: partition -> (start, end) offsets, end exclusive.
         run_id: values with another run's id are `foreign`.
         reader: name for the rows' `reader` column and the client's group id.
-        folder: gets one `part-<partition>.parquet` with READS rows a partition; None: nothing is written.
+        folder: gets one `part-<number>.parquet` with READS rows a partition, numbered as these are from
+            `first_part` on; None: nothing is written.
         deadline: a time.monotonic() value. What was read by then is kept and digested.
         on_progress: called with the records read so far over all partitions, from the reading threads,
             one call at a time.
@@ -120,7 +122,7 @@ def read_range(
         else:
             digests[partition] = DigestBuilder(start, end).done()
             if folder is not None:
-                PartitionFile(folder, partition).close()
+                PartitionFile(folder, first_part + partition).close()
     counter = _Counter(on_progress)
 
     def work() -> None:
@@ -131,7 +133,7 @@ def read_range(
                     partition = waiting.get_nowait()
                 except queue.Empty:
                     return
-                file = None if folder is None else PartitionFile(folder, partition)
+                file = None if folder is None else PartitionFile(folder, first_part + partition)
                 reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, codec)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:

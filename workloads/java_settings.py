@@ -18,8 +18,8 @@ def java_problem(spec: WorkloadSpec, settings: ProducerSettings) -> str | None:
     """Why the Java client cannot do this; None: it can."""
     if "record_size" in spec.model_fields_set:
         return "record_size cannot be set with client java: VerifiableProducer writes numbers"
-    if spec.transactions is not None or spec.spread != "even":
-        return "client java has neither `transactions` nor `spread: client`: VerifiableProducer has not"
+    if spec.transactional or spec.spread != "even":
+        return "client java has no transactions, no `process` and no `spread: client`: its tool cannot"
     if spec.producers > MOST_PRODUCERS:
         return f"client java takes at most {MOST_PRODUCERS} producers, a JVM each, not {spec.producers}"
     if spec.keys is not None and spec.keys > _LARGEST:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -41,6 +41,8 @@ class LiveReader:
         client: Callable[..., Any] = Consumer,
     ) -> None:
         self.name = name
+        self.batch = BATCH
+        self.commits: Literal["none", "auto", "manual", "transaction"] = spec.commits
         self.caught_up: frozenset[int] = frozenset()
         self.followers: set[int] = set()
         self.last_error: str | None = None
@@ -87,6 +89,10 @@ class LiveReader:
         """Ask the thread to end; `join` waits for it."""
         self._closing.set()
 
+    def give_up(self) -> None:
+        """As `close`, for those that do more than read: without waiting for what is under way."""
+        self.close()
+
     def join(self) -> None:
         if self._thread.ident is not None:
             self._thread.join()
@@ -101,7 +107,7 @@ class LiveReader:
                     self._leave()
                     self._consumer = self._client(self._config, logger=client_logger())
                     self._begin()
-                self._take(self._consumer.consume(BATCH, _POLL_SECONDS))
+                self._got(self._take(self._consumer.consume(self.batch, _POLL_SECONDS)))
                 now = time.monotonic()
                 if self._resets and now - looked >= _LOOK_SECONDS:
                     looked = now
@@ -119,6 +125,9 @@ class LiveReader:
             self.failure = error
         finally:
             self._journal.flush(last=True)
+
+    def _got(self, records: list[Any]) -> None:
+        """For readers that do something with the records, which are journaled by now."""
 
     def _begin(self) -> None:
         if not self._by_hand:
@@ -163,7 +172,8 @@ class LiveReader:
             self._places.pop(one.partition, None)
             self._resets.pop(one.partition, None)
 
-    def _take(self, batch: list[Any]) -> None:
+    def _take(self, batch: list[Any]) -> list[Any]:
+        """Journal the records of a batch, note what else it holds; returns the records."""
         records = []
         for message in batch:
             fault = message.error()
@@ -179,6 +189,7 @@ class LiveReader:
             else:
                 self.last_error = f"{fault.name()}: {fault.str()}"
         self._journal.took(records)
+        return records
 
     def _go_on(self) -> None:
         """Where the log does not hold what a partition was to be read from (or a group has no offset yet), go

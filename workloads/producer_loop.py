@@ -18,7 +18,7 @@ from workloads.reports import Reports
 from workloads.send_journal import SendJournal
 from workloads.spec import ProducerSettings, WorkloadSpec
 from workloads.tally import Tally
-from workloads.transactions import ClientDone, Transactions, bury
+from workloads.transactions import ClientDone, Transactions, bury, flush
 
 SLICE = 2000
 """Most records between two polls."""
@@ -83,6 +83,8 @@ class ProducerLoop:
         self.failure: BaseException | None = None
         self.idle = threading.Event()
         self.idle.set()
+        self.ready = threading.Event()
+        """Set once the client may begin: a transactional one is taken on by its coordinator first."""
         self._wake = threading.Event()
         self._order: StepOrder | None = None
         self.writing = False
@@ -141,6 +143,12 @@ class ProducerLoop:
 
     def _run(self) -> None:
         try:
+            if self._txns is not None:
+                try:
+                    self._txns.initialise()
+                except ClientDone as error:
+                    self.fatal = str(error)
+            self.ready.set()
             while self._close_seconds is None:
                 self._wake.wait(_IDLE_SECONDS)
                 self._wake.clear()
@@ -268,6 +276,6 @@ class ProducerLoop:
         return True
 
     def _end(self, seconds: float) -> None:
-        self._client.flush(seconds)
+        flush(self._client, seconds)
         bury(self._client)
         self._reports.take()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -61,7 +61,7 @@ class Workload:
             None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
         ]
         connects = [
-            partial(_connect, client, settings, settings.to_librdkafka(bootstrap, name), hook)
+            partial(connected, client, settings, settings.to_librdkafka(bootstrap, name), hook)
             for name, hook in zip(names, hooks, strict=True)
         ]
         clients = [connect() for connect in connects]
@@ -72,6 +72,11 @@ class Workload:
             )
             hook.append(loop)
             self._loops.append(loop)
+
+    def ready(self, seconds: float) -> bool:
+        """Wait until every producer may begin (see `ProducerLoop.ready`); False: not within `seconds`."""
+        deadline = time.monotonic() + seconds
+        return all(loop.ready.wait(max(0.0, deadline - time.monotonic())) for loop in self._loops)
 
     def start(
         self,
@@ -177,12 +182,18 @@ def transactional_id(producer: int) -> str:
     return f"kafka-chaos-{producer}"
 
 
-def _connect(
+def connected(
     client: Callable[..., Any],
     settings: ProducerSettings,
     config: dict[str, str | int | float | bool],
-    hook: list[ProducerLoop],
+    hook: Sequence[ProducerLoop] = (),
 ) -> Any:
+    """A client made of this configuration; fatal errors are told to the loops in `hook`, then and later.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+
     def on_error(error: KafkaError) -> None:
         for loop in hook:
             loop.on_error(error)

@@ -72,11 +72,11 @@ def rows_table(
 
 
 class PartitionFile:
-    """`part-<partition>.parquet`, written row group by row group and there only once it is whole."""
+    """`part-<number>.parquet`, written row group by row group and there only once it is whole."""
 
-    def __init__(self, folder: Path, partition: int) -> None:
+    def __init__(self, folder: Path, number: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._target = folder / f"part-{partition:05d}.parquet"
+        self._target = folder / f"part-{number:05d}.parquet"
         self._scratch = folder / f".{self._target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0

@@ -72,6 +72,10 @@ class Readers:
             self._members.append((spec, made))
         self._clock = threading.Thread(target=self._restart, name="reader-restarts", daemon=True)
 
+    def add(self, spec: ReaderSpec, members: Sequence[LiveReader]) -> None:
+        """Take readers that were made elsewhere, before `start`."""
+        self._members.append((spec, list(members)))
+
     def start(self) -> None:
         """Begin to read; restarts count from now."""
         for _, members in self._members:
@@ -98,15 +102,21 @@ class Readers:
             time.sleep(_POLL_SECONDS)
         return True
 
-    def close(self) -> None:
-        """End every reader: groups are left, auto commits made, journals written. Safe to call again."""
+    def close(self, *, give_up: bool = False) -> None:
+        """End every reader: groups are left, auto commits made, journals written. Safe to call again.
+
+        `give_up`: what a reader has under way besides reading is not waited for.
+        """
         if self._closed:
             return
         self._closed = True
         self._stop.set()
         for _, members in self._members:
             for reader in members:
-                reader.close()
+                if give_up:
+                    reader.give_up()
+                else:
+                    reader.close()
         for _, members in self._members:
             for reader in members:
                 reader.join()
@@ -122,7 +132,7 @@ class Readers:
                 group=spec.group,
                 committed=spec.committed,
                 rack=spec.rack,
-                commits=spec.commits,
+                commits=reader.commits,
                 records=reader.records,
                 closed=self._closed and reader.failure is None,
             )

@@ -9,7 +9,7 @@ order could lose a send altogether.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -61,14 +61,23 @@ def _rows_table(
 
 
 class SendJournal:
-    """Journal of one topic's sends in `folder` (the run's `sends/`, made if absent).
+    """Journal of sends in `folder` (the run's `sends/`, made if absent), all to `topic` but for those of the
+    producers that `elsewhere` names.
 
     Threads may share it: each producer's calls must keep their order (`opened` before `closed`). Use as a
     context manager or call `close`.
     """
 
-    def __init__(self, folder: Path, topic: str, *, flush_seconds: float = FLUSH_SECONDS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        topic: str,
+        *,
+        elsewhere: Mapping[int, str] | None = None,
+        flush_seconds: float = FLUSH_SECONDS,
+    ) -> None:
         self._topic = topic
+        self._elsewhere = elsewhere or {}
         self._open_file = folder / OPEN_SENDS
         self._parts = PartWriter(folder)
         self._producers: dict[int, OpenSends] = {}
@@ -127,7 +136,9 @@ class SendJournal:
             if partitions is not None:
                 rows["partition"] = np.where(partitions < 0, rows["partition"], partitions)
             self._done.append(
-                _rows_table(self._topic, producer, seq, rows, outcome, pa.array(closed_ns), offset, error)
+                _rows_table(
+                    self._topic_of(producer), producer, seq, rows, outcome, pa.array(closed_ns), offset, error
+                )
             )
 
     def flush(self) -> None:
@@ -159,6 +170,9 @@ class SendJournal:
             self._closed = True
             self._open_file.unlink(missing_ok=True)
 
+    def _topic_of(self, producer: int) -> str:
+        return self._elsewhere.get(producer, self._topic)
+
     def _write(self, tables: list[pa.Table]) -> None:
         """One part of all rows; no part when there are none."""
         table = pa.concat_tables([*tables, SENDS.empty_table()])
@@ -173,7 +187,7 @@ class SendJournal:
             count = len(seq)
             tables.append(
                 _rows_table(
-                    self._topic,
+                    self._topic_of(producer),
                     producer,
                     seq,
                     rows,

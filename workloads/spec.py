@@ -166,6 +166,24 @@ class TransactionSpec(BaseModel):
     fence_every: int | None = Field(default=None, ge=1)
 
 
+class ProcessSpec(BaseModel):
+    """Consume-process-produce, exactly once (KIP-447): a group of `members` reads the topic, read_committed,
+    and writes one record for each that it was given to a second topic. Records and offsets of up to
+    `records` source records are committed in one transaction; the seed draws which share of them is aborted
+    instead, and then read again. `restarts` are as for readers.
+
+    The key id of a processed record is its source's partition * 2^48 + offset: among the committed records of
+    the second topic each must be there once.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    members: int = Field(default=1, ge=1, le=20)
+    records: int = Field(default=100, ge=1, le=10_000)
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
+
+
 class WorkloadSpec(BaseModel):
     """How much is written, by which client, and how it is spread.
 
@@ -187,3 +205,9 @@ class WorkloadSpec(BaseModel):
     spread: Literal["even", "client"] = "even"
     transactions: TransactionSpec | None = None
     client: Literal["librdkafka", "java"] = "librdkafka"
+    process: ProcessSpec | None = None
+
+    @property
+    def transactional(self) -> bool:
+        """Whether anything that is written is in a transaction."""
+        return self.transactions is not None or self.process is not None

@@ -56,6 +56,7 @@ class Transactions:
     Args:
         connect: makes a client with the producer's transactional.id.
         take: hands over the delivery reports that came, after each call that may have served some.
+        prepare: called before each commit, with the client, within the transaction: what else belongs to it.
         until: time.monotonic() at which a wish to close ends all patience (None: no such wish).
         patience: seconds that a call may take in all, retries included.
     """
@@ -72,6 +73,7 @@ class Transactions:
         take: Callable[[], None],
         until: Callable[[], float | None],
         patience: float,
+        prepare: Callable[[Any], None] | None = None,
     ) -> None:
         self.client = client
         self._deaths = 0
@@ -83,6 +85,7 @@ class Transactions:
         self._take = take
         self._until = until
         self._patience = patience
+        self._prepare = prepare
         self._next = 0
         self._ready = False
         self._why = ""
@@ -101,6 +104,17 @@ class Transactions:
             return 0
         return self._spec.records - self._open.records
 
+    def initialise(self) -> None:
+        """Have the coordinator take the client on, unless it has. The first time it may have to make the log
+        of transactions before it answers.
+
+        Raises:
+            ClientDone: it does not.
+        """
+        if not self._ready:
+            self._initialise(self.client)
+            self._ready = True
+
     def begin(self) -> None:
         """Open a transaction unless one is open.
 
@@ -112,9 +126,7 @@ class Transactions:
         while True:
             if self._deaths > _MOST_DEATHS:
                 raise ClientDone(f"{self._deaths} clients died one after the other, the last of {self._why}")
-            if not self._ready:
-                self._initialise(self.client)
-                self._ready = True
+            self.initialise()
             try:
                 self.client.begin_transaction()
                 break
@@ -136,11 +148,11 @@ class Transactions:
         self._open.records += sends
         self._open.broken = self._open.broken or refusal
 
-    def end(self) -> None:
+    def end(self) -> TxnOutcome | None:
         """End the open transaction, if there is one, and journal what became of it."""
         ending, self._open = self._open, None
         if ending is None:
-            return
+            return None
         outcome, error, answered = self._overtaken(ending) or self._outcome(ending)
         self._take()
         if answered:
@@ -157,18 +169,21 @@ class Transactions:
                 "error": error,
             }
         )
+        return outcome
 
     def _outcome(self, ending: Open) -> tuple[TxnOutcome, str | None, bool]:
         """(what it came to, the client's error, whether commit or abort was answered)."""
         asked_to_commit = False
         failure = ending.broken
         if ending.asked == "commit" and failure is None:
-            asked_to_commit = True
-            error = self._call(lambda client: client.commit_transaction(SLICE_SECONDS))
+            error = None if self._prepare is None else self._call(self._prepare)
+            if error is None:
+                asked_to_commit = True
+                error = self._call(lambda client: client.commit_transaction(SLICE_SECONDS))
             if error is None:
                 return TxnOutcome.COMMITTED, None, True
             failure = error.name()
-            if not error.txn_requires_abort():
+            if asked_to_commit and not error.txn_requires_abort():
                 self._succeed(failure)
                 return TxnOutcome.INDETERMINATE, failure, False
         elif failure is None:
@@ -209,7 +224,7 @@ class Transactions:
     def _flush(self) -> None:
         """Wait for the reports of what was sent, so that it is in the log before the transaction ends."""
         give_up = self._deadline()
-        while self.client.flush(SLICE_SECONDS) and time.monotonic() < give_up:
+        while flush(self.client, SLICE_SECONDS) and time.monotonic() < give_up:
             self._take()
             give_up = min(give_up, self._deadline())
         self._take()
@@ -266,11 +281,26 @@ class Transactions:
         self._take()
 
 
+def flush(client: Any, seconds: float) -> int:
+    """Deliver what can be within `seconds`; returns how many records still have no report.
+
+    A client that died of a fatal error refuses to flush (it raises that error again): then the reports that
+    it has are served, and nothing of it will be delivered any more.
+    """
+    try:
+        left: int = client.flush(seconds)
+    except KafkaException:
+        while client.poll(0):
+            pass
+        return 0
+    return left
+
+
 def bury(client: Any) -> None:
     """Give up what a client has not delivered, serve the reports of it, and close it."""
     client.purge(in_queue=True, in_flight=True, blocking=True)
     # Nothing of it waits for a broker any more.
-    client.flush(1.0)
+    flush(client, 1.0)
     with warnings.catch_warnings():
         # close() aborts what is open, and warns where a dead client cannot: it is journaled already.
         warnings.filterwarnings(

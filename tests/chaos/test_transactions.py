@@ -16,6 +16,7 @@ from harness.experiment import Experiment
 from harness.model.run import RunMeta
 from harness.runner import Run
 from harness.spec import ClusterSpec
+from workloads.processor import source_of
 
 pytestmark = pytest.mark.chaos
 
@@ -76,7 +77,7 @@ def base(**changes: Any) -> dict[str, Any]:
     }
 
 
-KILL = {"fault": {"kill": {"target": {"leader": 0}}}, "at": 2, "for": 4}
+KILL = {"fault": {"kill": {"target": {"leader": 0}}}, "after": {"acked": 1000}, "for": 4}
 READERS = [
     {"name": "everything"},
     {"name": "committed", "isolation": "read_committed"},
@@ -94,7 +95,7 @@ READERS = [
 @pytest.fixture(scope="module")
 def killed(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Transactions while the leader of partition 0 is killed, with readers of all kinds."""
-    steps = [{"write": {"name": "w", "seconds": 10, "faults": [KILL]}}]
+    steps = [{"write": {"name": "w", "records": 8000, "at_most": 150, "faults": [KILL]}}]
     return Ran(cluster, base(steps=steps, readers=READERS), "a", tmp_path_factory.mktemp("killed"))
 
 
@@ -105,6 +106,7 @@ def test_the_committed_read_holds_exactly_the_committed_transactions(killed: Ran
     became = by_outcome(killed)
     assert len(became["committed"]) > 1000
     assert len(became["aborted"]) > 100
+    print(Counter((row["asked"], row["outcome"], row["error"]) for row in killed.rows("transactions")))
     everything, committed = identities(killed.rows("reads")), identities(killed.rows("committed"))
     assert became["committed"] <= committed
     assert not became["aborted"] & committed
@@ -229,14 +231,37 @@ def test_a_coordinator_that_dies_takes_no_committed_transaction_along(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     target = {"coordinator": {"transactional_id": "kafka-chaos-0"}}
-    fault = {"fault": {"kill": {"target": target}}, "at": 2, "for": 3}
-    steps = [{"write": {"name": "w", "seconds": 8, "faults": [fault]}}]
+    fault = {"fault": {"kill": {"target": target}}, "after": {"acked": 500}, "for": 3}
+    steps = [{"write": {"name": "w", "records": 6000, "at_most": 150, "faults": [fault]}}]
     ran = Ran(cluster, base(steps=steps), "a", tmp_path)
     ran.sound()
     became = by_outcome(ran)
     committed = identities(ran.rows("committed"))
     assert became["committed"] <= committed
     assert not became["aborted"] & committed
+
+
+def test_processors_process_each_committed_record_once(cluster: Cluster, tmp_path: Path) -> None:
+    """Exactly once, though a leader is killed, a member restarts and a third of the batches is aborted."""
+    workload = {
+        "rate": 1000,
+        "transactions": {"records": 30, "abort": 0.2},
+        "process": {"members": 2, "records": 50, "abort": 0.3, "restarts": [5]},
+    }
+    steps = [{"write": {"name": "w", "records": 4000, "at_most": 150, "faults": [KILL]}}]
+    ran = Ran(cluster, base(workload=workload, steps=steps), "a", tmp_path)
+    ran.sound()
+    topic = ran.meta.topic
+    outcomes = Counter((row["producer"], row["outcome"]) for row in ran.rows("transactions"))
+    assert outcomes[1, "aborted"] + outcomes[2, "aborted"] > 0
+    source = [row for row in ran.rows("committed") if row["topic"] == topic]
+    made = [row for row in ran.rows("committed") if row["topic"] != topic]
+    keys = Counter(source_of(row["key"]) for row in made)
+    assert max(keys.values()) == 1
+    assert set(keys) == {(row["partition"], row["offset"]) for row in source}
+    log = [row for row in ran.rows("reads") if row["topic"] != topic]
+    assert len(log) > len(made), "the control: what was aborted is in the log"
+    assert {info.commits for info in ran.meta.readers} == {"transaction"}
 
 
 def test_an_open_transaction_is_waited_for(cluster: Cluster, tmp_path: Path) -> None:

@@ -204,9 +204,10 @@ def test_exactly_the_partitions_of_acked_and_unread_sends(
     write(folder, [(*who, outcome) for who, outcome in sends.items()], [(*who, what) for who, what in reads])
     there = {who for who, state in reads if state == "ok"}
     expected = {who[1] % 3 for who, outcome in sends.items() if outcome == "acked" and who not in there}
-    assert unread_partitions(folder) == frozenset(expected)
+    assert unread_partitions(folder, "t") == frozenset(expected)
 
 
 def test_nothing_read_at_all(tmp_path: Path) -> None:
     write(tmp_path, [(0, 5, "acked")], [])
-    assert unread_partitions(tmp_path) == {2}
+    assert unread_partitions(tmp_path, "t") == {2}
+    assert unread_partitions(tmp_path, "another") == set()

@@ -27,12 +27,15 @@ class Client:
     def __init__(self, **script: list[KafkaException]) -> None:
         self.script = {name: deque(answers) for name, answers in script.items()}
         self.calls: list[str] = []
+        self.dead = False
 
     def _answer(self, name: str) -> None:
         self.calls.append(name)
         left = self.script.get(name)
         if left:
-            raise left.popleft()
+            answer = left.popleft()
+            self.dead = self.dead or answer.args[0].fatal()
+            raise answer
 
     def init_transactions(self, _timeout: float) -> None:
         self._answer("init")
@@ -47,7 +50,13 @@ class Client:
         self._answer("abort")
 
     def flush(self, _timeout: float) -> int:
+        """A dead client of confluent-kafka 2.16 raises its fatal error here too."""
         self.calls.append("flush")
+        if self.dead:
+            raise FENCED
+        return 0
+
+    def poll(self, _timeout: float) -> int:
         return 0
 
     def purge(self, **_: bool) -> None:

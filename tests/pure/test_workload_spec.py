@@ -119,4 +119,5 @@ def test_workload_defaults() -> None:
         "rate": None,
         "spread": "even",
         "transactions": None,
+        "process": None,
     }
