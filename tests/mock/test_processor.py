@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow.dataset as ds
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.cluster import Cluster
 from harness.experiment import Experiment
 from harness.traffic import Traffic, processed, topics_of
 from workloads.processor import key_of, source_of
@@ -43,8 +45,10 @@ def experiment(**process: Any) -> Experiment:
 
 
 def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> None:
+    # All that librdkafka's clients need of a cluster.
+    cluster = cast(Cluster, SimpleNamespace(bootstrap=bootstrap))
     with Traffic(
-        made, made.arms[0], bootstrap=bootstrap, topic=topic, run_id=5, seed=1, folder=folder
+        made, made.arms[0], cluster=cluster, topic=topic, run_id=5, seed=1, folder=folder
     ) as traffic:
         traffic.start()
         traffic.workload.start(0, records=RECORDS)

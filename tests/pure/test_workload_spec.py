@@ -119,5 +119,6 @@ def test_workload_defaults() -> None:
         "rate": None,
         "spread": "even",
         "transactions": None,
+        "client": "librdkafka",
         "process": None,
     }
