@@ -111,9 +111,9 @@ class Traffic:
             self._open = stack.pop_all()
 
     def start(self) -> None:
-        """Let the readers begin, and wait until the producers may: that is no part of the first step."""
-        self.readers.start()
+        """Wait until the producers may begin, which is no part of the first step; let the readers begin."""
         self.workload.ready(_READY_SECONDS)
+        self.readers.start()
 
     def end(self) -> list[str]:
         """Close the producers, let the readers come to the end, and close them; returns what went wrong.

@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink, TxnOutcome
+from workloads.client_end import bury
 from workloads.identity import ValueBuilder, encode_key
 from workloads.live_reader import LiveReader
 from workloads.open_sends import Batch
@@ -30,7 +31,7 @@ from workloads.reports import Reports
 from workloads.send_journal import SendJournal
 from workloads.spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.tally import Tally
-from workloads.transactions import SLICE_SECONDS, Transactions, bury
+from workloads.transactions import SLICE_SECONDS, Transactions
 
 GROUP = "processors"
 """The group.id of all processors."""

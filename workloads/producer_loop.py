@@ -12,13 +12,14 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink
+from workloads.client_end import bury, flush
 from workloads.identity import ValueBuilder, encode_key
 from workloads.open_sends import NO_KEY, NO_TXN, Batch
 from workloads.reports import Reports
 from workloads.send_journal import SendJournal
 from workloads.spec import ProducerSettings, WorkloadSpec
 from workloads.tally import Tally
-from workloads.transactions import ClientDone, Transactions, bury, flush
+from workloads.transactions import ClientDone, Transactions
 
 SLICE = 2000
 """Most records between two polls."""

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.apparent import unread_partitions
-from harness.final_read import differences
+from harness.final_read import differences, together
 from harness.gaps import gap_reasons, unexplained_gaps
 from harness.model.errors import ClusterError
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
-from harness.model.run import PartitionBounds
+from harness.model.run import FinalRead, PartitionBounds
 from tests.pure.batches import batch, marker
 from workloads.digest import DigestBuilder, PartitionDigest
 from workloads.identity import decode
@@ -149,6 +149,24 @@ def test_thousands_of_transactions_are_accounted_for() -> None:
     assert gap_reasons(cluster, bounds, plain, hidden) == []
     (reason,) = gap_reasons(cluster, bounds, hidden, None)
     assert f"{(count + 2) // 3} unexplained gap(s)" in reason
+
+
+def test_the_reads_of_two_topics_are_complete_together_or_not_at_all() -> None:
+    one = FinalRead(complete=True, bounds=BOUNDS, records=7, committed_records=5, finished_ns=1)
+    other = FinalRead(
+        complete=False,
+        reasons=("why",),
+        records=2,
+        committed_records=1,
+        finished_ns=9,
+        replicas_inspected=(2, 3),
+    )
+    both = together([one, other])
+    assert (both.complete, both.reasons, both.bounds) == (False, ("why",), BOUNDS)
+    assert (both.records, both.committed_records, both.finished_ns) == (9, 6, 9)
+    assert both.replicas_inspected == (2, 3)
+    plain = FinalRead(complete=True, records=3, settled_seconds=0.5)
+    assert together([plain]) == plain
 
 
 Sends = list[tuple[int, int, str]]
