@@ -13,6 +13,7 @@ from confluent_kafka import Message
 from harness.model.errors import JournalError
 from harness.model.journal import READS
 from workloads.identity import STATES, UNDECODABLE, Decoded
+from workloads.parquet_parts import options
 
 KEPT_BYTES = 4096
 """Most bytes kept of a value that is not ok."""
@@ -65,7 +66,7 @@ class PartitionFile:
         self._scratch = folder / f".{self._target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0
-        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, compression="zstd"))
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **options(READS)))
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)
