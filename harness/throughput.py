@@ -2,11 +2,12 @@
 
     python -m harness.throughput [repeats] [records]
 
-Prints a table: records/s, median, slowest and fastest of the repeats. All write to the same cluster, in
-turns, each to a topic of its own: 3 replicas, min.insync.replicas 2, and the settings of `SETTINGS`. Ours
-is timed from the first send until the last acknowledgement is in a Parquet file; the others give their own
-figures, which leave out the start of their JVMs. VerifiableProducer prints a line for each acknowledgement,
-into a file in its container; its values are shorter than ours (a number in text), which is to its favour.
+Prints a table: records/s, median, slowest and fastest of the repeats, and CPU time a record, which a busy
+machine changes less. All write to the same cluster, in turns, each to a topic of its own: 3 replicas,
+min.insync.replicas 2, and the settings of `SETTINGS`. Ours is timed from the first send until the last
+acknowledgement is in a Parquet file; the others give their own figures, which leave out the start of
+their JVMs. VerifiableProducer prints a line for each acknowledgement, into a file in its container; its
+values are shorter than ours (a number in text), which is to its favour.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -54,11 +56,20 @@ GOALS = {"kafka-producer-perf-test": 1.15, "VerifiableProducer": 5.0}
 """How many times as fast as each of these ours is meant to be."""
 _PERF = "/opt/kafka/bin/kafka-producer-perf-test.sh"
 _RATE = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE)
+_CPU = re.compile(r"^cpu ([\d.]+) ([\d.]+)$", re.MULTILINE)
 _SETTLE_SECONDS = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Records/s, and CPU seconds of the client a record (of a JVM with its start)."""
+
+    rate: float
+    cpu: float
+
+
 class Bench:
-    """One cluster, and the three ways to write to it. Each way returns records/s."""
+    """One cluster, and the three ways to write to it. Each way returns a `Took`."""
 
     def __init__(self, cluster: Cluster, client: DockerClient, records: int) -> None:
         self._cluster = cluster
@@ -66,7 +77,7 @@ class Bench:
         self._records = records
         self._turn = 0
 
-    def ours(self, topic: str) -> float:
+    def ours(self, topic: str) -> Took:
         """Our producer; checks that every record is in the journal, acknowledged."""
         with tempfile.TemporaryDirectory() as folder:
             journal = SendJournal(Path(folder) / "sends", topic)
@@ -80,55 +91,62 @@ class Bench:
                 seed=1,
                 journal=journal,
             )
-            began = time.perf_counter()
+            began, cpu = time.perf_counter(), time.process_time()
             workload.start(0, records=self._records)
             workload.finish()
             workload.close()
             journal.close()
-            took = time.perf_counter() - began
+            took, cpu = time.perf_counter() - began, time.process_time() - cpu
             table = pq.read_table(Path(folder) / "sends", columns=["outcome", "seq"])
             outcomes = set(table["outcome"].to_pylist())
             if table.num_rows != self._records or outcomes != {"acked"}:
                 raise RuntimeError(f"{table.num_rows} rows with outcomes {outcomes}")
-        return self._records / took
+        return Took(self._records / took, cpu / self._records)
 
-    def perf_test(self, topic: str) -> float:
+    def perf_test(self, topic: str) -> Took:
         """kafka-producer-perf-test, which keeps no acknowledgement."""
         arguments = f"--topic {topic} --num-records {self._records} --record-size {SIZE} --throughput -1"
         text = self._tool(f"{_PERF} {arguments} --producer.config {CONFIG_FILE}")
         found = _RATE.findall(text)
         if not found or int(found[-1][0]) != self._records:
             raise RuntimeError(f"kafka-producer-perf-test said: {text[-1000:]}")
-        return float(found[-1][1])
+        return Took(float(found[-1][1]), _cpu(text) / self._records)
 
-    def verifiable(self, topic: str) -> float:
+    def verifiable(self, topic: str) -> Took:
         """VerifiableProducer, which prints a line for each acknowledgement."""
         records = self._records // VERIFIABLE_SHARE
         arguments = f"--topic {topic} --max-messages {records} --acks -1 --producer.config {CONFIG_FILE}"
         bootstrap = f"--bootstrap-server {tools_bootstrap(self._cluster)}"
         text = self._tool(f"{TOOL} {bootstrap} {arguments} >/tmp/lines; tail -n 1 /tmp/lines")
-        told = json.loads(text.strip().splitlines()[-1])
+        told = json.loads(next(line for line in text.splitlines() if line.startswith('{"timestamp"')))
         if told.get("acked") != records:
             raise RuntimeError(f"VerifiableProducer said: {text[-1000:]}")
-        return float(told["avg_throughput"])
+        return Took(float(told["avg_throughput"]), _cpu(text) / records)
 
     def _tool(self, command: str) -> str:
         properties = properties_text(java_properties(SETTINGS, tools_bootstrap(self._cluster)))
-        script = f"printf %s {shlex.quote(properties)} >{CONFIG_FILE} && {command}"
+        write = f"printf %s {shlex.quote(properties)} >{CONFIG_FILE}"
+        script = f"TIMEFORMAT='cpu %U %S'; {write} && time {{ {command}; }}"
         self._turn += 1
         return tool_output(self._client, self._cluster, f"bench-{self._turn}", self._turn, script)
 
 
-def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str, list[float]]:
-    """Records/s of each client, in turns, each beginning once."""
+def _cpu(text: str) -> float:
+    """CPU seconds, as bash's `time` has told them."""
+    user, system = _CPU.findall(text)[-1]
+    return float(user) + float(system)
+
+
+def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str, list[Took]]:
+    """What each client took, in turns, each beginning once."""
     with Cluster() as cluster:
         bench = Bench(cluster, engine.connect(), records)
-        ways: list[tuple[str, Callable[[str], float]]] = [
+        ways: list[tuple[str, Callable[[str], Took]]] = [
             ("kafka-chaos", bench.ours),
             ("kafka-producer-perf-test", bench.perf_test),
             ("VerifiableProducer", bench.verifiable),
         ]
-        found: dict[str, list[float]] = {name: [] for name, _ in ways}
+        found: dict[str, list[Took]] = {name: [] for name, _ in ways}
         admin = cluster.admin()
         for turn in range(repeats):
             for name, way in ways[turn % len(ways) :] + ways[: turn % len(ways)]:
@@ -137,21 +155,23 @@ def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str
                 admin.create(topic, partitions=PARTITIONS, replication_factor=3, config=config)
                 settle(cluster, topic, PARTITIONS, 3, _SETTLE_SECONDS)
                 found[name].append(way(topic))
-                tell(f"{turn + 1}/{repeats} {name}: {found[name][-1]:,.0f} records/s")
+                tell(f"{turn + 1}/{repeats} {name}: {found[name][-1].rate:,.0f} records/s")
                 admin.delete(topic)
     return found
 
 
-def table_of(found: dict[str, list[float]], title: str) -> Table:
+def table_of(found: dict[str, list[Took]], title: str) -> Table:
     """The results as a table; the last columns say how many times as fast ours is, and is meant to be."""
     table = Table(title=title, title_justify="left")
-    for column in ("client", "median", "slowest", "fastest", "ours is", "meant"):
+    for column in ("client", "median", "slowest", "fastest", "CPU us", "ours is", "meant"):
         table.add_column(column, justify="left" if column == "client" else "right")
-    ours = statistics.median(found["kafka-chaos"])
-    for name, rates in found.items():
+    ours = statistics.median(one.rate for one in found["kafka-chaos"])
+    for name, took in found.items():
+        rates = [one.rate for one in took]
         goal = GOALS.get(name)
         times = f"{ours / statistics.median(rates):.2f} x"
         row = [f"{value:,.0f}" for value in (statistics.median(rates), min(rates), max(rates))]
+        row.append(f"{statistics.median(one.cpu for one in took) * 1e6:.1f}")
         table.add_row(name, *row, "" if goal is None else times, "" if goal is None else f">= {goal:g} x")
     return table
 

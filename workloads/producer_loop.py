@@ -80,6 +80,7 @@ class ProducerLoop:
         self.tally = Tally()
         self._reports = Reports(stream.producer, settings, journal, self.tally, placed=self._even)
         self._seq = 0
+        self._built: list[bytes] = []
         self.fatal: str | None = None
         self.failure: BaseException | None = None
         self.idle = threading.Event()
@@ -211,15 +212,17 @@ class ProducerLoop:
 
     def _slice(self, step: int, count: int) -> int:
         """Queue up to `count` records and journal them; fewer when the client's queue is full or it died."""
-        build, produce, now, even = self._build, self._client.produce, time.time_ns, self._even
+        produce, now, even = self._client.produce, time.time_ns, self._even
         topic, partitions, keys = self._stream.topic, self._stream.partitions, self._keys
         report = self._reports.callback
         first = self._seq
         sent: list[int] = []
         refused: list[tuple[int, str, int]] = []
         broken: str | None = None
-        for seq in range(first, first + count):
-            value = build(seq)
+        missing = count - len(self._built)
+        if missing > 0:
+            self._built += self._build.block(first + len(self._built), missing)
+        for seq, value in enumerate(self._built[:count], first):
             place = seq if keys is None else seq % keys
             key = None if keys is None else encode_key(place)
             stamp = now()
@@ -241,6 +244,8 @@ class ProducerLoop:
                     break
             sent.append(stamp)
         self._seq = first + len(sent)
+        # What the queue did not take is not built again: a full queue is the rule at full speed.
+        del self._built[: len(sent)]
         self._hand_over(step, first, sent)
         if self._txns is not None:
             self._txns.took(len(sent), broken)

@@ -14,6 +14,7 @@ from confluent_kafka import Message
 from harness.model.errors import JournalError
 from harness.model.journal import READS
 from workloads.identity import STATES, UNDECODABLE, Decoded
+from workloads.parquet_parts import options
 from workloads.text_identity import BINARY, Codec
 
 KEPT_BYTES = 4096
@@ -80,7 +81,7 @@ class PartitionFile:
         self._scratch = folder / f".{self._target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0
-        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, compression="zstd"))
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **options(READS)))
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)
