@@ -47,7 +47,7 @@ evidence: swept ## prove every fault on real brokers and write docs/faults with 
 	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
 	$(BIN)/python -m harness.faultdocs --write
 
-bench: swept ## speed of the check against a plain pandas merge, and of faults from decision to effect
+bench: swept ## speed and memory of the check against DuckDB, Polars and pandas, and of faults from decision to effect
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
 
