@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence bench compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence bench spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -50,6 +50,9 @@ evidence: swept ## prove every fault on real brokers and write docs/faults with 
 bench: swept ## speed and memory of the check against DuckDB, Polars and pandas, and of faults from decision to effect
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
+
+spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
+	$(BIN)/python -m harness.sparkjars
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write
