@@ -1,4 +1,4 @@
-"""Spark's own standalone cluster on 127.0.0.1, from the jars of the PySpark wheel: no script, no installation."""
+"""Spark's own standalone cluster on 127.0.0.1, from the jars of the PySpark wheel, without scripts."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ def free_port() -> int:
 def environment() -> dict[str, str]:
     return os.environ | {
         "SPARK_HOME": str(HOME),
+        # As its scripts set it: a worker that builds the command of an executor asks for it.
+        "SPARK_SCALA_VERSION": "2.13",
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,

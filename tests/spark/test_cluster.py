@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.masters import python_of
 from checkers.shipping import write_zip
-from tests.spark.conftest import Check
-from tests.spark.history import History, findings_of, window, write_run
+from tests.spark.history import History, findings_of, run_meta, window, write_run
 from tests.spark.standalone import HOME, cluster, connect_server, environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
@@ -24,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def of_every_kind() -> History:
-    """A loss (overwritten, held by a replica), a duplicate, a phantom, a recovered, corrupt bytes, a plain one."""
+    """A loss (overwritten, held by a replica), a duplicate, a phantom, a recovered, corrupt bytes."""
     return (
         History()
         .send(0, at=0)
@@ -42,8 +40,6 @@ def of_every_kind() -> History:
 
 
 def run_folder(folder: Path) -> Path:
-    from tests.spark.history import run_meta
-
     folder.mkdir()
     return write_run(folder, of_every_kind(), meta=run_meta(windows=(window("kill-1", 3, 5),)), files=3)
 
@@ -53,12 +49,10 @@ def told(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def here(check: Check, tmp_path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def here(spark: SparkSession, tmp_path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Summary and findings of the same run by Spark in this process."""
-    from checkers.session import spark_session
-
     folder = run_folder(tmp_path / "here")
-    summary = check_run(spark_session(), folder)
+    summary = check_run(spark, folder)
     assert len(summary.findings) >= 4
     return told(json.loads(summary.model_dump_json())), findings_of(folder)
 
@@ -69,7 +63,7 @@ def finish(command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         env=environment() | {"PYTHONPATH": str(ROOT)} | more,
-        timeout=500,
+        timeout=900,
         check=False,
     )
 
@@ -82,6 +76,7 @@ def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> Non
                 *(sys.executable, "-m", "harness.cli", "check", str(folder), "--json", "--quiet"),
                 *("--spark-master", master, "--driver-memory", "512m", "--results", str(results)),
                 *("--spark-conf", "spark.executor.memory=512m"),
+                *("--spark-conf", "spark.sql.shuffle.partitions=2"),
             ]
         )
         # The work was done there: every executor that ran says so in its worker's log.
@@ -108,6 +103,7 @@ def test_spark_submit_with_our_code_as_a_zip(here: Any, tmp_path: Path) -> None:
                 *("--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m"),
                 *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
                 *("--conf", "spark.sql.session.timeZone=UTC", "--conf", "spark.ui.enabled=false"),
+                *("--conf", "spark.sql.shuffle.partitions=2"),
                 *(str(ROOT / "checkers" / "job.py"), str(folder), "--results", str(results)),
             ],
             PYTHONPATH="",  # nothing but the zip
@@ -126,6 +122,7 @@ def test_spark_connect(here: Any, tmp_path: Path) -> None:
             [
                 *(sys.executable, "-m", "harness.cli", "check", str(folder), "--json", "--quiet"),
                 *("--spark-master", server, "--results", str(results)),
+                *("--spark-conf", "spark.sql.shuffle.partitions=2"),
             ]
         )
     assert done.returncode == 3, done.stderr
@@ -146,6 +143,4 @@ def test_a_master_that_does_not_answer_is_told(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert done.stderr.startswith("kafka-chaos: Spark did not start")
     assert "that the master answers" in done.stderr
-    assert python_of is not None
     assert "Traceback" not in done.stderr
-    assert os.listdir(folder)
