@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -86,9 +89,12 @@ class UrlPath:
         system, path = self._place()
         return system.open_input_file(path)
 
-    def read_text(self) -> str:
+    def read_bytes(self) -> bytes:
         with self.open_input() as file:
-            return bytes(file.read()).decode()
+            return bytes(file.read())
+
+    def read_text(self) -> str:
+        return self.read_bytes().decode()
 
     def write_bytes(self, data: bytes) -> None:
         """Write a whole file; object stores show all of it or none."""
@@ -106,6 +112,11 @@ class UrlPath:
         """Make the folder and those above it, whatever the arguments; object stores have no folders."""
         system, path = self._place()
         system.create_dir(path, recursive=True)
+
+    def remove(self) -> None:
+        """Remove the folder and all that it holds."""
+        system, path = self._place()
+        system.delete_dir(path)
 
     def _kind(self) -> Any:
         system, path = self._place()
@@ -162,6 +173,35 @@ def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
     system, inner = where._place()
     # Coalesced range requests: an object store answers each in tens of milliseconds.
     return pq.ParquetFile(inner, filesystem=system, pre_buffer=True, **options)
+
+
+def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
+    """`pyarrow.parquet.write_table` to any place. Raises OSError or pyarrow.ArrowException, as that does."""
+    where = place(target) if isinstance(target, str) else target
+    if isinstance(where, Path):
+        pq.write_table(table, where, **options)
+        return
+    system, inner = where._place()
+    pq.write_table(table, inner, filesystem=system, **options)
+
+
+@contextmanager
+def scratch_in(folder: Place) -> Iterator[Place]:
+    """A new folder in `folder` for what tasks write for each other; who sees `folder` sees it.
+    It is removed with what it holds. Its name begins with a dot: Spark and Arrow skip such names.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    made = folder / f".check-{secrets.token_hex(6)}"
+    made.mkdir()
+    try:
+        yield made
+    finally:
+        if isinstance(made, Path):
+            shutil.rmtree(made, ignore_errors=True)
+        else:
+            made.remove()
 
 
 def write_whole(target: Place, text: str) -> None:

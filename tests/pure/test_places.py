@@ -9,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
 import pytest
 
@@ -16,7 +17,16 @@ from checkers.masters import SparkPlace, of_cluster, of_s3, parsed_settings, pyt
 from checkers.shipping import write_zip
 from harness import scaling, sparkjars
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
-from harness.model.places import matching, place, s3_settings, spark_path, write_whole
+from harness.model.places import (
+    matching,
+    open_parquet,
+    place,
+    s3_settings,
+    scratch_in,
+    spark_path,
+    write_parquet,
+    write_whole,
+)
 from harness.sparkjars import ALL, KAFKA, S3, jars_of, wrong
 
 pytestmark = pytest.mark.pure
@@ -32,6 +42,15 @@ def test_paths_stay_paths(tmp_path: Path) -> None:
     write_whole(tmp_path / "a", "1")
     write_whole(tmp_path / "a", "3")
     assert [(path.name, path.read_text()) for path in matching(tmp_path, "*")] == [("a", "3"), ("b", "2")]
+
+
+def test_scratch_is_gone_afterwards_and_new_each_time(tmp_path: Path) -> None:
+    with scratch_in(tmp_path) as first, scratch_in(tmp_path) as second:
+        assert first != second
+        write_parquet(pa.table({"a": [1]}), str(first / "x.parquet"))
+        with open_parquet(str(first / "x.parquet")) as file:
+            assert file.read().to_pydict() == {"a": [1]}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_scheme_that_nothing_opens_is_told() -> None:

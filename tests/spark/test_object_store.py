@@ -13,7 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from harness.model.places import UrlPath, matching, open_parquet, place, write_whole
+from harness.model.places import (
+    UrlPath,
+    matching,
+    open_parquet,
+    place,
+    scratch_in,
+    write_parquet,
+    write_whole,
+)
 from tests.spark.objectstore import BUCKET, object_store, system, upload
 from tests.spark.standalone import environment
 from tests.spark.test_cluster import ROOT, findings_of, run_folder, told
@@ -57,6 +65,13 @@ def test_a_url_is_used_as_a_path_is(store: dict[str, str], tmp_path: Path) -> No
     part = matching(folder / "sends", "part-*")[0]
     with open_parquet(part) as file:
         assert file.read().equals(pq.read_table(local / "sends" / part.name))
+    with scratch_in(folder) as scratch:
+        write_parquet(pq.read_table(local / "sends"), str(scratch / "part.parquet"))
+        with open_parquet(str(scratch / "part.parquet")) as file:
+            assert file.metadata.num_rows == 4
+        assert scratch.name.startswith(".")
+    assert not scratch.exists()
+    assert sorted(path.name for path in matching(folder, "*")) == ["reads", "replicas", "run.json", "sends"]
     write_whole(folder / "note", "x")
     (folder / "note").unlink()
     (folder / "note").unlink(missing_ok=True)
