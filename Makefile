@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence bench compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence bench spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -48,10 +48,13 @@ evidence: swept ## prove every fault on real brokers and write docs/faults with 
 	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
 	$(BIN)/python -m harness.faultdocs --write
 
-bench: swept ## speed of the check against a plain pandas merge, of faults to effect, of our producer against Kafka's
+bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
 	$(BIN)/python -m harness.throughput
+
+spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
+	$(BIN)/python -m harness.sparkjars
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

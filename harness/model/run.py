@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
+from harness.model.places import Place
 
 
 class _Frozen(BaseModel):
@@ -167,7 +168,7 @@ class RunMeta(_Frozen):
         scratch.replace(target)
 
     @classmethod
-    def load(cls, folder: Path) -> RunMeta:
+    def load(cls, folder: Place) -> RunMeta:
         """Read `run.json` of a run folder.
 
         Raises:
