@@ -102,4 +102,10 @@ def test_impossible_workloads_are_refused(given: dict[str, Any]) -> None:
 
 
 def test_workload_defaults() -> None:
-    assert WorkloadSpec().model_dump() == {"producers": 1, "record_size": 100, "keys": None, "rate": None}
+    assert WorkloadSpec().model_dump() == {
+        "producers": 1,
+        "record_size": 100,
+        "keys": None,
+        "rate": None,
+        "client": "librdkafka",
+    }
