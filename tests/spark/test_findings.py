@@ -76,7 +76,10 @@ CASES: dict[str, Case] = {
         ({"finding": "lost", "held_by": [2, 3], "detail": "*in the files of broker 2, 3"},),
     ),
     "a replica's bad value, another record or another run holds nothing": Case(
-        lambda h: h.send(0, at=20).replica(1, 0, state="corrupt").replica(2, 1).replica(3, 0, run=OTHER_RUN),
+        lambda h: h.send(0, at=20)
+        .replica(1, 0, at=1, state="corrupt")
+        .replica(2, 1, at=2)
+        .replica(3, 0, at=3, run=OTHER_RUN),
         ({"finding": "lost", "held_by": []},),
     ),
     "two places are a duplicate": Case(
