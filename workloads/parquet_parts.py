@@ -15,6 +15,9 @@ from harness.model.errors import JournalError
 FLUSH_SECONDS = 0.8
 """Pause between flushes: with the writing itself, a crash loses at most the last second."""
 
+GROUP_ROWS = 131_072
+"""Rows in a row group: a check reads the row groups that hold the sequence numbers of its block."""
+
 
 def write_atomic(table: pa.Table, target: Path) -> None:
     """Write `table` so that a reader of `target` sees all of it or what was there before.
@@ -26,7 +29,7 @@ def write_atomic(table: pa.Table, target: Path) -> None:
     """
     scratch = target.with_name(f".{target.name}.tmp")
     try:
-        pq.write_table(table, scratch, compression="zstd")
+        pq.write_table(table, scratch, compression="zstd", row_group_size=GROUP_ROWS)
         os.replace(scratch, target)
     except (OSError, pa.ArrowException) as error:
         raise JournalError(

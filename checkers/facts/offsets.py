@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from checkers.facts.columns import NULL, Flags, Ints
+from checkers.facts.places import ranked
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,11 @@ class Ranges:
     @classmethod
     def of(cls, offsets: Ints) -> Ranges:
         """Of offsets in any order, also several times."""
-        offsets = np.sort(offsets)
-        return cls(offsets, offsets).merged()
+        if len(offsets) > 1 and not (offsets[1:] > offsets[:-1]).all():
+            offsets = np.unique(offsets)
+        new = np.ones(len(offsets), bool)
+        new[1:] = offsets[1:] - 1 != offsets[:-1]
+        return cls(offsets[new], offsets[np.append(new[1:], True)] if len(offsets) else offsets)
 
     def merged(self) -> Ranges:
         """The same offsets of ranges in any order, overlapping or not."""
@@ -115,24 +118,25 @@ EMPTY = Held({}, {}, {})
 def held(spot: Ints, offset: Ints, readable: Flags, epoch: Ints) -> Held:
     """Index of these rows of a read."""
     kinds: tuple[dict[int, Ranges], dict[int, Ranges], dict[int, Ranges]] = ({}, {}, {})
-    several = np.unique(spot).tolist() if len(spot) and spot.min() != spot.max() else spot[:1].tolist()
-    for here in several:
-        rows = spot == here if len(several) > 1 else np.ones(len(spot), bool)
-        good = rows & readable
-        if good.any():
-            kinds[0][here] = Ranges.of(offset[good])
-        ill = rows & ~readable
-        if ill.any():
-            kinds[1][here] = Ranges.of(offset[ill])
-        known = rows & (epoch != NULL)
+    for here in ranked(spot)[0].tolist():
+        alone = spot[0] == here and (spot == here).all()
+        chosen = slice(None) if alone else np.flatnonzero(spot == here)
+        at, good, era = offset[chosen], readable[chosen], epoch[chosen]
+        if good.all():
+            kinds[0][here] = Ranges.of(at)
+        else:
+            if good.any():
+                kinds[0][here] = Ranges.of(at[good])
+            kinds[1][here] = Ranges.of(at[~good])
+        known = era != NULL
         if known.any():
-            kinds[2][here] = _steps(offset[known], epoch[known])
+            kinds[2][here] = _steps(at[known], era[known])
     return Held(*kinds)
 
 
 def _steps(offset: Ints, epoch: Ints) -> Ranges:
     """The lowest offset of each epoch, in the order of offsets."""
-    many, inverse = np.unique(epoch, return_inverse=True)
+    many, inverse = ranked(epoch)
     low = np.full(len(many), np.iinfo(np.int64).max)
     np.minimum.at(low, inverse, offset)
     order = np.lexsort((many, low))
@@ -172,14 +176,12 @@ def packed(index: Held) -> bytes:
         for kind, mapping in enumerate((index.readable, index.bad, index.epochs))
         for here, ranges in mapping.items()
     ]
-    file = io.BytesIO()
-    np.save(file, np.concatenate(flat, axis=1) if flat else np.empty((4, 0), np.int64))
-    return file.getvalue()
+    return (np.concatenate(flat, axis=1) if flat else np.empty((4, 0), np.int64)).astype("<i8").tobytes()
 
 
 def unpacked(data: bytes) -> Held:
     """What `packed` gave."""
-    kind, spot, start, end = np.load(io.BytesIO(data))
+    kind, spot, start, end = np.frombuffer(data, "<i8").reshape(4, -1)
     kinds: tuple[dict[int, Ranges], dict[int, Ranges], dict[int, Ranges]] = ({}, {}, {})
     if len(kind):
         new = np.flatnonzero(np.diff(kind) | np.diff(spot)) + 1

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,8 @@ from checkers.facts.planning import Bands, Block
 from checkers.facts.reading import Met, read_index, read_reads, read_sends, read_txns
 from checkers.facts.record import FACTS, facts_of
 
-_INDEX_ROWS = 2**22
-"""Offsets that are held before they are made ranges."""
+_INDEX_PARTS = 64
+"""Indices of row groups that are held before they are made one."""
 
 Later = dict[tuple[int, int], int]
 
@@ -170,19 +169,12 @@ class IndexTask:
 
 def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> Held:
     """Index of these rows (spot, offset, readable, epoch); few of them are held at once."""
-    done = Held({}, {}, {})
-    waiting: list[tuple[Any, ...]] = []
-    rows = 0
+    done: list[Held] = []
     for part in parts:
-        waiting.append(part)
-        rows += len(part[0])
-        if rows >= _INDEX_ROWS:
-            done, waiting, rows = together([done, _held(waiting)]), [], 0
-    return together([done, _held(waiting)]) if waiting else done
-
-
-def _held(waiting: Sequence[tuple[Any, ...]]) -> Held:
-    return held(*(np.concatenate([part[column] for part in waiting]) for column in range(4)))
+        done.append(held(*part))
+        if len(done) >= _INDEX_PARTS:
+            done = [together(done)]
+    return together(done)
 
 
 ANSWER = pa.schema([("answer", pa.binary())])
