@@ -29,8 +29,8 @@ class Belief:
 
 
 def beliefs(files: Sequence[JournalFile], topic: str) -> Belief:
-    """Read off the samples. A span lasts until the broker tells otherwise or another epoch begins to be told of;
-    brokers that are cut off may go on to believe that they lead, so spans of different epochs may overlap."""
+    """Read off the samples. A span lasts until the broker tells of another leader, or of another epoch of
+    its own; a broker that is cut off may go on to believe that it leads, so spans may overlap."""
     told: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     silent: dict[int, list[int]] = defaultdict(list)
     for file in files:

@@ -109,7 +109,8 @@ def deliveries(frames: RunFrames, facts: Facts, scratch: Path) -> tuple[DataFram
 _DETAIL = """
     CASE finding
     WHEN 'skipped' THEN concat(
-        who, ' passed over ', count, ' offset(s) of ', at, ' from ', offset, ' on, which the final read holds')
+        who, ' passed over ', count, ' offset(s) of ', at, ' from ', offset,
+        ' on, which the final read holds')
     WHEN 'nonmonotonic_read' THEN concat(
         who, ' got offset ', offset, ' of ', at, ' after offset ', before, ' in one session')
     ELSE concat('group ', who, ' was given offset ', offset, ' of ', at, ' ', count, ' times') END"""

@@ -74,11 +74,11 @@ def _write_findings(frames: RunFrames, facts: Facts, target: Path, scratch: Path
     """Returns what failed."""
     rows, problems = claimed(prepare(frames, facts), "record")
     belief = Belief(())
-    lost = facts.count
     if frames.files.samples and facts.count:
-        belief, problem = attempt("blame", lambda: beliefs(frames.files.samples, frames.meta.topic))
+        read, problem = attempt("blame", lambda: beliefs(frames.files.samples, frames.meta.topic))
+        belief = read or belief
         problems += [problem] if problem else []
-    records = evidence(rows, frames, facts, belief or Belief(()), lost)
+    records = evidence(rows, frames, facts, belief, facts.count)
     if any(len(ranges.start) for ranges in facts.held.bad.values()):
         records = records.unionByName(corrupt_values(frames))
     records.write.mode("overwrite").parquet(str(target))

@@ -1,4 +1,5 @@
-"""What goes with each finding: names for numbers, replicas that hold it, open faults, leader epochs, a sentence."""
+"""What goes with each finding: names for numbers, replicas that hold it, open faults, leader epochs, a
+sentence."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from harness.model.run import FaultWindow
 FINDINGS = columns(
     "finding string, producer int, seq bigint, partition int, key bigint, step int, outcome string, "
     "sent_ns bigint, closed_ns bigint, acked_offset bigint, error string, offsets array<bigint>, copies int, "
-    "epochs int, place string, held_by array<int>, windows string, detail string, reader string, count bigint, "
-    "txn bigint, acked_by int, acked_epoch int, replaced_epoch int"
+    "epochs int, place string, held_by array<int>, windows string, detail string, reader string, "
+    "count bigint, txn bigint, acked_by int, acked_epoch int, replaced_epoch int"
 )
 """The findings journal, one row a finding; columns that do not apply are null.
 
@@ -34,10 +35,11 @@ epochs they were written. `place` says of a lost record what stands at its ackno
 committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by` are the
 brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the names of
 the faults that were open between send and report (of a lost or vanished record: at any time since it was
-sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a finding
-about deliveries: the reader or group), `count` how many deliveries or offsets the finding stands for, `txn` the
-producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker that led when it was
-acknowledged and its leader epoch, as brokers themselves told, `replaced_epoch` the epoch of what stands in its place.
+sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
+finding about deliveries: the reader or group), `count` how many deliveries or offsets the finding stands for,
+`txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker that led when
+it was acknowledged and its leader epoch, as brokers themselves told, `replaced_epoch` the epoch of what
+stands in its place.
 """
 
 _FOR_EVER = 2**63 - 1
@@ -126,7 +128,8 @@ def open_windows(windows: Sequence[FaultWindow]) -> Column:
 
 
 def corrupt_values(frames: RunFrames) -> DataFrame:
-    """One finding a value of the final read that does not check or decode; identity is what it claims to be."""
+    """One finding a value of the final read that does not check or decode; identity is what it claims to
+    be."""
     bad = frames.reads.where(F.col("state").isin(ReadState.CORRUPT.value, ReadState.UNDECODABLE.value))
     return as_findings(
         bad,

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from checkers.absent import Journal, missing_live, missing_reads
 from checkers.facts.footers import JournalFile
 from harness.model.errors import JournalError
 from harness.model.journal import (
@@ -75,8 +76,8 @@ LIVE_READ = columns(
 )
 TXNS_READ = columns("producer int, txn bigint, outcome string")
 REPLICAS_READ = columns(
-    "broker int, topic string, partition int, offset bigint, leader_epoch int, control boolean, state string, "
-    "run bigint, producer int, seq bigint, crc bigint"
+    "broker int, topic string, partition int, offset bigint, leader_epoch int, control boolean, "
+    "state string, run bigint, producer int, seq bigint, crc bigint"
 )
 
 _GLOB_PATHS = "__globPaths__"
@@ -103,10 +104,10 @@ class Journals:
 class RunFrames:
     """One run as the checks see it.
 
-    `sends` has the columns of `SENDS_READ`, `reads` and `committed` of `READS_READ`, `live` those and `source`
-    (int, index into `readers`), `txns` of `TXNS_READ`, `replicas` of `REPLICAS_READ`. None: there is no such journal
-    (no live readers, no final read of committed records, no replica's files were read). `problems` say what is
-    missing, each a reason why the verdict is unknown.
+    `sends` has the columns of `SENDS_READ`, `reads` and `committed` of `READS_READ`, `live` those and
+    `source` (int, index into `readers`), `txns` of `TXNS_READ`, `replicas` of `REPLICAS_READ`. None: there is
+    no such journal (no live readers, no final read of committed records, no replica's files were read).
+    `problems` say what is missing, each a reason why the verdict is unknown.
     """
 
     meta: RunMeta
@@ -119,16 +120,6 @@ class RunFrames:
     readers: tuple[ReaderInfo, ...]
     files: Journals
     problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Parts:
-    files: tuple[JournalFile, ...]
-    problems: tuple[str, ...]
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
 
 
 def load_run(spark: SparkSession, folder: Path) -> RunFrames:
@@ -180,8 +171,8 @@ def load_run(spark: SparkSession, folder: Path) -> RunFrames:
     problems = [
         problem for parts in (sends, left_open, reads, *others.values(), *live) for problem in parts.problems
     ]
-    problems += _missing_reads(folder, meta, reads, others[COMMITTED_DIR])
-    problems += _missing_live(folder, meta, readers, live)
+    problems += missing_reads(meta, (folder / READS_DIR).is_dir(), reads, others[COMMITTED_DIR])
+    problems += missing_live(meta, readers, live)
     if meta.transactional and not others[TRANSACTIONS_DIR].files and not others[TRANSACTIONS_DIR].problems:
         problems.append("the run is transactional but has no transactions journal, so the verdict is unknown")
     all_sends = _frame(spark, sends.files, SENDS_READ)
@@ -227,49 +218,6 @@ def _readers(folder: Path, meta: RunMeta) -> tuple[ReaderInfo, ...]:
     return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
 
 
-def _missing_reads(folder: Path, meta: RunMeta, reads: _Parts, committed: _Parts) -> list[str]:
-    final = meta.final_read
-    problems = []
-    if not (folder / READS_DIR).is_dir():
-        problems.append(
-            "the run has no reads journal (it ended before the final read), so the verdict is unknown"
-        )
-    elif final is not None and not reads.problems and reads.rows != final.records:
-        problems.append(
-            f"the reads journal holds {reads.rows:,} records, the final read says {final.records:,}, "
-            "so the verdict is unknown"
-        )
-    if final is not None and meta.transactional and final.committed_records is None:
-        problems.append(
-            "the run is transactional but has no final read of committed records, so the verdict is unknown"
-        )
-    expected = final.committed_records if final is not None else None
-    if expected is not None and not committed.problems and committed.rows != expected:
-        problems.append(
-            f"the journal of committed records holds {committed.rows:,}, the final read says {expected:,}, "
-            "so the verdict is unknown"
-        )
-    return problems
-
-
-def _missing_live(
-    folder: Path, meta: RunMeta, readers: tuple[ReaderInfo, ...], live: Sequence[_Parts]
-) -> list[str]:
-    problems = []
-    known = {reader.name for reader in meta.readers}
-    for reader, parts in zip(readers, live, strict=True):
-        if reader.name not in known:
-            problems.append(
-                f"the metadata do not tell what the live reader '{reader.name}' was, so the verdict is unknown"
-            )
-        elif reader.records != parts.rows and reader.closed and not parts.problems:
-            problems.append(
-                f"the journal of live reader '{reader.name}' holds {parts.rows:,} records, its reader says "
-                f"{reader.records:,}, so the verdict is unknown"
-            )
-    return problems
-
-
 def read_parquet(spark: SparkSession, schema: StructType, *paths: Path) -> DataFrame:
     """Parquet files or directories by their very names: Spark would take brackets and braces for patterns."""
     return spark.read.option(_GLOB_PATHS, "false").schema(schema).parquet(*(str(path) for path in paths))
@@ -294,7 +242,7 @@ def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: St
     return spark.range(1 if rows else 0).select(F.inline(F.array(*(values or [none]))))
 
 
-def _parts(folder: Path, schema: pa.Schema, pattern: str = "part-*.parquet") -> _Parts:
+def _parts(folder: Path, schema: pa.Schema, pattern: str = "part-*.parquet") -> Journal:
     """The readable files of a journal, by their footers only."""
     files, problems = [], []
     for path in sorted(folder.glob(pattern)):
@@ -308,7 +256,7 @@ def _parts(folder: Path, schema: pa.Schema, pattern: str = "part-*.parquet") -> 
             continue
         _check_columns(path, found, schema)
         files.append(file)
-    return _Parts(tuple(files), tuple(problems))
+    return Journal(tuple(files), tuple(problems))
 
 
 def _check_columns(path: Path, found: pa.Schema, schema: pa.Schema) -> None:

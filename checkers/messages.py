@@ -25,7 +25,8 @@ _HOLDERS = """
          ELSE '' END"""
 
 _SEEN_LIVE = """
-    CASE WHEN live_rows > 0 THEN concat('; live reader ', coalesce(reader, 'unknown'), ' had got it at offset ', live_offset)
+    CASE WHEN live_rows > 0
+         THEN concat('; live reader ', coalesce(reader, 'unknown'), ' had got it at offset ', live_offset)
          ELSE '' END"""
 
 _FIRST_READ = "coalesce(get(offsets, 0), live_offset)"
@@ -47,7 +48,8 @@ def of_record(run_id: int) -> Column:
         WHEN 'corrupt' THEN concat(
             'sent with key ', coalesce(cast(key AS string), 'none'),
             ', read with key ', coalesce(cast(read_key AS string), 'none'))
-        WHEN 'rejected_present' THEN concat('refused (', coalesce(error, 'no error'), '), yet read from ', first_at)
+        WHEN 'rejected_present' THEN concat(
+            'refused (', coalesce(error, 'no error'), '), yet read from ', first_at)
         WHEN 'aborted_read' THEN concat(
             'its transaction ', txn, ' was aborted, yet ',
             CASE WHEN live_committed > 0 THEN concat('live reader ', reader) ELSE 'the final read' END,
@@ -56,17 +58,20 @@ def of_record(run_id: int) -> Column:
             copies, ' copies in ', first_at, ' under ', epochs, ' leader epoch(s)')
         WHEN 'inconsistent_offset' THEN concat(
             CASE WHEN other_at_live
-                 THEN concat('live reader ', reader, ' got it where the final read of ', sent_to, ' holds another record')
+                 THEN concat('live reader ', reader, ' got it where the final read of ', sent_to,
+                             ' holds another record')
                  ELSE concat({_ACKED_AT}, ', where another record stands') END,
-            CASE WHEN read_rows > 0 THEN concat('; read at offset ', get(offsets, 0)) ELSE '; not in the log' END)
+            CASE WHEN read_rows > 0 THEN concat('; read at offset ', get(offsets, 0))
+                 ELSE '; not in the log' END)
         WHEN 'recovered' THEN concat(
             outcome, ' (', coalesce(error, 'no error'), '), and it is in ', first_at)
         WHEN 'lost' THEN concat({_ACKED_AT}, {_STANDING}, {_HOLDERS}, {_SEEN_LIVE})
         WHEN 'vanished' THEN concat(outcome, ', not in the log of ', sent_to, {_SEEN_LIVE})
         WHEN 'unconfirmed_absent' THEN concat('sent to ', sent_to, ' under acks=0, not in the log')
         WHEN 'torn_transaction' THEN concat(
-            'of transaction ', txn, ', committed; the log holds it at offset ', get(offsets, 0), ' of ', sent_to,
-            ', readers of committed records get others of the transaction but not this')
+            'of transaction ', txn, ', committed; the log holds it at offset ', get(offsets, 0), ' of ',
+            sent_to,
+            ', readers of committed records get others of the transaction but not this one')
         WHEN 'reordered' THEN concat(
             'at offset ', get(offsets, 0), ' of ', sent_to, ', after one that was sent later')
         WHEN 'expired' THEN concat(

@@ -18,11 +18,12 @@ SMALL = 100_000
 
 
 def prepare(frames: RunFrames, facts: Facts) -> DataFrame:
-    """The facts, and these columns: `log_start_offset`, `end_offset` (bigint, of the partition sent to; null: not
-    known), `may_expire`, `may_compact` (policy explains that it is absent; where it was is its acknowledged
-    offset, else the lowest at which a live reader got it), `newer_offset` (highest of its key, where that was looked for),
-    `not_committed` (acknowledged in a committed transaction, in the log, but not in the final read of committed
-    records), `torn` (and another record of that transaction is), `finding` (string, null)."""
+    """The facts, and these columns: `log_start_offset`, `end_offset` (bigint, of the partition sent to; null:
+    not known), `may_expire`, `may_compact` (policy explains that it is absent; where it was is its
+    acknowledged offset, else the lowest at which a live reader got it), `newer_offset` (highest of its key,
+    where that was looked for), `not_committed` (acknowledged in a committed transaction, in the log, but not
+    in the final read of committed records), `torn` (and another record of that transaction is), `finding`
+    (string, null)."""
     meta = frames.meta
     final = meta.final_read
     known = F.when(outcome(Outcome.ACKED), F.col("acked_offset")).otherwise(F.col("live_offset"))

@@ -22,9 +22,10 @@ Breaks = Literal["yes", "when idempotent", "when the settings keep the order", "
 class Check:
     """One class of findings: what it is, and the function that finds it.
 
-    `find` takes the frame of its subject and gives it back with its findings named: of records and deliveries, rows
-    that no check before claimed get their class in the column `finding`; of replicas, a row a finding.
-    `breaks` says whether a finding breaks the verdict. Definition, source and example are the function's docstring.
+    `find` takes the frame of its subject and gives it back with its findings named: of records and
+    deliveries, rows that no check before claimed get their class in the column `finding`; of replicas, a row
+    a finding. `breaks` says whether a finding breaks the verdict. Definition, source and example are the
+    function's docstring.
     """
 
     finding: FindingClass

@@ -25,15 +25,16 @@ def phantom(rows: DataFrame) -> DataFrame:
 def misplaced(rows: DataFrame) -> DataFrame:
     """Read, by any reader, from another topic or partition than sent to.
 
-    Source: a record is stored in the partition that the producer chose (Kafka documentation, Producer design).
+    Source: a record is stored in the partition that the producer chose (Kafka documentation, Producer
+    design).
     Example: sent to t-0, read from t-1.
     """
     return claim(rows, FindingClass.MISPLACED, F.col("away_spot").isNotNull())
 
 
 def corrupt(rows: DataFrame) -> DataFrame:
-    """A value that does not decode or whose CRC does not match (a finding each, beside the records), or another
-    key read, by any reader, than was sent.
+    """A value that does not decode or whose CRC does not match (a finding each, beside the records), or
+    another key read, by any reader, than was sent.
 
     Source: brokers keep keys and values as they are (Kafka documentation, Message Format).
     Example: sent with key 5, read with key 6.
@@ -64,15 +65,16 @@ def aborted_read(rows: DataFrame) -> DataFrame:
 def duplicate(rows: DataFrame) -> DataFrame:
     """One record at two or more offsets of the final read.
 
-    Source: a retry without idempotence may be appended again (Kafka documentation, Message Delivery Semantics; KIP-98).
+    Source: a retry without idempotence may be appended again (Kafka documentation, Message Delivery
+    Semantics; KIP-98).
     Example: read at offsets 20 and 25.
     """
     return claim(rows, FindingClass.DUPLICATE, F.col("copies") > 1)
 
 
 def inconsistent_offset(rows: DataFrame) -> DataFrame:
-    """Two records at one offset: it was acknowledged at an offset where the final read holds another while it is
-    elsewhere, or a live reader got it at an offset where the final read holds another.
+    """Two records at one offset: it was acknowledged at an offset where the final read holds another while it
+    is elsewhere, or a live reader got it at an offset where the final read holds another.
 
     Source: an offset names one record for ever (Kafka documentation, Design; KIP-101 on logs that diverged).
     Example: a live reader got seq 8 at offset 20; the final read holds seq 9 there.
@@ -82,18 +84,19 @@ def inconsistent_offset(rows: DataFrame) -> DataFrame:
 
 
 def expired(rows: DataFrame) -> DataFrame:
-    """Acknowledged and gone by policy: its offset is below the log start offset, and the topic's retention may have
-    deleted a record of that age.
+    """Acknowledged and gone by policy: its offset is below the log start offset, and the topic's retention
+    may have deleted a record of that age.
 
     Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes.
-    Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under retention.ms=60000.
+    Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under
+    retention.ms=60000.
     """
     return claim(rows, FindingClass.EXPIRED, outcome(Outcome.ACKED) & ~present() & F.col("may_expire"))
 
 
 def compacted(rows: DataFrame) -> DataFrame:
-    """Acknowledged and gone by policy: the topic is compacted, and the final read holds a record of the same key at
-    a higher offset than acknowledged.
+    """Acknowledged and gone by policy: the topic is compacted, and the final read holds a record of the same
+    key at a higher offset than acknowledged.
 
     Source: Kafka documentation, Log Compaction.
     Example: key 5 was acknowledged at offset 3, and key 5 is read at offset 90.
@@ -102,11 +105,11 @@ def compacted(rows: DataFrame) -> DataFrame:
 
 
 def lost(rows: DataFrame) -> DataFrame:
-    """Acknowledged, not gone by policy, absent from a complete final read; or of a committed transaction of which
-    the final read of committed records holds nothing, though the log does.
+    """Acknowledged, not gone by policy, absent from a complete final read; or of a committed transaction of
+    which the final read of committed records holds nothing, though the log does.
 
-    `place`: overwritten (something else stands at its acknowledged offset), tail (its offset is at or beyond the
-    end), not committed, unknown.
+    `place`: overwritten (something else stands at its acknowledged offset), tail (its offset is at or beyond
+    the end), not committed, unknown.
 
     Source: acks (Kafka documentation, Producer Configs); what follows from min.insync.replicas and elections.
     Example: acknowledged at offset 20 under acks=1; after the election another record stands there.
@@ -119,7 +122,8 @@ def lost(rows: DataFrame) -> DataFrame:
 def vanished(rows: DataFrame) -> DataFrame:
     """Not acknowledged, given to a live reader, absent from the final read, not gone by policy.
 
-    Source: readers get only what lies below the high watermark, which no election may lose (KIP-101, KIP-279).
+    Source: readers get only what lies below the high watermark, which no election may lose (KIP-101,
+    KIP-279).
     Example: a send that timed out was given to a live reader at offset 20 and is not in the log.
     """
     gone = ~outcome(Outcome.ACKED) & ~present() & (F.col("live_rows") > 0)
@@ -138,8 +142,8 @@ def unconfirmed_absent(rows: DataFrame) -> DataFrame:
 
 
 def torn_transaction(rows: DataFrame) -> DataFrame:
-    """Acknowledged in a committed transaction and in the log, but missing from the final read of committed records,
-    which holds another record of that transaction.
+    """Acknowledged in a committed transaction and in the log, but missing from the final read of committed
+    records, which holds another record of that transaction.
 
     Source: a transaction's records become readable together or not at all (KIP-98).
     Example: transaction 4 has seqs 40 to 49, all in the log; readers of committed records get 40 to 44.
@@ -150,7 +154,8 @@ def torn_transaction(rows: DataFrame) -> DataFrame:
 def reordered(rows: DataFrame) -> DataFrame:
     """Late: some record of the same producer and partition with a higher seq has a lower first offset.
 
-    Source: Kafka documentation, Producer Configs, max.in.flight.requests.per.connection and enable.idempotence.
+    Source: Kafka documentation, Producer Configs, max.in.flight.requests.per.connection and
+    enable.idempotence.
     Example: seq 7 lies at offset 21, seq 8 at offset 20: seq 7 is late.
     """
     return claim(rows, FindingClass.REORDERED, present() & F.col("late"))

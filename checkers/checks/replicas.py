@@ -10,10 +10,10 @@ def diverged(rows: DataFrame) -> DataFrame:
     """Two replicas hold different records (checksum, identity or leader epoch) at one offset below the high
     watermark, or one lacks an offset between its own first and last that the leader holds.
 
-    Takes records of replicas: `spot`, `offset`, `broker`, `leader`, `end_offset`, `content` (a hash of what lies
-    there). Gives one row an offset: `spot`, `offset`, `brokers` (that differ from the leader or, where the leader
-    holds nothing, all that differ among themselves), and `partings`: of each such broker the first offset of the
-    partition at which it does.
+    Takes records of replicas: `spot`, `offset`, `broker`, `leader`, `end_offset`, `content` (a hash of what
+    lies there). Gives one row an offset: `spot`, `offset`, `brokers` (that differ from the leader or, where
+    the leader holds nothing, all that differ among themselves), and `partings`: of each such broker the first
+    offset of the partition at which it does.
 
     Source: followers copy the leader's log as it is (Kafka documentation, Replication; KIP-101, KIP-279).
     Example: at offset 20 brokers 1 and 2 hold seq 8 of epoch 3, broker 3 holds seq 9 of epoch 2.

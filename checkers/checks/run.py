@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import DataFrame
@@ -20,7 +21,7 @@ def claimed(
     for check in checks:
         if check.subject != subject:
             continue
-        outcome, problem = attempt(check.finding.value, lambda rows=rows, check=check: check.find(rows))
+        outcome, problem = attempt(check.finding.value, partial(check.find, rows))
         rows = rows if outcome is None else outcome
         problems += [problem] if problem else []
     return rows, problems

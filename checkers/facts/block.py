@@ -42,9 +42,10 @@ TXN_COLUMNS = ("producer", "txn", "outcome")
 class Told:
     """What the journals tell of the records of one block.
 
-    `sends` has `SEND_COLUMNS`, `txns` `TXN_COLUMNS`, the reads `READ_COLUMNS`: `final` is the final read, `committed` the
-    second one, of committed records only (None: there was none), `live` what live readers were given, `source` being
-    the reader's number; `committed_readers` are those that read committed records only.
+    `sends` has `SEND_COLUMNS`, `txns` `TXN_COLUMNS`, the reads `READ_COLUMNS`: `final` is the final read,
+    `committed` the second one, of committed records only (None: there was none), `live` what live readers
+    were given, `source` being the reader's number; `committed_readers` are those that read committed records
+    only.
     """
 
     run: int
@@ -68,8 +69,9 @@ class Edge:
 
 @dataclass
 class Sorted:
-    """Rows of records that are not plain; `sends` also has `journaled` (rows of it) and `txn_outcome`. Records are numbered 0 to `records` - 1; each `*_of` array says
-    which record a row is of. `late` tells by record whether one with a higher seq lies at a lower offset."""
+    """Rows of records that are not plain; `sends` also has `journaled` (rows of it) and `txn_outcome`.
+    Records are numbered 0 to `records` - 1; each `*_of` array says which record a row is of. `late` tells by
+    record whether one with a higher seq lies at a lower offset."""
 
     records: int
     sends: Rows

@@ -1,4 +1,5 @@
-"""What live readers and consumer groups were given: where they went back, got something again, or passed it over."""
+"""What live readers and consumer groups were given: where they went back, got something again, or passed it
+over."""
 
 from __future__ import annotations
 
@@ -141,7 +142,8 @@ def _both(one: Ranges, other: Ranges) -> Ranges:
 
 
 def _in_order(rows: Rows) -> tuple[Rows, Ints]:
-    """Rows by reader, session and partition as they were given, and the indices of those that follow another."""
+    """Rows by reader, session and partition as they were given, and the indices of those that follow
+    another."""
     rows = rows.where(np.flatnonzero(rows["position"] != NULL))
     order = np.lexsort((rows["position"], rows["spot"], rows["session"], rows["reader"]))
     rows = rows.where(order)

@@ -215,14 +215,17 @@ def _topics(frames: RunFrames) -> tuple[str, ...]:
     found = {frames.meta.topic}
     if frames.meta.final_read is not None:
         found |= {bound.topic for bound in frames.meta.final_read.bounds}
-    for parts, frame in (
-        (files.sends + files.opened, frames.sends),
-        (files.final, frames.reads),
-        (files.committed, frames.committed),
-        (tuple(file for parts in files.live for file in parts), frames.live),
-    ):
+    found |= _words(files.sends + files.opened, frames.sends, "topic")
+    for parts, frame in _reads(frames):
         found |= _words(parts, frame, "topic")
     return tuple(sorted(found))
+
+
+def _reads(frames: RunFrames) -> list[tuple[Iterable[JournalFile], DataFrame | None]]:
+    """All journals of reads: files, and the same as a frame."""
+    files = frames.files
+    live = [file for parts in files.live for file in parts]
+    return [(files.final, frames.reads), (files.committed, frames.committed), (live, frames.live)]
 
 
 def _words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> set[str]:
@@ -236,12 +239,7 @@ def _words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> 
 
 def _unknown_words(frames: RunFrames, outcomes: Mapping[str, Any]) -> tuple[str, ...]:
     states: set[str] = set()
-    files = frames.files
-    for parts, frame in (
-        (files.final, frames.reads),
-        (files.committed, frames.committed),
-        (tuple(file for parts in files.live for file in parts), frames.live),
-    ):
+    for parts, frame in _reads(frames):
         states |= _words(parts, frame, "state")
     return tuple(
         f"the {journal} journal holds the {what} '{word}', which this version does not know, "

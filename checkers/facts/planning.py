@@ -86,7 +86,9 @@ class Plan:
 def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> Plan | None:
     """Plan the blocks of a run; None: there are too many producers, or sends without an identity."""
     sent = [*journals["sends"], *journals["opened"]]
-    producer, low, high = [], [], []
+    producer: list[int] = []
+    low: list[int] = []
+    high: list[int] = []
     for group in sent:
         if group.bounds is None or group.bounds[1] - group.bounds[0] >= MOST_PRODUCERS:
             return None
@@ -96,8 +98,13 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
         high += [top] * (last + 1 - first)
         if len(producer) > 10 * MOST_PRODUCERS:
             return None
-    as_array = (np.array(numbers, np.int64) for numbers in (producer, low, high))
-    bands = Bands.of(*as_array, rows=sum(group.rows for group in sent), block_rows=block_rows)
+    bands = Bands.of(
+        np.array(producer, np.int64),
+        np.array(low, np.int64),
+        np.array(high, np.int64),
+        rows=sum(group.rows for group in sent),
+        block_rows=block_rows,
+    )
     parts: list[dict[str, list[Group]]] = [{name: [] for name in journals} for _ in range(bands.count)]
     strays: dict[str, list[Group]] = {name: [] for name in journals}
     there = read = 0

@@ -38,8 +38,8 @@ _OF_SENDS = [
 _OF_READS = ["topic", "partition", "offset", "leader_epoch", "state", "run", "producer", "seq", "key"]
 _OF_INDEX = ["topic", "partition", "offset", "leader_epoch", "state"]
 
-Wanted = Callable[[Ints, Ints, Ints], Flags | None]
-"""From run, producer and seq: the rows that are wanted (None: all)."""
+Wanted = Callable[[Ints, Ints], Flags]
+"""From producer and seq: the rows that are wanted."""
 
 
 def tables(groups: Iterable[Group], columns: list[str]) -> Iterable[tuple[Group, Any]]:
@@ -81,9 +81,8 @@ def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted)
     """Rows of a journal of reads whose identity can be believed, as `READ_COLUMNS`."""
     identity = [integers(table.column(name)) for name in ("run", "producer", "seq")]
     chosen = readable(table)
-    inside = wanted(*identity)
-    if inside is not None:
-        chosen = inside if chosen is None else chosen & inside
+    inside = wanted(*identity[1:])
+    chosen = inside if chosen is None else chosen & inside
     columns = {
         **dict(zip(("run", "producer", "seq"), identity, strict=True)),
         "spot": spots(table.column("topic"), table.column("partition"), topics),
@@ -93,7 +92,7 @@ def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted)
         "source": np.full(table.num_rows, source, np.int64),
     }
     rows = Rows({name: columns[name] for name in READ_COLUMNS})
-    return rows if chosen is None or chosen.all() else rows.where(chosen)
+    return rows if chosen.all() else rows.where(chosen)
 
 
 def readable(table: Any) -> Flags | None:
@@ -111,12 +110,12 @@ def read_sends(
     wanted: Wanted,
 ) -> Rows:
     """Sends of a block. What a crash left open is indeterminate, unless it closed after all."""
-    parts = []
+    parts: list[Rows] = []
     for listed, left_open in ((groups, False), (opened, True)):
         for _, table in tables(listed, _OF_SENDS):
             rows = sends_of(table, topics, met)
-            chosen = wanted(np.empty(0, np.int64), rows["producer"], rows["seq"])
-            rows = rows if chosen is None or chosen.all() else rows.where(chosen)
+            chosen = wanted(rows["producer"], rows["seq"])
+            rows = rows if chosen.all() else rows.where(chosen)
             if left_open:
                 rows = _still_open(rows, Rows.joined(parts, (*SEND_COLUMNS, "word")), met)
             parts.append(rows)

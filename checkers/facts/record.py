@@ -10,6 +10,8 @@ from checkers.facts.columns import ACKED, MOST, NULL, Flags, Ints, Rows, Words, 
 from checkers.facts.offsets import Held
 
 MOST_OFFSETS = 5
+_LAST = 2**32
+"""Added to a reader's number, so that others come first."""
 
 FACTS = pa.schema(
     [
@@ -55,12 +57,12 @@ it was sent to (`columns.WIDTH`), `outcome` and `txn_outcome` are indices into `
 Of the final read: `read_rows`, `copies` (different places), `epochs` (different leader epochs, at least 1),
 `offsets` (the first few, rising). `committed_rows`: rows of the final read of committed records. Of live
 readers: `live_rows`, `live_committed` (rows of readers of committed records), `live_reader` (the first one's
-number), `live_offset` (the lowest). Of any read: `seen_spot` the least spot, `away_spot` one that it was not
-sent to, `first_key` the least key, `wrong_key` whether a read had another key than sent, `read_key` which
-(null: none). `overwritten`: it is not at its acknowledged offset, but another identity is; `overwritten_badly`:
-only a value that does not check is; `epoch_there`: leader epoch in which that was written. `other_at_live`:
-a live reader got it where the final read holds another identity. `late`: some record of the same producer and
-spot with a higher seq has a lower first offset.
+number, readers of committed records before others), `live_offset` (the lowest). Of any read: `seen_spot` the
+least spot, `away_spot` one that it was not sent to, `first_key` the least key, `wrong_key` whether a read had
+another key than sent, `read_key` which (null: none). `overwritten`: it is not at its acknowledged offset, but
+another identity is; `overwritten_badly`: only a value that does not check is; `epoch_there`: leader epoch in
+which that was written. `other_at_live`: a live reader got it where the final read holds another identity.
+`late`: some record of the same producer and spot with a higher seq has a lower first offset.
 """
 
 
@@ -103,10 +105,10 @@ def facts_of(
     epoch_there = np.full(count, NULL, np.int64)
     epoch_there[asked] = np.where(by_other | by_bad, index.epoch(*place), NULL)
     live_reader, live_offset = np.full(count, MOST), np.full(count, MOST)
-    np.minimum.at(live_reader, rest.live_of, rest.live["source"])
+    of_committed = np.isin(rest.live["source"], list(committed_readers))
+    np.minimum.at(live_reader, rest.live_of, rest.live["source"] + np.where(of_committed, 0, _LAST))
     np.minimum.at(live_offset, rest.live_of, rest.live["offset"])
     unseen = live_offset == MOST
-    of_committed = np.isin(rest.live["source"], list(committed_readers))
     columns = {
         **identity,
         "send_rows": np.where(sent, send["journaled"], 0),
@@ -120,7 +122,7 @@ def facts_of(
         "committed_rows": np.bincount(rest.committed_of, minlength=count),
         "live_rows": np.bincount(rest.live_of, minlength=count),
         "live_committed": np.bincount(rest.live_of[of_committed], minlength=count),
-        "live_reader": np.where(unseen, NULL, live_reader),
+        "live_reader": np.where(unseen, NULL, live_reader % _LAST),
         "live_offset": np.where(unseen, NULL, live_offset),
         "seen_spot": np.where(least == MOST, NULL, least),
         "away_spot": np.where((least == MOST) | ~sent, NULL, away),

@@ -1,7 +1,8 @@
 """The general plan: Spark brings the rows of a block together, for journals in any order and from anywhere.
 
-The same blocks as in `checkers.facts.planning`, told of by the same code; only the way in which their rows come is
-another: every row is read once by Spark and sent to the task of its block, instead of being read where it lies.
+The same blocks as in `checkers.facts.planning`, told of by the same code; only the way in which their rows
+come is another: every row is read once by Spark and sent to the task of its block, instead of being read
+where it lies.
 """
 
 from __future__ import annotations
@@ -49,8 +50,10 @@ def bands_of(frames: RunFrames, block_rows: int = BLOCK_ROWS) -> Bands:
             found="more",
             next_step="number the producers of one client together before they are imported",
         )
-    columns = (np.array([row[name] for row in found], np.int64) for name in ("producer", "low", "high"))
-    return Bands.of(*columns, rows=sum(row.rows for row in found), block_rows=block_rows)
+    producer, low, high = (
+        np.array([row[name] for row in found], np.int64) for name in ("producer", "low", "high")
+    )
+    return Bands.of(producer, low, high, rows=sum(row.rows for row in found), block_rows=block_rows)
 
 
 def blocks_of(frames: RunFrames, codes: Codes, bands: Bands) -> DataFrame:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.facts.block import Edge, Told, sort_out
+from checkers.facts.block import SEND_COLUMNS, Edge, Told, sort_out
 from checkers.facts.columns import NULL, Flags, Ints, Rows
 from checkers.facts.footers import Group
 from checkers.facts.offsets import Held, held, packed, together, unpacked
@@ -28,8 +28,8 @@ Later = dict[tuple[int, int], int]
 
 @dataclass(frozen=True)
 class Common:
-    """What all blocks of a run need to know. `index` names the file of the index of the final read, `facts` the folder
-    to write to. `transactional`: there was a second final read, of committed records."""
+    """What all blocks of a run need to know. `index` names the file of the index of the final read, `facts`
+    the folder to write to. `transactional`: there was a second final read, of committed records."""
 
     run: int
     topics: Mapping[str, int]
@@ -65,12 +65,12 @@ def report_block(common: Common, bands: Bands, block: Block, later: Later) -> Re
     """Read the row groups of a block, write its facts, and tell what there was."""
     met = Met()
 
-    def wanted(run: Ints, producer: Ints, seq: Ints) -> Flags | None:
+    def wanted(producer: Ints, seq: Ints) -> Flags:
         inside = _inside(bands, block, producer, seq)
         if block.stray is None:
             return inside
         which, several = block.stray
-        return ~inside & ((producer ^ seq ^ (seq >> 20)) % several == which)
+        return np.asarray(~inside & ((producer ^ seq ^ (seq >> 20)) % several == which))
 
     told = Told(
         run=common.run,
@@ -89,7 +89,7 @@ def report_block(common: Common, bands: Bands, block: Block, later: Later) -> Re
 
 
 def _no_sends() -> Rows:
-    return read_sends([], [], {}, Met(), lambda *_: None)
+    return Rows.empty((*SEND_COLUMNS, "word"))
 
 
 def _inside(bands: Bands, block: Block, producer: Ints, seq: Ints) -> Flags:
