@@ -53,7 +53,7 @@ class Bands:
             for bottom, width in zip(self.low.tolist(), self.width.tolist(), strict=True)
         ]
         high = [
-            min(top, start + width - 1)
+            top if number == self.count - 1 else min(top, start + width - 1)
             for start, width, top in zip(low, self.width.tolist(), self.high.tolist(), strict=True)
         ]
         # A band beyond the greatest number is empty.
@@ -105,6 +105,10 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
         rows=sum(group.rows for group in sent),
         block_rows=block_rows,
     )
+    if any(
+        top - bottom >= 2**63 for bottom, top in zip(bands.low.tolist(), bands.high.tolist(), strict=True)
+    ):
+        return None
     parts: list[dict[str, list[Group]]] = [{name: [] for name in journals} for _ in range(bands.count)]
     strays: dict[str, list[Group]] = {name: [] for name in journals}
     there = read = 0
