@@ -71,7 +71,7 @@ def check_run(
             read_parquet(spark, FINDINGS, results / FINDINGS_DIR),
             frames.meta,
             facts,
-            unavailable_seconds=unavailable_seconds(frames.sends, frames.meta),
+            unavailable_seconds=unavailable_seconds(facts.reports, frames.meta),
             problems=tuple(problems),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})

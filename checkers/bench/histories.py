@@ -1,8 +1,8 @@
 """Run folders of any size, made by formula: each row is computed from its number, nothing grows in memory.
 
 Records are numbered; record `n` is producer `n % PRODUCERS`'s record `n // PRODUCERS`, partitions go by seq.
-Rows lie in the files as the writers of a real run lay them: parts of about a second, in each part one row
-group a producer, sorted by seq.
+Rows lie in the files as the writers of a real run lay them: sends in parts of about a second, in each part
+one row group a producer, sorted by seq; reads in a file a partition, in the order of their offsets.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ UNIT = PARTITIONS * PRODUCERS
 """Sizes are rounded up to a multiple of it: every partition holds as many records of each producer."""
 START_NS, STEP_NS = 1_700_000_000_000_000_000, 4_000
 GROUP_ROWS = 65_536
+READ_GROUP_ROWS = 32_768
 BURST = 1_000
 """Losses and duplicates of the heavy histories come in bursts of so many records of a partition."""
 COPIES = 10
@@ -65,7 +66,7 @@ def clean(folder: Path, records: int) -> Wrote:
     reads = 0
     for partition in range(PARTITIONS):
         with _ReadsFile(folder, partition) as file:
-            for ranks in _producer_groups(per_partition):
+            for ranks in _bursts(per_partition):
                 number = _number(ranks, partition)
                 absent = ("lost", "misplaced", "rejected", "indeterminate_absent", "unconfirmed_absent")
                 kept = ~_planted(number, *absent)
@@ -101,7 +102,7 @@ def half_lost(folder: Path, records: int) -> Wrote:
     reads = 0
     for partition in range(PARTITIONS):
         with _ReadsFile(folder, partition) as file:
-            for ranks in _producer_groups(records // PARTITIONS):
+            for ranks in _bursts(records // PARTITIONS):
                 number = _number(ranks, partition)
                 kept = ranks // BURST % 2 == 1
                 file.write(number[kept], offset_of(number)[kept])
@@ -122,7 +123,7 @@ def ten_times(folder: Path, records: int) -> Wrote:
     per_partition = records // PARTITIONS
     for partition in range(PARTITIONS):
         with _ReadsFile(folder, partition) as file:
-            for ranks in _producer_groups(per_partition):
+            for ranks in _bursts(per_partition):
                 number = np.repeat(_number(ranks, partition), COPIES)
                 copy = np.tile(np.arange(COPIES, dtype=np.int64), len(ranks))
                 file.write(number, offset_of(number) + copy * BURST)
@@ -166,11 +167,18 @@ def _all_planted(records: int, name: str) -> Numbers:
 
 
 def _producer_groups(count: int) -> Iterator[Numbers]:
-    """Numbers (or ranks) below `count` in the order of a journal: one producer's of one part at a time."""
+    """Numbers below `count` in the order of the sends journal: one producer's of one part at a time."""
     part = GROUP_ROWS * PRODUCERS
     for start in range(0, count, part):
         for producer in range(PRODUCERS):
             yield np.arange(start + producer, min(start + part, count), PRODUCERS, dtype=np.int64)
+
+
+def _bursts(count: int) -> Iterator[Numbers]:
+    """Ranks below `count`, some bursts at a time."""
+    chunk = 32 * BURST
+    for start in range(0, count, chunk):
+        yield np.arange(start, min(start + chunk, count), dtype=np.int64)
 
 
 def _write_sends(
@@ -229,8 +237,10 @@ class _ReadsFile:
         self.rows = self._late = 0
 
     def write(self, number: Numbers, offset: Numbers) -> None:
-        for start in range(0, len(number), GROUP_ROWS):
-            piece = slice(start, start + GROUP_ROWS)
+        order = np.argsort(offset, kind="stable")
+        number, offset = number[order], offset[order]
+        for start in range(0, len(number), READ_GROUP_ROWS):
+            piece = slice(start, start + READ_GROUP_ROWS)
             self._rows(number[piece] % PRODUCERS, number[piece] // PRODUCERS, offset[piece])
 
     def write_late(self, producer: Numbers, seq: Numbers, end: int) -> None:

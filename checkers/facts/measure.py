@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from checkers.availability import Reports
 from checkers.facts.footers import Group, JournalFile, NoStatistics, groups, words
 from checkers.facts.offsets import Held, packed, together, unpacked
 from checkers.facts.planning import BLOCK_ROWS, Plan, plan
@@ -25,6 +26,7 @@ PlanName = Literal["blocks", "shuffle"]
 
 MOST_READ = 2.5
 """Blocks may read so many bytes for each byte there is; beyond that the rows are shuffled instead."""
+_LARGER = (1, 2, 4)
 _SHARE_ROWS = 4_000_000
 _DDL = "answer binary"
 FACTS_READ = columns(
@@ -49,14 +51,16 @@ class Facts:
     """What is known of a run after every record was looked at.
 
     `frame` has the columns of `record.FACTS`, `count` rows. `outcomes` counts sends by outcome,
-    `acked_by_step` by step index. `repeated`: sends that the journal holds more than once. `held` and
-    `held_committed` tell what the final reads hold. `problems` say what makes the verdict unknown.
+    `acked_by_step` by step index, `reports` tells when partitions reported. `repeated`: sends that the
+    journal holds more than once. `held` and `held_committed` tell what the final reads hold. `problems` say
+    what makes the verdict unknown.
     """
 
     frame: DataFrame
     count: int
     outcomes: dict[str, int]
     acked_by_step: dict[int, int]
+    reports: tuple[Reports, ...]
     reads: int
     repeated: int
     codes: Codes
@@ -119,6 +123,7 @@ def measure(
         count=sum(report.facts for report in reports),
         outcomes=dict(outcomes),
         acked_by_step=dict(acked),
+        reports=tuple(each for report in reports for each in report.reports),
         reads=sum(file.rows for file in frames.files.final),
         repeated=sum(report.repeated for report in reports),
         codes=codes,
@@ -130,21 +135,26 @@ def measure(
 
 
 def _plan(frames: RunFrames, block_rows: int) -> Plan | None:
+    """The plan of blocks. Where small ones would read too much twice, larger ones are tried: more partitions
+    than usual spread the records of a band over more row groups."""
     files = frames.files
     try:
         live = [group for number, parts in enumerate(files.live) for group in groups(parts, number)]
-        return plan(
-            {
-                "sends": groups(files.sends),
-                "opened": groups(files.opened),
-                "final": groups(files.final),
-                "committed": groups(files.committed),
-                "live": live,
-            },
-            block_rows,
-        )
+        journals: dict[str, Sequence[Group]] = {
+            "sends": groups(files.sends),
+            "opened": groups(files.opened),
+            "final": groups(files.final),
+            "committed": groups(files.committed),
+            "live": live,
+        }
     except NoStatistics:
         return None
+    chosen = None
+    for larger in _LARGER:
+        chosen = plan(journals, block_rows * larger)
+        if chosen is None or chosen.ratio <= MOST_READ:
+            break
+    return chosen
 
 
 def _in_blocks(spark: SparkSession, common: Common, chosen: Plan) -> list[Report]:

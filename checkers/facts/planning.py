@@ -16,7 +16,7 @@ from checkers.facts.footers import Group
 from checkers.facts.places import ranked
 
 BLOCK_ROWS = 2**19
-"""Sends in a block. A task holds about 400 bytes for each send and read of its block."""
+"""Sends in a block, or reads of a journal, if they are more. A task holds about 400 bytes for each."""
 STRAY_ROWS = 2**21
 MOST_PRODUCERS = 100_000
 
@@ -84,7 +84,10 @@ class Plan:
 
 
 def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> Plan | None:
-    """Plan the blocks of a run; None: there are too many producers, or sends without an identity."""
+    """Plan the blocks of a run, with about so many rows of each journal in a block.
+
+    None: there are too many producers, or sends without an identity.
+    """
     sent = [*journals["sends"], *journals["opened"]]
     producer: list[int] = []
     low: list[int] = []
@@ -102,7 +105,8 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
         np.array(producer, np.int64),
         np.array(low, np.int64),
         np.array(high, np.int64),
-        rows=sum(group.rows for group in sent),
+        # Of records that are read many times each, a block holds fewer.
+        rows=max(sum(group.rows for group in of) for of in (sent, *journals.values())),
         block_rows=block_rows,
     )
     if any(

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from checkers.availability import Reports, reports_of
 from checkers.facts.block import SEND_COLUMNS, Edge, Told, sort_out
 from checkers.facts.columns import NULL, Flags, Ints, Rows
 from checkers.facts.footers import Group
@@ -41,13 +42,15 @@ class Common:
 
 @dataclass
 class Report:
-    """What a task tells the driver of its block: facts written, sends by step and outcome, edges."""
+    """What a task tells the driver of its block: facts written, sends by step and outcome, edges, when
+    partitions reported."""
 
     number: int
     facts: int = 0
     repeated: int = 0
     sends: list[tuple[int, str, int]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    reports: list[Reports] = field(default_factory=list)
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -57,6 +60,7 @@ class Report:
         told = json.loads(text)
         told["edges"] = [Edge(**edge) for edge in told["edges"]]
         told["sends"] = [tuple(cell) for cell in told["sends"]]
+        told["reports"] = [Reports(**each) for each in told["reports"]]
         return cls(**told)
 
 
@@ -109,6 +113,7 @@ def tell(common: Common, number: int, told: Told, met: Met, later: Later) -> Rep
     report = Report(number, edges=rest.edges)
     if "word" in told.sends.columns:
         report.sends = _counted(told.sends, met)
+        report.reports = reports_of(told.sends)
     if rest.records:
         index = unpacked(place(common.index).read_bytes())
         facts = facts_of(rest, common.run, met.errors, index, common.committed_readers)
