@@ -40,8 +40,9 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: setup ## write the faults' and journals' pages again, from docstrings, evidence and schemas
+docs: setup ## write the pages of faults, findings and journals again, from docstrings, evidence and schemas
 	$(BIN)/python -m harness.faultdocs --write
+	$(BIN)/python -m harness.findingdocs --write
 	$(BIN)/python -m harness.journaldocs --write
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen

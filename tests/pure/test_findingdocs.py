@@ -1,0 +1,87 @@
+"""The page on findings is what the checks' docstrings and the examples of real runs say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checkers.checks import CHECKS
+from harness import findingdocs
+from harness.model.result import FindingClass, Summary
+from harness.model.run import RunMeta
+from tests.spark.history import run_meta
+
+pytestmark = pytest.mark.pure
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert not findingdocs.drifted(), "make docs writes it anew"
+
+
+def test_every_class_is_on_the_page() -> None:
+    page = findingdocs.page()
+    for check in CHECKS:
+        assert f"\n## {check.finding.value}\n" in page
+        assert check.definition() in page
+        assert check.source() in page
+
+
+def test_examples_are_of_the_run_that_found_most(tmp_path: Path) -> None:
+    for name, count in (("few", 2), ("most", 5), ("some", 3)):
+        _run(tmp_path / name, run_meta(arm=name), count)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "summary.json").write_text("{}")
+    found = findingdocs.taken(tmp_path)
+    assert list(found) == [FindingClass.LOST]
+    assert (found[FindingClass.LOST]["arm"], found[FindingClass.LOST]["count"]) == ("most", 5)
+    assert found[FindingClass.LOST]["detail"] == "acknowledged at offset 7 of t-0; not in the log"
+
+
+def test_a_class_that_was_never_seen_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findingdocs, "_DOCS", tmp_path)
+    assert "none seen yet" in findingdocs.page()
+    assert findingdocs.main([]) == 1
+    _run(tmp_path / "run", run_meta(), 4)
+    assert findingdocs.main(["--from", str(tmp_path)]) == 0
+    assert findingdocs.main([]) == 0
+    assert "4 of 10 sends: record 3 of producer 0: acknowledged at offset 7" in findingdocs.page()
+    assert json.loads((tmp_path / "findings.json").read_text())["lost"]["kafka"] == "4.3.1"
+
+
+def _run(folder: Path, meta: RunMeta, lost: int) -> None:
+    folder.mkdir()
+    (folder / "run.json").write_text(meta.model_dump_json())
+    example = {
+        "finding": "lost",
+        "producer": 0,
+        "seq": 3,
+        "partition": 0,
+        "offsets": [],
+        "acked_offset": 7,
+        "outcome": "acked",
+        "sent_ns": 1,
+        "closed_ns": 2,
+        "error": None,
+        "windows": "",
+        "held_by": [],
+        "detail": "acknowledged at offset 7 of t-0; not in the log",
+    }
+    told = Summary(
+        sent=10,
+        outcomes={"acked": 10},
+        reads=10 - lost,
+        findings={FindingClass.LOST: lost},
+        acked_by_step={},
+        lost_by_step={},
+        lost_places={},
+        lost_held_by_leader=0,
+        lost_unexamined=0,
+        extra_copies=0,
+        counts=(),
+        examples=(),
+        unavailable_seconds=0.0,
+        check_seconds=1.0,
+    ).model_dump(mode="json")
+    folder.joinpath("summary.json").write_text(json.dumps(told | {"examples": [example]}))
