@@ -13,7 +13,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import Outcome
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 # Followers stay in the ISR for as long as a JVM may take to start while they are cut off.
 CLUSTER = "{brokers: 3, controllers: 1, profile: fast, properties: {replica.lag.time.max.ms: 30000}}"

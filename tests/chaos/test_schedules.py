@@ -91,6 +91,7 @@ def decided(folder: Path) -> list[dict[str, Any]]:
     return sorted((one for one in found.values() if "injected" in one), key=lambda one: one["decided"])
 
 
+@pytest.mark.soak
 def test_a_storm_does_what_its_plan_says_and_is_repeated_from_its_journal(
     cluster: Cluster, results: Path
 ) -> None:
