@@ -19,6 +19,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from harness import cli_claims
 from harness.model.errors import BadInput, KafkaChaosError
 
 app = typer.Typer(
@@ -308,6 +309,8 @@ def compose(
 def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, indent=2))
 
+
+cli_claims.add(app)
 
 if __name__ == "__main__":
     main()

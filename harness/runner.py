@@ -18,7 +18,15 @@ from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
-from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR, SENDS_DIR
+from harness.model.journal import (
+    ANSWERS,
+    ANSWERS_DIR,
+    FAULTS,
+    FAULTS_FILE,
+    SAMPLES,
+    SAMPLES_DIR,
+    SENDS_DIR,
+)
 from harness.model.run import RunMeta
 from harness.ports import HOST
 from harness.sampler import Sampler
@@ -138,6 +146,7 @@ class Run:
         journal = SendJournal(self._folder / SENDS_DIR, self._topic)
         with ExitStack() as stack:
             stack.callback(journal.close)
+            answers = stack.enter_context(RowJournal(self._folder / ANSWERS_DIR, ANSWERS))
             workload = Workload(
                 self._experiment.workload,
                 self._arm.producer,
@@ -159,6 +168,7 @@ class Run:
                 lambda now: self._with_events(meta, now, book, workload).save(self._folder),
                 view=lambda: sampler.latest,
                 seed=self._seed,
+                answers=answers,
             )
             try:
                 try:

@@ -1,0 +1,132 @@
+"""Expectations on records: how many were acknowledged, refused, lost, and in which order they stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from harness.claims.evidence import SECOND, Finished
+from harness.claims.expecting import Expectation, between, exactly, told
+from harness.model.journal import Outcome
+from harness.model.result import FindingClass
+
+
+def acked(step: str, count: int) -> Expectation:
+    """So many sends of a write step were acknowledged, whenever that was."""
+    return exactly(f"acked in {step}", count, lambda run: run.summary.acked_by_step.get(step, 0))
+
+
+def acked_meanwhile(step: str, count: int) -> Expectation:
+    """So many sends of a write step were acknowledged before the step ended."""
+
+    def of(run: Finished) -> int:
+        end = run.step(step).ended_ns or 0
+        return sum(
+            row["outcome"] == Outcome.ACKED and (row["closed_ns"] or end + 1) <= end
+            for row in run.sends(step)
+        )
+
+    return exactly(f"acked while {step} went on", count, of)
+
+
+def outcomes(step: str, **counts: int) -> Expectation:
+    """Sends of a write step by outcome."""
+    return exactly(f"sends of {step}", counts, lambda run: _tally(row["outcome"] for row in run.sends(step)))
+
+
+def errors(step: str, counts: dict[str, int]) -> Expectation:
+    """Sends of a write step by the client's error; those without one are not counted."""
+    return exactly(
+        f"errors in {step}",
+        counts,
+        lambda run: _tally(row["error"] for row in run.sends(step) if row["error"] is not None),
+    )
+
+
+def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
+    """So many sends of a write step failed, each with one of these errors."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
+        return told(found), sum(found.values()) == count and set(found) <= allowed
+
+    return Expectation(f"errors in {step}", f"{count:,} times {' or '.join(sorted(allowed))}", look)
+
+
+def _tally(words: object) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))  # type: ignore[call-overload]
+
+
+def lost(count: int, of: int | None = None) -> Expectation:
+    """So many acknowledged records are gone, of so many in all (None: that is not said)."""
+    what = "acked records lost" if of is None else f"of {of:,} acked records lost"
+    return exactly(what, count, lambda run: run.count(FindingClass.LOST))
+
+
+def found(finding: FindingClass, count: int) -> Expectation:
+    """So many findings of a class."""
+    return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
+
+
+def duplicates(count: int) -> Expectation:
+    """So many records are in the log more than once."""
+    return found(FindingClass.DUPLICATE, count)
+
+
+def in_log(step: str, count: int) -> Expectation:
+    """So many records of a write step stand in the log at the end, copies counted once."""
+
+    def of(run: Finished) -> int:
+        written = {(row["producer"], row["seq"]) for row in run.sends(step)}
+        return len(written & {(row["producer"], row["seq"]) for row in run.final_log})
+
+    return exactly(f"records of {step} in the log", count, of)
+
+
+def log_reads(messages: str) -> Expectation:
+    """The whole log, in order; the n-th record that was sent is called Mn."""
+
+    def of(run: Finished) -> str:
+        return " ".join("?" if row["seq"] is None else f"M{row['seq'] + 1}" for row in run.final_log)
+
+    return exactly("the log", messages, of)
+
+
+def stall(step: str, least: float, most: float | None) -> Expectation:
+    """The longest time in a write step without an acknowledgement, in seconds, until the last one came."""
+
+    def of(run: Finished) -> float:
+        begun = run.step(step).started_ns
+        closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED)
+        return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
+
+    return between(f"longest wait for an ack in {step}", least, most, of, "s")
+
+
+def slowest(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:
+    """The longest time from a send of a write step to its acknowledgement, in seconds."""
+
+    def of(run: Finished) -> float:
+        waits = (
+            row["closed_ns"] - row["sent_ns"]
+            for row in run.sends(step)
+            if row["outcome"] == Outcome.ACKED and partition in (None, row["partition"])
+        )
+        return max(waits, default=0) / SECOND
+
+    where = "" if partition is None else f", partition {partition}"
+    return between(f"slowest ack in {step}{where}", least, most, of, "s")
+
+
+def refused_partitions(step: str, partitions: set[int]) -> Expectation:
+    """The partitions of which some send of a write step was not acknowledged before the step ended."""
+
+    def of(run: Finished) -> frozenset[int]:
+        end = run.step(step).ended_ns or 0
+        return frozenset(
+            row["partition"]
+            for row in run.sends(step)
+            if row["outcome"] != Outcome.ACKED or (row["closed_ns"] or end + 1) > end
+        )
+
+    return exactly(f"partitions that took not all of {step}", frozenset(partitions), of)

@@ -1,0 +1,48 @@
+"""R24: the last replica standing loses power."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.counts import acked, lost
+from harness.claims.expecting import given
+from harness.claims.frame import Claim, Role, Trial
+
+_TEXT = """
+name: r24-{name}
+title: One follower dies, the other leaves by {name}, and the leader loses power
+topic: {{config: {{min.insync.replicas: 2}}}}
+steps:
+- write: {{name: three, records: 100}}
+- wait: {{replicated: true}}
+- inject: {{kill: {{target: {{broker: 3}}}}}}
+- wait: {{isr: {{is: {{nodes: [1, 2]}}}}}}
+- write: {{name: two, records: 50}}
+- wait: {{log_end: {{of: {{nodes: [1, 2]}}, exactly: 150}}}}
+- inject: {{{name}: {{target: {{broker: 2}}}}}}
+- wait: {{isr: {{is: {{broker: 1}}}}}}
+# A few bytes off the end: the last batch is not whole any more, and it holds the 50.
+- inject: {{power_loss: {{target: {{broker: 1}}, keep: {{all_but_bytes: 20}}}}}}
+- heal:
+arms:
+- {{name: {name}, producer: {{acks: all, linger.ms: 300}}, promise: {{lost: {lost}}}}}
+"""
+
+_STOP = experiment(_TEXT.format(name="stop", lost=0))
+_KILL = experiment(_TEXT.format(name="kill", lost="acked in two"))
+
+CLAIM = Claim(
+    id="R24",
+    title="The last replica standing loses its unflushed tail, unless another is eligible",
+    words="When the ISR has shrunk to one replica and that one loses power, what it had not flushed is lost"
+    " though it was acknowledged by more; with eligible leader replicas (KIP-966) a replica that left the "
+    "ISR with all of it is elected instead, and nothing is lost.",
+    set_up="min.insync.replicas=2, eligible.leader.replicas.version=1. 100 records are acknowledged by "
+    "three replicas, one dies, 50 more by two; the other follower is stopped in good order; the leader "
+    "loses power and the batch with the 50; all come back. Control: the other follower is killed.",
+    today="Eligible leader replicas came with Kafka 4.0 and are on in new clusters since 4.1. A follower "
+    "that was killed is not eligible when it returns: it too may have lost its tail.",
+    trials=(
+        Trial(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
+        Trial(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),
+    ),
+)

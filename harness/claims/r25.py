@@ -1,0 +1,100 @@
+"""R25: three errors of a write told apart: which of them may be in the log."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.counts import errors, errors_among, in_log
+from harness.claims.frame import Claim, Role, Trial
+
+_REFUSED = experiment("""
+name: r25-refused
+title: Too few replicas are in sync
+topic: {config: {min.insync.replicas: 3}}
+steps:
+- write: {name: before, records: 1}
+- inject: {kill: {target: {broker: 3}}}
+- wait: {isr: {is: {nodes: [1, 2]}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: refused, producer: {acks: all, retries: 0}}
+""")
+
+_UNANSWERED = experiment("""
+name: r25-uncopied
+title: All replicas are in sync, and no follower fetches
+topic: {config: {min.insync.replicas: 2}}
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {partition: {from: {broker: 1}, to: {nodes: [2, 3]}}}
+- write: {name: failing, records: 20}
+- wait: {isr: 3, within: 1}
+- heal:
+arms:
+- {name: uncopied, producer: {acks: all, retries: 0, request.timeout.ms: 1000}}
+""")
+
+_UNHEARD = experiment("""
+name: r25-unheard
+title: The leader's answers do not reach the client
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {drop_responses: {target: {broker: 1}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: unheard, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
+""")
+
+_UNSENT = experiment("""
+name: r25-unsent
+title: The client's requests do not reach the leader
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {partition: {from: client, to: {broker: 1}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: unsent, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
+""")
+
+_OWN = frozenset({"_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT"})
+
+CLAIM = Claim(
+    id="R25",
+    title="NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT and the client's own time-out are three things",
+    words="A record refused with NOT_ENOUGH_REPLICAS is not in the log; one that failed with "
+    "REQUEST_TIMED_OUT or by the client's own time-out may be.",
+    set_up="20 records with acks=all and retries=0: (1) the ISR is below min.insync.replicas; (2) the ISR "
+    "is full and no follower fetches; (3) the leader's answers to the client are dropped. Control: the "
+    "client's requests do not reach the leader, so that its own time-out means nothing was written.",
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _REFUSED,
+            "refused",
+            (errors("failing", {"NOT_ENOUGH_REPLICAS": 20}), in_log("failing", 0)),
+        ),
+        Trial(
+            Role.CLAIM,
+            _UNANSWERED,
+            "uncopied",
+            (errors("failing", {"REQUEST_TIMED_OUT": 20}), in_log("failing", 20)),
+        ),
+        Trial(
+            Role.CLAIM,
+            _UNHEARD,
+            "unheard",
+            (errors_among("failing", 20, _OWN), in_log("failing", 20)),
+        ),
+        Trial(
+            Role.CONTROL,
+            _UNSENT,
+            "unsent",
+            (errors_among("failing", 20, _OWN), in_log("failing", 0)),
+        ),
+    ),
+)

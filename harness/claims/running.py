@@ -1,0 +1,174 @@
+"""Runs claims on real brokers: those with equal cluster specs one after the other on one cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from checkers.session import java_version
+from harness import engine, possible
+from harness.claims.evidence import Finished
+from harness.claims.frame import Claim, ClaimResult, Seen, Trial, TrialResult, judged
+from harness.cluster import Cluster
+from harness.execution import Job, Options, job_of
+from harness.experiment import Experiment
+from harness.kernel import Capability
+from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.result import ArmResult, VerdictWord
+from harness.overrides import overridden
+from harness.spec import ClusterSpec
+
+
+@dataclass
+class _Ran:
+    """One experiment of a claim: its job, or why it did not run to its end."""
+
+    claim: Claim
+    experiment: Experiment
+    arms: tuple[str, ...]
+    job: Job | None = None
+    seconds: float = 0.0
+    error: str | None = None
+
+
+def on_version(claim: Claim, version: str | None, image: str | None) -> Claim:
+    """The claim on another Kafka version or image (None: as written)."""
+    trials = tuple(
+        replace(trial, experiment=overridden(trial.experiment, version, image, None))
+        for trial in claim.trials
+    )
+    return replace(claim, trials=trials)
+
+
+def run_claims(
+    claims: Sequence[Claim], options: Options, done: Callable[[ClaimResult], None] = lambda _: None
+) -> list[ClaimResult]:
+    """Run claims and judge them; in the order given, whatever shared a cluster. `done` gets each result.
+
+    An experiment that cannot be run to its end makes its claim `unknown`; the next one gets a new cluster.
+
+    Raises:
+        PrerequisiteMissing: no Java, no engine or no image: before anything is started.
+        BadInput: a fault that this machine cannot have.
+    """
+    java_version(os.environ)
+    ran = [_Ran(claim, experiment, arms) for claim in claims for experiment, arms in claim.experiments()]
+    found = possible.probed(engine.connect(), [one.experiment for one in ran])
+    for number, spec in enumerate(dict.fromkeys(one.experiment.cluster.model_dump_json() for one in ran)):
+        mine = [one for one in ran if one.experiment.cluster.model_dump_json() == spec]
+        _on_clusters(mine, options, found, f"logs-{number + 1}")
+    results = []
+    for claim in claims:
+        results.append(_result(claim, [one for one in ran if one.claim is claim]))
+        done(results[-1])
+    return results
+
+
+def run_on(cluster: Cluster, claim: Claim, options: Options) -> ClaimResult:
+    """Run one claim on a cluster that is up already, which must be of its experiments' spec."""
+    ran = [_Ran(claim, experiment, arms) for experiment, arms in claim.experiments()]
+    found = possible.probed(cluster.client, [one.experiment for one in ran])
+    for one in ran:
+        _run(one, cluster, options, found)
+    return _result(claim, ran)
+
+
+def _on_clusters(waiting: Sequence[_Ran], options: Options, found: Sequence[Capability], logs: str) -> None:
+    """Run experiments of one spec on one cluster; after one that broke, on a new one."""
+    left = list(waiting)
+    number = 0
+    while left:
+        number += 1
+        folder = options.results / (logs if number == 1 else f"{logs}-{number}")
+        spec = left[0].experiment.cluster
+        try:
+            with _started(spec, folder, options.tell) as cluster:
+                while left:
+                    one = left.pop(0)
+                    _run(one, cluster, options, found)
+                    if one.error is not None:
+                        break
+        except ClusterError as error:
+            # It did not come up: what was to run on it cannot be told.
+            for one in left:
+                one.error = str(error)
+            return
+
+
+def _started(spec: ClusterSpec, logs: Path, tell: Callable[[str], None]) -> Cluster:
+    tell(f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)")
+    return Cluster(spec, log_folder=logs)
+
+
+def _run(one: _Ran, cluster: Cluster, options: Options, found: Sequence[Capability]) -> None:
+    mine = replace(options, results=options.results / one.claim.id, arms=one.arms)
+    one.job = job_of(one.experiment, mine, found)
+    began = time.monotonic()
+    try:
+        one.job.run(cluster)
+    except KafkaChaosError as error:
+        one.error = str(error)
+    one.seconds = time.monotonic() - began
+
+
+def _result(claim: Claim, ran: Iterable[_Ran]) -> ClaimResult:
+    ran = list(ran)
+    trials = []
+    for trial in claim.trials:
+        (one,) = (one for one in ran if one.experiment.name == trial.experiment.name)
+        trials.append(_trial(trial, one))
+    answer, reasons = judged(trials)
+    return ClaimResult(
+        id=claim.id,
+        title=claim.title,
+        answer=answer,
+        reasons=reasons,
+        trials=tuple(trials),
+        seconds=round(sum(one.seconds for one in ran), 1),
+        kafka=ran[0].experiment.cluster.version,
+    )
+
+
+def _trial(trial: Trial, ran: _Ran) -> TrialResult:
+    arm = None
+    if ran.job is not None:
+        arm = next((one for one in ran.job.result().arms if one.meta.arm == trial.arm), None)
+    if arm is None or ran.job is None:
+        return _of(trial, "", (f"it did not run: {ran.error}",))
+    return seen(trial, ran.job.folder, arm)
+
+
+def seen(trial: Trial, folder: Path, arm: ArmResult) -> TrialResult:
+    """What a finished arm, in `folder` of its experiment, shows of a trial."""
+    run = Finished(folder / arm.folder, arm)
+    doubts = arm.judgement.reasons if arm.judgement.verdict is VerdictWord.UNKNOWN else ()
+    rows = tuple(expectation.held_against(run) for expectation in trial.expects)
+    broken = arm.judgement.promise_reasons
+    return TrialResult(
+        role=trial.role,
+        experiment=trial.experiment.name,
+        arm=trial.arm,
+        folder=str(run.folder),
+        doubts=doubts,
+        rows=rows + tuple(_broken(text) for text in broken),
+    )
+
+
+def _broken(text: str) -> Seen:
+    what, _, rest = text.partition(": promised ")
+    expected, _, found = rest.partition(", seen ")
+    return Seen(what=what, expected=expected, seen=found, ok=False)
+
+
+def _of(trial: Trial, folder: str, doubts: tuple[str, ...]) -> TrialResult:
+    return TrialResult(
+        role=trial.role,
+        experiment=trial.experiment.name,
+        arm=trial.arm,
+        folder=folder,
+        doubts=doubts,
+        rows=(),
+    )

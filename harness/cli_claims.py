@@ -1,0 +1,115 @@
+"""`kafka-chaos claims`: the textbook's claims on real brokers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+RESULT_FILE = "claims.json"
+_LOG_WIDTH = 160
+"""Columns of the table in a file or a CI log: it has seven columns."""
+
+
+def claims(
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Claims by their numbers, as R12; default: all.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the claims and run nothing.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, max=1000, help="Run all of them this often.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all claims.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image, for all claims.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
+    ] = False,
+) -> None:
+    """Put the textbook's claims to the test on real brokers, each with a control arm.
+
+    A row a claim: what was expected and seen of it and of its control, and the verdict: yes, no, or unknown
+    where nothing was shown. Exit codes are those of `run`: 0 all yes, 1 a no, 3 something could not be told.
+    """
+    from harness.claims import registry, showing
+    from harness.claims.frame import exit_code
+
+    out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
+    chosen = registry.chosen(ids or ())
+    if listed:
+        found = chosen if ids else registry.listed()
+        if as_json:
+            typer.echo(json.dumps([_told(one) for one in found], indent=2))
+        else:
+            out.print(showing.listing(found))
+        return
+    folder = results / f"claims-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    chosen_seed = int(time.time()) if seed is None else seed
+    done = []
+    for turn in range(repeat):
+        place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
+        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, quiet)
+    if as_json:
+        typer.echo(json.dumps([result.model_dump(mode="json") for result in done], indent=2))
+    else:
+        out.print(showing.table(done, () if ids else registry.NOT_YET))
+        for line in showing.reasons(done):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+        out.print(f"results: {folder}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(exit_code(done))
+
+
+def _run(
+    chosen: tuple[Any, ...], folder: Path, seed: int, version: str | None, image: str | None, quiet: bool
+) -> list[Any]:
+    from harness.claims.running import on_version, run_claims
+    from harness.execution import Options
+    from harness.telling import progress
+
+    error = Console(stderr=True)
+    try:
+        with progress(error, quiet) as tell:
+            done = run_claims(
+                [on_version(claim, version, image) for claim in chosen],
+                Options(
+                    results=folder, seed=seed, tell=tell, command=shlex.join(["kafka-chaos", *sys.argv[1:]])
+                ),
+            )
+    except KeyboardInterrupt:
+        error.print("kafka-chaos: interrupted; journals are kept, `kafka-chaos check` reads them")
+        raise typer.Exit(130) from None
+    text = json.dumps([result.model_dump(mode="json") for result in done], indent=2)
+    (folder / RESULT_FILE).write_text(text + "\n")
+    return done
+
+
+def _told(one: Any) -> dict[str, Any]:
+    from harness.claims.frame import NotYet
+
+    if isinstance(one, NotYet):
+        return {"id": one.id, "title": one.title, "possible": False, "reason": one.reason}
+    return {
+        "id": one.id,
+        "title": one.title,
+        "possible": True,
+        "claim": one.words,
+        "set_up": one.set_up,
+        "today": one.today,
+        "trials": [
+            {"role": trial.role.value, "experiment": trial.experiment.name, "arm": trial.arm}
+            for trial in one.trials
+        ],
+    }
+
+
+def add(app: typer.Typer) -> None:
+    """Make the command one of the application's."""
+    app.command()(claims)
