@@ -37,7 +37,8 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Trial:
-    """One arm of an experiment, and what is expected of it."""
+    """One arm of an experiment, and what is expected of it; a table has room for the first, but for what is
+    given."""
 
     role: Role
     experiment: Experiment
@@ -99,7 +100,8 @@ class Seen(_Frozen):
 
 
 class TrialResult(_Frozen):
-    """What came of one trial. `doubts` say why its run proves nothing (none: it does)."""
+    """What came of one trial. `folder` is below that of the whole run of claims; `doubts` say why it proves
+    nothing (none: it does)."""
 
     role: Role
     experiment: str
@@ -109,8 +111,13 @@ class TrialResult(_Frozen):
     rows: tuple[Seen, ...]
 
     def shown(self) -> tuple[Seen, ...]:
-        """What belongs in a table: all but what was only given."""
+        """All but what was only given."""
         return tuple(row for row in self.rows if not row.given)
+
+    def headline(self) -> Seen | None:
+        """The one row that a table has room for: the first that is not as expected, else the first."""
+        shown = self.shown()
+        return next((row for row in shown if not row.ok), shown[0] if shown else None)
 
 
 class ClaimResult(_Frozen):

@@ -57,7 +57,7 @@ CLAIM = Claim(
             Role.CLAIM,
             _ONE_BY_ONE,
             "acks=all",
-            (acked("three", 100), acked("two", 100), acked("one", 100), lost(0, of=300)),
+            (lost(0, of=300), acked("three", 100), acked("two", 100), acked("one", 100)),
         ),
         Trial(
             Role.CONTROL,

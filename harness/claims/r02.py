@@ -42,9 +42,9 @@ CLAIM = Claim(
             _ASKED,
             "asked",
             (
+                answered("followers", "fetch_v10", 2, _NO),
                 answered("followers", "produce", 2, _NO),
                 answered("followers", "produce", 3, _NO),
-                answered("followers", "fetch_v10", 2, _NO),
                 answered("followers", "fetch_v10", 3, _NO),
                 read_by("followers", 2, 20),
                 answered("moved", "fetch_v10", 1, _NO),

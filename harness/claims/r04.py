@@ -62,8 +62,8 @@ CLAIM = Claim(
             "clean",
             (
                 given(acked_meanwhile("message2", 10)),
-                read_by("a", 1, 20),
                 vanished_between("a", "b", 0),
+                read_by("a", 1, 20),
                 lost(10, of=30),
             ),
         ),
@@ -73,8 +73,8 @@ CLAIM = Claim(
             "unclean",
             (
                 given(acked("message2", 10)),
-                read_by("a", 1, 30),
                 vanished_between("a", "b", 10),
+                read_by("a", 1, 30),
                 lost(10, of=30),
             ),
         ),

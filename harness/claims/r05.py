@@ -61,13 +61,13 @@ CLAIM = Claim(
             "acks=1",
             (
                 given(acked_meanwhile("message2", 5)),
+                replicas_identical(),
                 number("above", "files", 1, 15),
                 number("above", "checkpoint", 1, 10),
                 read_by("above", 1, 10),
                 number("committed", "checkpoint", 1, 15),
                 read_by("committed", 1, 15),
                 batches("committed", 1, leader_epoch=0, records=15),
-                replicas_identical(),
             ),
         ),
         Trial(

@@ -49,7 +49,7 @@ CLAIM = Claim(
             Role.CONTROL,
             _GONE,
             "wiped",
-            (given(acked("old", 100)), found(FindingClass.EXPIRED, 0), lost(100, of=100)),
+            (given(acked("old", 100)), lost(100, of=100), found(FindingClass.EXPIRED, 0)),
         ),
     ),
 )

@@ -56,12 +56,12 @@ CLAIM = Claim(
             "acks=0",
             (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 500)),
         ),
-        Trial(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=500))),
+        Trial(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=1000))),
         Trial(
             Role.CLAIM,
             _CUT,
             "acks=all",
-            (acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500}), lost(0)),
+            (lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500})),
         ),
         Trial(
             Role.CONTROL,

@@ -16,7 +16,7 @@ steps:
 - inject: {drop_responses: {target: {broker: 1}}, name: deaf}
 - write: {name: batch, records: 50, at_most: 0.5}
 # The leader does not answer the harness either: its followers tell that it has the batch.
-- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 51}, within: 3}
+- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 51}, within: 10}
 - sleep: {seconds: 3.3}
 - heal: {only: [deaf]}
 arms:
@@ -36,13 +36,13 @@ steps:
 - wait: {replicated: true}
 - inject: {partition: {from: {broker: 1}, to: {broker: 3}}, name: one}
 - write: {name: m3, records: 1, at_most: 0.3}
-- wait: {log_end: {of: {nodes: [1, 2]}, exactly: 3}, within: 2}
+- wait: {log_end: {of: {nodes: [1, 2]}, exactly: 3}, within: 10}
 - inject: {partition: {from: {broker: 1}, to: {broker: 2}}, name: other}
 - write: {name: m4, records: 1, at_most: 0.3}
 - wait: {log_end: {of: {broker: 2}, exactly: 3}, within: 1}
 - wait: {isr: 3, within: 1}
 - inject: {kill: {target: {broker: 1}}, name: death}
-- wait: {leader: {is: {broker: 2}}, within: 2}
+- wait: {leader: {is: {broker: 2}}, within: 10}
 - write: {name: m5, records: 1}
 - heal:
 arms:

@@ -64,10 +64,10 @@ CLAIM = Claim(
             (
                 given(acked_meanwhile("alone", 5)),
                 given(acked("after", 3)),
+                replicas_identical(),
                 number("before", "files", 1, 15),
                 number("before", "files", 2, 13),
                 unlike("before", 1, 2, 3),
-                replicas_identical(),
                 lost(5, of=18),
             ),
         ),
@@ -77,10 +77,10 @@ CLAIM = Claim(
             "no-cut",
             (
                 given(acked("after", 3)),
+                replicas_identical(),
                 number("before", "files", 1, 15),
                 number("before", "files", 2, 18),
                 unlike("before", 1, 2, 0),
-                replicas_identical(),
                 lost(0, of=18),
             ),
         ),

@@ -60,7 +60,7 @@ CLAIM = Claim(
             Role.CONTROL,
             _LAST,
             "unclean=true",
-            (given(acked("alone", 40)), lost(40, of=40), acked("after", 5)),
+            (given(acked("alone", 40)), lost(40, of=65), acked("after", 5)),
         ),
     ),
 )

@@ -39,8 +39,8 @@ CLAIM = Claim(
             _DOWN,
             "acks=all",
             (
-                acked("one-down", 20),
                 errors("two-down", {"NOT_ENOUGH_REPLICAS": 20}),
+                acked("one-down", 20),
                 in_log("two-down", 0),
                 lost(0, of=40),
             ),

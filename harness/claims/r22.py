@@ -77,8 +77,8 @@ CLAIM = Claim(
             _WHOLE,
             "whole",
             (
-                never_above("whole", "middle"),
                 longest_stand("middle", 0, 1.5),
+                never_above("whole", "middle"),
                 equal_at_rest("rest"),
                 lost(0),
             ),

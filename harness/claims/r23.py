@@ -41,8 +41,8 @@ CLAIM = Claim(
             _MAJORITY,
             "three-dead",
             (
-                acked_meanwhile("with-leader", 20),
                 acked_meanwhile("without-leader", 0),
+                acked_meanwhile("with-leader", 20),
                 led_during("without-leader", {1}),
                 lost(0),
             ),
@@ -52,8 +52,8 @@ CLAIM = Claim(
             _MINORITY,
             "two-dead",
             (
-                acked_meanwhile("with-leader", 20),
                 acked("without-leader", 20),
+                acked_meanwhile("with-leader", 20),
                 led_during("without-leader", {2}),
                 lost(0),
             ),

@@ -56,8 +56,8 @@ CLAIM = Claim(
             "stale",
             (
                 given(acked("after", 50)),
-                read_by("old", 1, 100),
                 missed("old", 1, 50),
+                read_by("old", 1, 100),
                 final_read_complete(),
                 lost(0, of=150),
             ),

@@ -142,7 +142,7 @@ def _trial(trial: Trial, ran: _Ran) -> TrialResult:
 
 
 def seen(trial: Trial, folder: Path, arm: ArmResult) -> TrialResult:
-    """What a finished arm, in `folder` of its experiment, shows of a trial."""
+    """What a finished arm, in its experiment's folder RESULTS/CLAIM/EXPERIMENT, shows of a trial."""
     run = Finished(folder / arm.folder, arm)
     doubts = arm.judgement.reasons if arm.judgement.verdict is VerdictWord.UNKNOWN else ()
     rows = tuple(expectation.held_against(run) for expectation in trial.expects)
@@ -151,7 +151,7 @@ def seen(trial: Trial, folder: Path, arm: ArmResult) -> TrialResult:
         role=trial.role,
         experiment=trial.experiment.name,
         arm=trial.arm,
-        folder=str(run.folder),
+        folder=str(run.folder.relative_to(folder.parent.parent)),
         doubts=doubts,
         rows=rows + tuple(_broken(text) for text in broken),
     )

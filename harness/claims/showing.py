@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
 
-from harness.claims.frame import Answer, Claim, ClaimResult, NotYet, Role, TrialResult
+from harness.claims.frame import Answer, Claim, ClaimResult, NotYet, Role
 
 _COLOURS = {Answer.YES: "green", Answer.NO: "bold red", Answer.UNKNOWN: "yellow"}
 COLUMNS = ("claim", "expected", "seen", "control expected", "control seen", "verdict", "seconds")
 
 
 def cells(result: ClaimResult) -> tuple[str, ...]:
-    """A claim's row as text, in the order of `COLUMNS`; one line an expectation."""
+    """A claim's row as text, in the order of `COLUMNS`; one line a trial: its headline."""
     columns = [f"{result.id} {result.title}"]
     for role in Role:
-        trials = result.of(role)
-        columns.append("\n".join(_lines(trials, "expected")))
-        columns.append("\n".join(_lines(trials, "seen")))
+        rows = [(trial.arm, trial.headline()) for trial in result.of(role)]
+        columns.append("\n".join(f"{arm}: {row.what} {row.expected}" if row else arm for arm, row in rows))
+        columns.append("\n".join(f"{arm}: {row.seen}" if row else f"{arm}: -" for arm, row in rows))
     return (*columns, result.answer.value, f"{result.seconds:.0f}")
-
-
-def _lines(trials: Sequence[TrialResult], column: str) -> Iterable[str]:
-    for trial in trials:
-        rows = trial.shown()
-        if not rows:
-            yield f"{trial.arm}: -"
-        for row in rows:
-            value = row.expected if column == "expected" else row.seen
-            yield f"{trial.arm}: {row.what}: {value}" if column == "expected" else value
 
 
 def table(results: Sequence[ClaimResult], later: Sequence[NotYet] = ()) -> Table:

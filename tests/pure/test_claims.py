@@ -107,15 +107,22 @@ def test_exit_codes_are_those_of_run() -> None:
 def test_a_row_says_what_was_expected_and_seen_of_both_sides() -> None:
     assert showing.cells(result(Answer.YES)) == (
         "R1 a claim",
-        "claim-arm: lost: 500",
-        "500",
-        "control-arm: lost: 500",
-        "500",
+        "claim-arm: lost 500",
+        "claim-arm: 500",
+        "control-arm: lost 500",
+        "control-arm: 500",
         "yes",
         "12",
     )
     assert showing.reasons([result(Answer.YES)]) == []
     assert showing.reasons([result(Answer.NO)]) == ["R1: no", "  - why", "  see f"]
+
+
+def test_a_row_shows_what_is_not_as_expected() -> None:
+    assert trial(Role.CLAIM, GIVEN, GOOD, BAD).headline() == BAD
+    assert trial(Role.CLAIM, GIVEN, GOOD, UNTOLD).headline() == UNTOLD
+    assert trial(Role.CLAIM, GIVEN, GOOD).headline() == GOOD
+    assert trial(Role.CLAIM, NOT_GIVEN).headline() is None
 
 
 IDS = [claim.id for claim in registry.CLAIMS]
