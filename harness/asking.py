@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,14 +49,7 @@ class _Asked:
     broker: int
     topic: str
     step: Ask
-
-    @contextmanager
-    def connection(self) -> Iterator[BrokerConnection]:
-        port = self.cluster.node(self.broker).host_port
-        if port is None:
-            raise OSError(f"node {self.broker} has no client listener")
-        with BrokerConnection(self.broker, HOST, port, timeout=_SECONDS) as connection:
-            yield connection
+    connection: BrokerConnection
 
 
 def ask(cluster: Cluster, topic: str, step: Ask, look: LiveLook, answers: RowSink) -> None:
@@ -75,10 +68,14 @@ def ask(cluster: Cluster, topic: str, step: Ask, look: LiveLook, answers: RowSin
         )
     until = time.monotonic() + (step.seconds or 0.0)
     number = 0
-    with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(max_workers=len(brokers)))
+        asked = [
+            _Asked(cluster, look, broker, topic, step, stack.enter_context(_connection(cluster, broker)))
+            for broker in brokers
+        ]
         while True:
             for place, question in enumerate(step.what):
-                asked = [_Asked(cluster, look, broker, topic, step) for broker in brokers]
                 at_ns = time.time_ns()
                 for one, answer in zip(asked, pool.map(_QUESTIONS[question], asked), strict=True):
                     answers.append(
@@ -101,56 +98,54 @@ def ask(cluster: Cluster, topic: str, step: Ask, look: LiveLook, answers: RowSin
             time.sleep(_ROUND_SECONDS)
 
 
+def _connection(cluster: Cluster, broker: int) -> BrokerConnection:
+    port = cluster.node(broker).host_port
+    assert port is not None, "every broker has a client listener"
+    return BrokerConnection(broker, HOST, port, timeout=_SECONDS)
+
+
 def _leader(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        for topic in connection.metadata([asked.topic]).topics:
-            for part in topic.partitions:
-                if part.partition_index == asked.step.partition:
-                    isr = [int(node) for node in part.isr_nodes]
-                    told = {"leader_epoch": int(part.leader_epoch), "isr": isr}
-                    return Answer(None, int(part.leader_id), told)
+    for topic in asked.connection.metadata([asked.topic]).topics:
+        for part in topic.partitions:
+            if part.partition_index == asked.step.partition:
+                isr = [int(node) for node in part.isr_nodes]
+                told = {"leader_epoch": int(part.leader_epoch), "isr": isr}
+                return Answer(None, int(part.leader_id), told)
     return Answer("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 def _log_end(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        return Answer(*end_offset(connection, asked.topic, asked.step.partition, DEBUGGING_REPLICA))
+    return Answer(*end_offset(asked.connection, asked.topic, asked.step.partition, DEBUGGING_REPLICA))
 
 
 def _list_offsets(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        return Answer(*end_offset(connection, asked.topic, asked.step.partition))
+    return Answer(*end_offset(asked.connection, asked.topic, asked.step.partition))
 
 
 def _high_watermark(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        found = fetch(connection, asked.topic, asked.step.partition, 0, max_bytes=1)
-        return Answer(found.error, found.high_watermark)
+    found = fetch(asked.connection, asked.topic, asked.step.partition, 0, max_bytes=1)
+    return Answer(found.error, found.high_watermark)
 
 
 def _fetch(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        found = fetch(connection, asked.topic, asked.step.partition, 0)
+    found = fetch(asked.connection, asked.topic, asked.step.partition, 0)
     return Answer(found.error, found.high_watermark, {"records": _records(found.data, found.high_watermark)})
 
 
 def _fetch_v10(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        return Answer(fetch_as_of_old(connection, asked.topic, asked.step.partition))
+    return Answer(fetch_as_of_old(asked.connection, asked.topic, asked.step.partition))
 
 
 def _produce(asked: _Asked) -> Answer:
-    with asked.connection() as connection:
-        return Answer(*produce(connection, asked.topic, asked.step.partition))
+    return Answer(*produce(asked.connection, asked.topic, asked.step.partition))
 
 
 def _epoch_ends(asked: _Asked) -> Answer:
     latest = _leader(asked).detail.get("leader_epoch", -1)
-    with asked.connection() as connection:
-        ends = {
-            epoch: epoch_end(connection, asked.topic, asked.step.partition, epoch)
-            for epoch in range(latest + 1)
-        }
+    ends = {
+        epoch: epoch_end(asked.connection, asked.topic, asked.step.partition, epoch)
+        for epoch in range(latest + 1)
+    }
     return Answer(None, latest, {"ends": ends})
 
 

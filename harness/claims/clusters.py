@@ -21,13 +21,20 @@ COMMON = ClusterSpec(
         "replica.high.watermark.checkpoint.interval.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.initial.task.delay.ms": "500",
-        # So small that a slow link is felt before the lag's time is over.
-        "replica.fetch.max.bytes": "262144",
-        "replica.fetch.response.max.bytes": "262144",
     }
 )
 """Three brokers and a controller, profile `fast` with Kafka's own lag; it serves most claims."""
-LAG = COMMON.model_copy(update={"properties": {**COMMON.properties, "replica.lag.time.max.ms": "6000"}})
+LAG = COMMON.model_copy(
+    update={
+        "properties": {
+            **COMMON.properties,
+            "replica.lag.time.max.ms": "8000",
+            # So small that a slow link is felt before that time is over.
+            "replica.fetch.max.bytes": "262144",
+            "replica.fetch.response.max.bytes": "262144",
+        }
+    }
+)
 """The same with a lag that is over soon, for claims on who leaves the ISR."""
 FOUR = COMMON.model_copy(update={"brokers": 4})
 """As the common cluster, with a fourth broker."""

@@ -94,13 +94,25 @@ def log_reads(messages: str) -> Expectation:
 
 def stall(step: str, least: float, most: float | None) -> Expectation:
     """The longest time in a write step without an acknowledgement, in seconds, until the last one came."""
+    return between(f"longest wait for an ack in {step}", least, most, lambda run: _stall(run, step), "s")
 
-    def of(run: Finished) -> float:
-        begun = run.step(step).started_ns
-        closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED)
-        return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
 
-    return between(f"longest wait for an ack in {step}", least, most, of, "s")
+def _stall(run: Finished, step: str) -> float:
+    begun = run.step(step).started_ns
+    closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED)
+    return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
+
+
+def stall_as_long_as(step: str, kind: str) -> Expectation:
+    """Acknowledgements stopped, for no longer than a fault was there and TCP took to try again: it waits
+    twice as long each time."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        there = (run.undone_ns(kind) - run.applied_ns(kind)) / SECOND
+        waited = _stall(run, step)
+        return f"{waited:.1f} s, {kind} for {there:.1f} s", there / 2 <= waited <= 2 * there + 2
+
+    return Expectation(f"longest wait for an ack in {step}", f"about as long as the {kind}", look)
 
 
 def slowest(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:

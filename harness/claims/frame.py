@@ -7,6 +7,7 @@ claim whose control does not behave has been shown nothing: `unknown`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,7 +53,7 @@ class Claim:
 
     `words` is the claim as engineers make it, `set_up` what is done, in words. `today` says what today's
     Kafka does, since which version, where the claim is out of date. `by_day`: short and steady enough for
-    every change.
+    every change. `since`: the first Kafka version that it can be tried on (empty: any).
     """
 
     id: str
@@ -62,6 +63,14 @@ class Claim:
     trials: tuple[Trial, ...]
     today: str = ""
     by_day: bool = False
+    since: str = ""
+
+    def too_old(self) -> str | None:
+        """Why the Kafka version of the trials cannot show the claim (None: it can)."""
+        version = self.trials[0].experiment.cluster.version
+        if not self.since or _numbers(version) >= _numbers(self.since):
+            return None
+        return f"it needs Kafka {self.since} or later, and this is {version}"
 
     def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
         """Each experiment once, in order, with the arms that trials name."""
@@ -168,6 +177,10 @@ def judged(trials: Sequence[TrialResult]) -> tuple[Answer, tuple[str, ...]]:
 
 def _against(row: Seen) -> str:
     return f"{row.what}: expected {row.expected}, seen {row.seen}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def exit_code(results: Sequence[ClaimResult]) -> int:

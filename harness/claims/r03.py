@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from harness.claims.brokers import back_in_isr, isr_history, left_isr
 from harness.claims.clusters import LAG, experiment
-from harness.claims.counts import errors, lost, stall
+from harness.claims.counts import errors, lost, stall, stall_as_long_as
 from harness.claims.frame import Claim, Role, Trial
 
 _TEXT = """
 name: r03-{name}
 title: One follower does not hear the leader for {seconds} s
 topic: {{config: {{min.insync.replicas: 2}}}}
-workload: {{rate: 100}}
+workload: {{rate: 20}}
 steps:
 - write:
     name: writing
@@ -23,7 +23,7 @@ arms:
 - {{name: {name}, producer: {{acks: all}}, promise: {{lost: 0, duplicate: 0}}}}
 """
 
-_LONG = experiment(_TEXT.format(name="long", seconds=11, length=15), LAG)
+_LONG = experiment(_TEXT.format(name="long", seconds=14, length=18), LAG)
 _SHORT = experiment(_TEXT.format(name="short", seconds=2, length=6), LAG)
 
 CLAIM = Claim(
@@ -42,9 +42,9 @@ CLAIM = Claim(
             "long",
             (
                 isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
-                left_isr(3, "partition", 5.5, 10.0),
-                stall("writing", 5.0, 10.5),
-                back_in_isr(3, "partition", 5.0),
+                left_isr(3, "partition", 7.5, 14.0),
+                stall("writing", 6.5, 15.0),
+                back_in_isr(3, "partition", 6.0),
                 errors("writing", {}),
                 lost(0),
             ),
@@ -53,7 +53,12 @@ CLAIM = Claim(
             Role.CONTROL,
             _SHORT,
             "short",
-            (isr_history((1, 2, 3)), stall("writing", 1.5, 6.0), errors("writing", {}), lost(0)),
+            (
+                isr_history((1, 2, 3)),
+                stall_as_long_as("writing", "partition"),
+                errors("writing", {}),
+                lost(0),
+            ),
         ),
     ),
 )

@@ -12,7 +12,7 @@ name: r10-{fault}
 title: The leader ends by {fault}, with a large segment that was never flushed
 workload: {{record_size: 2000}}
 steps:
-- write: {{name: load, records: 40000}}
+- write: {{name: load, records: 20000}}
 - wait: {{replicated: true}}
 - write:
     name: writing
@@ -23,7 +23,7 @@ steps:
 - ask: {{name: recovering, of: {{broker: 1}}, what: [printed], text: Recovering unflushed segment}}
 - ask: {{name: loaded, of: {{broker: 1}}, what: [printed], text: Loaded}}
 arms:
-- {{name: {fault}, producer: {{acks: all}}, promise: {{lost: 0}}}}
+- {{name: {fault}, producer: {{acks: all, delivery.timeout.ms: 120000}}, promise: {{lost: 0}}}}
 """
 
 _KILL = experiment(_TEXT.format(fault="kill"))
@@ -35,7 +35,7 @@ CLAIM = Claim(
     words="A controlled shutdown moves leadership first, so that clients hardly wait, and leaves a log that"
     " needs no recovery; a killed broker's partitions wait for its session to end, and its logs are "
     "recovered.",
-    set_up="80 MB in one segment and 200 records/s with acks=all; the leader gets SIGTERM and is started "
+    set_up="40 MB in one segment and 200 records/s with acks=all; the leader gets SIGTERM and is started "
     "again. Control: SIGKILL. The broker session time-out is 4 s.",
     trials=(
         Trial(

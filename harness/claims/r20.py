@@ -14,9 +14,9 @@ workload: {{record_size: 5000, rate: 200}}
 steps:
 - write:
     name: writing
-    seconds: 15
+    seconds: 18
     faults:
-    - {{fault: {{bandwidth: {{target: {{broker: 1}}, to: {{broker: 3}}, rate: {rate}}}}}, at: 1, for: 12}}
+    - {{fault: {{bandwidth: {{target: {{broker: 1}}, to: {{broker: 3}}, rate: {rate}}}}}, at: 1, for: 15}}
 - wait: {{isr: 3}}
 arms:
 - {{name: {name}, producer: {{acks: 1}}, promise: {{lost: 0}}}}
@@ -31,7 +31,7 @@ CLAIM = Claim(
     words="A follower that is not dead but slower than the writes leaves the ISR, and returns once it has "
     "caught up.",
     set_up="1 MB/s (8 Mbit/s) is written with acks=1. The link from the leader to one follower takes 2 "
-    "Mbit/s for 12 s. Control: 32 Mbit/s.",
+    "Mbit/s for 15 s. Control: 32 Mbit/s.",
     today="With acks=all the producer slows down to the follower's pace, and nobody need be evicted.",
     trials=(
         Trial(
@@ -40,7 +40,7 @@ CLAIM = Claim(
             "slow",
             (
                 isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
-                left_isr(3, "bandwidth", 5.5, 12.0),
+                left_isr(3, "bandwidth", 7.5, 15.0),
                 back_in_isr(3, "bandwidth", 10.0),
                 lost(0),
             ),

@@ -28,11 +28,11 @@ _CUT = experiment(
     _TEXT.format(
         name="cut",
         title="one follower cut off",
-        seconds=18,
+        seconds=22,
         rounds=_ROUNDS,
         middle=f"""
 - inject: {{partition: {{from: {{broker: 1}}, to: {{broker: 3}}}}, name: cut}}
-- ask: {{name: middle, {_ROUNDS}, seconds: 10}}
+- ask: {{name: middle, {_ROUNDS}, seconds: 12}}
 - heal: {{only: [cut]}}""",
     ),
     LAG,
@@ -67,7 +67,7 @@ CLAIM = Claim(
             (
                 never_above("whole", "middle"),
                 behind("middle", (1, 2, 3)),
-                longest_stand("middle", 3.0, 10.0),
+                longest_stand("middle", 2.0, 14.0),
                 equal_at_rest("rest"),
                 lost(0),
             ),

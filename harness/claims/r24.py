@@ -41,6 +41,7 @@ CLAIM = Claim(
     "loses power and the batch with the 50; all come back. Control: the other follower is killed.",
     today="Eligible leader replicas came with Kafka 4.0 and are on in new clusters since 4.1. A follower "
     "that was killed is not eligible when it returns: it too may have lost its tail.",
+    since="4.1",
     trials=(
         Trial(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
         Trial(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),

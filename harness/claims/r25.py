@@ -48,13 +48,27 @@ arms:
 - {name: unheard, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
 """)
 
-_UNSENT = experiment("""
-name: r25-unsent
-title: The client's requests do not reach the leader
+_GIVEN_UP = experiment("""
+name: r25-given-up
+title: Nothing reaches the leader until the client has given up
 steps:
 - write: {name: before, records: 1}
 - wait: {replicated: true}
 - inject: {partition: {from: client, to: {broker: 1}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: given-up, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
+""")
+
+_UNSENT = experiment("""
+name: r25-unsent
+title: There is no connection on which anything could be sent
+topic: {assignment: [[1]]}
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {kill: {target: {broker: 1}}}
 - write: {name: failing, records: 20}
 - heal:
 arms:
@@ -69,8 +83,11 @@ CLAIM = Claim(
     words="A record refused with NOT_ENOUGH_REPLICAS is not in the log; one that failed with "
     "REQUEST_TIMED_OUT or by the client's own time-out may be.",
     set_up="20 records with acks=all and retries=0: (1) the ISR is below min.insync.replicas; (2) the ISR "
-    "is full and no follower fetches; (3) the leader's answers to the client are dropped. Control: the "
-    "client's requests do not reach the leader, so that its own time-out means nothing was written.",
+    "is full and no follower fetches; (3) the leader's answers to the client are dropped; (4) client and "
+    "leader are cut from each other until the client has given up. Control: the only leader is dead, so "
+    "that there is nothing to send on, and the client's own time-out means that nothing was written.",
+    today="In (4) the records arrive after the client has told the application that they failed: its kernel"
+    " goes on sending what was handed to a connection, closed or not, until it is acknowledged.",
     trials=(
         Trial(
             Role.CLAIM,
@@ -88,6 +105,12 @@ CLAIM = Claim(
             Role.CLAIM,
             _UNHEARD,
             "unheard",
+            (in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        ),
+        Trial(
+            Role.CLAIM,
+            _GIVEN_UP,
+            "given-up",
             (in_log("failing", 20), errors_among("failing", 20, _OWN)),
         ),
         Trial(

@@ -48,18 +48,19 @@ def run_claims(
 ) -> list[ClaimResult]:
     """Run claims and judge them; in the order given, whatever shared a cluster. `done` gets each result.
 
-    An experiment that cannot be run to its end makes its claim `unknown`; the next one gets a new cluster.
+    An experiment that this machine or Kafka version cannot have, or that cannot be run to its end, makes its
+    claim `unknown`; after one that broke the next one gets a new cluster.
 
     Raises:
         PrerequisiteMissing: no Java, no engine or no image: before anything is started.
-        BadInput: a fault that this machine cannot have.
     """
     java_version(os.environ)
     ran = [_Ran(claim, experiment, arms) for claim in claims for experiment, arms in claim.experiments()]
     found = possible.probed(engine.connect(), [one.experiment for one in ran])
-    for number, spec in enumerate(dict.fromkeys(one.experiment.cluster.model_dump_json() for one in ran)):
-        mine = [one for one in ran if one.experiment.cluster.model_dump_json() == spec]
-        _on_clusters(mine, options, found, f"logs-{number + 1}")
+    able = [one for one in ran if _prepared(one, options, found)]
+    for number, spec in enumerate(dict.fromkeys(one.experiment.cluster.model_dump_json() for one in able)):
+        mine = [one for one in able if one.experiment.cluster.model_dump_json() == spec]
+        _on_clusters(mine, options, f"logs-{number + 1}")
     results = []
     for claim in claims:
         results.append(_result(claim, [one for one in ran if one.claim is claim]))
@@ -72,11 +73,12 @@ def run_on(cluster: Cluster, claim: Claim, options: Options) -> ClaimResult:
     ran = [_Ran(claim, experiment, arms) for experiment, arms in claim.experiments()]
     found = possible.probed(cluster.client, [one.experiment for one in ran])
     for one in ran:
-        _run(one, cluster, options, found)
+        if _prepared(one, options, found):
+            _run(one, cluster)
     return _result(claim, ran)
 
 
-def _on_clusters(waiting: Sequence[_Ran], options: Options, found: Sequence[Capability], logs: str) -> None:
+def _on_clusters(waiting: Sequence[_Ran], options: Options, logs: str) -> None:
     """Run experiments of one spec on one cluster; after one that broke, on a new one."""
     left = list(waiting)
     number = 0
@@ -88,7 +90,7 @@ def _on_clusters(waiting: Sequence[_Ran], options: Options, found: Sequence[Capa
             with _started(spec, folder, options.tell) as cluster:
                 while left:
                     one = left.pop(0)
-                    _run(one, cluster, options, found)
+                    _run(one, cluster)
                     if one.error is not None:
                         break
         except ClusterError as error:
@@ -103,9 +105,19 @@ def _started(spec: ClusterSpec, logs: Path, tell: Callable[[str], None]) -> Clus
     return Cluster(spec, log_folder=logs)
 
 
-def _run(one: _Ran, cluster: Cluster, options: Options, found: Sequence[Capability]) -> None:
+def _prepared(one: _Ran, options: Options, found: Sequence[Capability]) -> bool:
+    """Whether the experiment can be run at all; if not, why is kept."""
     mine = replace(options, results=options.results / one.claim.id, arms=one.arms)
-    one.job = job_of(one.experiment, mine, found)
+    try:
+        one.job = job_of(one.experiment, mine, found)
+    except KafkaChaosError as error:
+        one.error = str(error)
+    one.error = one.claim.too_old() or one.error
+    return one.error is None
+
+
+def _run(one: _Ran, cluster: Cluster) -> None:
+    assert one.job is not None, "it was prepared"
     began = time.monotonic()
     try:
         one.job.run(cluster)

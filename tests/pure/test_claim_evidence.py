@@ -242,6 +242,16 @@ def test_a_stall_is_the_longest_time_without_an_ack(folder: Folder) -> None:
     ) == [True, False, True, True, False]
 
 
+@pytest.mark.parametrize(("acks", "ok"), [((1, 6), True), ((1, 16), False), ((1, 2, 3), False)])
+def test_a_stall_as_long_as_its_fault(folder: Folder, acks: tuple[float, ...], ok: bool) -> None:
+    folder.fault("partition-1", "injected", 1.0)
+    folder.fault("partition-1", "undone", 5.0)
+    step = folder.step("writing", 0, 20)
+    for seq, closed in enumerate(acks):
+        folder.send(step, seq, closed_ns=at(closed))
+    assert seen(folder, counts.stall_as_long_as("writing", "partition")) == [ok]
+
+
 def test_the_isr_as_the_newest_belief_has_it(folder: Folder) -> None:
     folder.fault("partition-1", "injected", 1.0)
     folder.fault("partition-1", "undone", 9.0)

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from harness.claims import registry, showing
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, Seen, TrialResult, exit_code, judged
+from harness.claims.running import on_version
 from harness.cli import app
 from harness.model.errors import BadInput
 
@@ -150,6 +151,14 @@ def test_a_claim_is_whole(claim: Claim) -> None:
     assert all(trial.experiment == names[trial.experiment.name] for trial in claim.trials)
     for text in (claim.words, claim.set_up, *([claim.today] if claim.today else [])):
         assert text.endswith(".")
+
+
+def test_a_version_that_cannot_show_a_claim_is_named() -> None:
+    claim = registry.chosen(["R24"])[0]
+    assert claim.too_old() is None
+    assert on_version(claim, "4.1.0", None).too_old() is None
+    assert on_version(claim, "3.9.2", None).too_old() == ("it needs Kafka 4.1 or later, and this is 3.9.2")
+    assert on_version(registry.chosen(["R12"])[0], "3.9.2", None).too_old() is None
 
 
 def test_names_of_experiments_are_of_one_claim_only() -> None:
