@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence claims bench compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence claims bench spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -40,8 +40,9 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: setup ## write the pages of faults and claims again, from what they say and what was seen
+docs: setup ## write the pages of faults, journals and claims again, from what they say and what was seen
 	$(BIN)/python -m harness.faultdocs --write
+	$(BIN)/python -m harness.journaldocs --write
 	$(BIN)/python -m harness.claimdocs --write
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
@@ -53,9 +54,13 @@ claims: swept ## put the textbook's claims to the test and write docs/claims wit
 	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
 	$(BIN)/python -m harness.claimdocs --take results/claims-docs/claims-*/*/claims.json
 
-bench: swept ## speed of the check against a plain pandas merge, and of faults from decision to effect
+bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
+	$(BIN)/python -m harness.throughput
+
+spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
+	$(BIN)/python -m harness.sparkjars
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

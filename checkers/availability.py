@@ -17,7 +17,8 @@ def unavailable_seconds(sends: DataFrame, meta: RunMeta) -> float:
 
     A success report is one of outcome `acked` or `unconfirmed`. Within one step (of `meta.steps`, kind
     "write") and partition, time runs from the first send to the last report of any outcome; where a send
-    never got a report, to the end of the step if that is later. 0.0: no stretch of a second or more.
+    never got a report, to the end of the step if that is later. Sends of unknown partition (-1) do not count.
+    0.0: no stretch of a second or more.
 
     Args:
         sends: columns `topic`, `partition`, `step`, `outcome`, `sent_ns`, `closed_ns`.
@@ -35,7 +36,7 @@ def unavailable_seconds(sends: DataFrame, meta: RunMeta) -> float:
     # Reports within one such bucket are less than the shortest gap apart, so their first and last are all
     # that matters, and what is left to sort does not grow with the records.
     buckets = (
-        sends.where(F.col("step").isin(*ends))
+        sends.where(F.col("step").isin(*ends) & (F.col("partition") >= 0))
         .groupBy(*group, (success - F.pmod(success, F.lit(SHORTEST_NS))).alias("bucket"))
         .agg(
             F.min(success).alias("first"),

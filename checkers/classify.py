@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.load import RunFrames
-from checkers.scan import OTHER_ERROR, OUTCOMES, Codes, encode, spot
+from checkers.scan import OTHER_ERROR, OUTCOMES, Codes, encode, partition_of, spot
 from harness.model.journal import Outcome, ReadState
 from harness.model.result import FindingClass
 
@@ -65,7 +65,10 @@ def _finding() -> Column:
         outcome == OUTCOMES.index(word)
         for word in (Outcome.ACKED, Outcome.UNCONFIRMED, Outcome.REJECTED, Outcome.INDETERMINATE)
     )
-    elsewhere = (F.col("first_spot") != F.col("spot")) | (F.col("last_spot") != F.col("spot"))
+    # Partition -1: the client did not say where it sent to, so any one partition is the right one.
+    told = partition_of(F.col("spot")) >= 0
+    wanted = F.when(told, F.col("spot")).otherwise(F.col("first_spot"))
+    elsewhere = (F.col("first_spot") != wanted) | (F.col("last_spot") != wanted)
     same_key = (
         F.col("first_key").eqNullSafe(F.col("key"))
         & F.col("last_key").eqNullSafe(F.col("key"))

@@ -80,7 +80,7 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
     if summary.lost_held_by_leader:
         records = _records(summary.lost_held_by_leader, "acknowledged")
         doubts.append(f"{records} absent from the read but in the leader's own files: the read is at fault")
-    if summary.lost_unexamined:
+    if summary.lost_unexamined and not (meta.final_read and meta.final_read.attested):
         records = _records(summary.lost_unexamined, "acknowledged")
         doubts.append(f"{records} absent from the read, and no replica's own files were examined")
     return doubts

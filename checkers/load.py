@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -32,6 +30,7 @@ from harness.model.journal import (
     SENDS_DIR,
     Outcome,
 )
+from harness.model.places import Place, matching, open_parquet, spark_path
 from harness.model.run import RunMeta
 
 _KINDS: dict[str, DataType] = {
@@ -83,13 +82,13 @@ class RunFrames:
 
 @dataclass(frozen=True)
 class _Parts:
-    files: tuple[Path, ...]
+    files: tuple[Place, ...]
     rows: int
     problems: tuple[str, ...]
 
 
-def load_run(spark: SparkSession, folder: Path) -> RunFrames:
-    """Open the journals of a run folder.
+def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None = None) -> RunFrames:
+    """Open the journals of a run folder; of `reads_folder` the final read, if it lies elsewhere.
 
     Every Parquet file's footer is read first: a file without one (truncated, not Parquet) is left out and
     named in `problems`. `sends/open.parquet`, left by a crash, gives sends of unknown fate (`indeterminate`)
@@ -110,7 +109,8 @@ def load_run(spark: SparkSession, folder: Path) -> RunFrames:
             next_step=_NEXT,
         )
     sends = _parts(folder / SENDS_DIR, "part-*.parquet", SENDS)
-    reads = _parts(folder / READS_DIR, "part-*.parquet", READS)
+    reads_folder = reads_folder or folder / READS_DIR
+    reads = _parts(reads_folder, "part-*.parquet", READS)
     left_open = _parts(folder / SENDS_DIR, OPEN_SENDS, SENDS)
     replicas = _parts(folder / REPLICAS_DIR, "part-*.parquet", REPLICAS)
     for parts, name in ((sends, SENDS_DIR), (reads, READS_DIR)):
@@ -124,7 +124,7 @@ def load_run(spark: SparkSession, folder: Path) -> RunFrames:
             )
     problems = [*sends.problems, *left_open.problems, *reads.problems, *replicas.problems]
     final = meta.final_read
-    if not (folder / READS_DIR).is_dir():
+    if not reads_folder.is_dir():
         problems.append(
             "the run has no reads journal (it ended before the final read), so the verdict is unknown"
         )
@@ -148,12 +148,12 @@ def load_run(spark: SparkSession, folder: Path) -> RunFrames:
     )
 
 
-def read_parquet(spark: SparkSession, schema: StructType, *paths: Path) -> DataFrame:
+def read_parquet(spark: SparkSession, schema: StructType, *paths: Place) -> DataFrame:
     """Parquet files or directories by their very names: Spark would take brackets and braces for patterns."""
-    return spark.read.option(_GLOB_PATHS, "false").schema(schema).parquet(*(str(path) for path in paths))
+    return spark.read.option(_GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
 
 
-def _frame(spark: SparkSession, files: tuple[Path, ...], schema: StructType) -> DataFrame:
+def _frame(spark: SparkSession, files: tuple[Place, ...], schema: StructType) -> DataFrame:
     if not files:
         return local_frame(spark, [], schema)
     return read_parquet(spark, schema, *files)
@@ -172,12 +172,12 @@ def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: St
     return spark.range(1 if rows else 0).select(F.inline(F.array(*(values or [none]))))
 
 
-def _parts(folder: Path, pattern: str, schema: pa.Schema) -> _Parts:
+def _parts(folder: Place, pattern: str, schema: pa.Schema) -> _Parts:
     """The readable files of a journal, by their footers only."""
     files, rows, problems = [], 0, []
-    for path in sorted(folder.glob(pattern)):
+    for path in matching(folder, pattern):
         try:
-            with pq.ParquetFile(path) as parquet:
+            with open_parquet(path) as parquet:
                 found, count = parquet.schema_arrow, parquet.metadata.num_rows
         except (OSError, pa.ArrowException) as error:
             reason = str(error).splitlines()[0]
@@ -190,7 +190,7 @@ def _parts(folder: Path, pattern: str, schema: pa.Schema) -> _Parts:
     return _Parts(tuple(files), rows, tuple(problems))
 
 
-def _check_columns(path: Path, found: pa.Schema, schema: pa.Schema) -> None:
+def _check_columns(path: Place, found: pa.Schema, schema: pa.Schema) -> None:
     for field in schema:
         index = found.get_field_index(field.name)
         kind = None if index < 0 else _plain(found.field(index).type)

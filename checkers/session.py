@@ -1,4 +1,4 @@
-"""The Spark session of the checks: local, quiet, bound to this machine only."""
+"""The Spark session of the checks: quiet, and bound to this machine only unless a cluster is asked for."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from checkers.masters import SparkPlace, of_cluster, of_s3, python_of
+from checkers.shipping import write_zip
 from harness.model.errors import CheckError, PrerequisiteMissing
 
 OLDEST_JAVA = 17
@@ -75,22 +77,36 @@ def java_version(environment: Mapping[str, str]) -> int:
 
 
 def spark_session(
-    *, master: str = "local[*]", driver_memory: str = "4g", scratch: Path | None = None
+    *,
+    master: str = "local[*]",
+    driver_memory: str = "4g",
+    scratch: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    jars: tuple[Path, ...] = (),
 ) -> SparkSession:
     """A Spark session for the checks; the one already running in this process where there is one.
 
-    Spark listens on 127.0.0.1 only, has no web UI and writes nothing to the terminal: what its JVM says goes
-    to `spark.log` below `scratch` (default: a temporary directory, removed when the process ends).
+    Spark has no web UI and writes nothing to the terminal: what its JVM says goes to `spark.log` below
+    `scratch` (default: a temporary directory, removed when the process ends). It listens on 127.0.0.1 only,
+    but for masters on other machines, whose executors must reach it. Those are sent our code.
 
     Args:
-        master: a Spark master URL; the checks are made for `local[n]`.
+        master: `local[n]`, `spark://host:port`, `yarn`, `k8s://...`, or `sc://host:port` (Spark Connect).
         driver_memory: heap of the JVM, as Spark writes sizes ("4g").
         scratch: directory for Spark's spills and its log.
+        settings: Spark's own, which win over ours.
+        jars: added to the class path of driver and executors.
 
     Raises:
-        PrerequisiteMissing: no Java, or one older than 17.
-        CheckError: Spark did not start.
+        BadInput: no such kind of master.
+        PrerequisiteMissing: no Java, or one older than 17; for Spark Connect, no gRPC.
+        CheckError: Spark did not start, or the cluster does not answer.
     """
+    place = SparkPlace(master, driver_memory, settings or {}, jars).checked()
+    if place.is_connect:
+        from checkers.connect import connected
+
+        return connected(place)
     # Not getActiveSession(): that one is known only to the thread that made it.
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
@@ -102,32 +118,39 @@ def spark_session(
     scratch.mkdir(parents=True, exist_ok=True)
     # Workers must run this interpreter, the JVM must be the one of this very pyspark, and the host name
     # (which may not resolve in a sandbox) must not matter.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = python_of(place, os.environ)
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if place.on_this_machine:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     log = scratch / "spark.log"
     try:
         with log.open("ab") as stream:
-            return _start(_configuration(master, driver_memory, scratch), stream)
+            session = _start(_configuration(place, scratch), stream)
+            if not place.is_local:
+                session.sparkContext.addPyFile(str(write_zip(scratch / "kafka-chaos.zip")))
+                # Spark puts it before all else here too, where the whole of our code is installed.
+                sys.path[:] = [path for path in sys.path if Path(path).name != "kafka-chaos.zip"]
+            return session
     except (Py4JError, PySparkException, OSError) as error:
         raise CheckError(
             "Spark did not start, so nothing was checked; the journals are untouched",
             where=f"master {master}, driver memory {driver_memory}",
             found=_cause(log, error),
-            next_step="see that the machine has that much memory free, then run `kafka-chaos check` again",
+            next_step="see that the machine has that much memory free"
+            + ("" if place.is_local else " and that the master answers")
+            + ", then run `kafka-chaos check` again",
         ) from error
 
 
-def _configuration(master: str, driver_memory: str, scratch: Path) -> SparkConf:
+def _configuration(place: SparkPlace, scratch: Path) -> SparkConf:
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     conf = SparkConf(loadDefaults=False)
-    for name, value in {
-        "spark.master": master,
+    ours = {
+        "spark.master": place.master,
         "spark.app.name": "kafka-chaos",
-        "spark.driver.memory": driver_memory,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": place.driver_memory,
         # A check takes seconds: the optimising compiler takes more of the cores than it gives back before
         # some ten million records.
         "spark.driver.extraJavaOptions": (
@@ -138,13 +161,25 @@ def _configuration(master: str, driver_memory: str, scratch: Path) -> SparkConf:
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(2 * _cores(master)),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Journals are local files: listing thousands of parts takes less than starting a job to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    }.items():
+    }
+    ours |= _of_local(place.master) if place.is_local else of_cluster(place)
+    ours |= of_s3(os.environ)
+    if place.jars:
+        ours["spark.jars"] = ",".join(str(path) for path in place.jars)
+    for name, value in {**ours, **place.settings}.items():
         conf.set(name, value)
     return conf
+
+
+def _of_local(master: str) -> dict[str, str]:
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(2 * _cores(master)),
+    }
 
 
 def _cores(master: str) -> int:

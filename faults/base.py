@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from faults.sight import CLIENT, FIRST_CONTROLLER, Shape, Sight
+from faults.sight import CLIENT, FIRST_CONTROLLER, FIRST_ZOOKEEPER, Shape, Sight
 from harness.model.topology import TopologyView
 
 
@@ -39,6 +39,9 @@ class Cluster(Protocol):
 
     @property
     def controller_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def zookeeper_ids(self) -> tuple[int, ...]: ...
 
     @property
     def client_address(self) -> str:
@@ -145,6 +148,7 @@ class Scene:
             controller=self.cluster.controller,
             coordinator=self.cluster.coordinator,
             seed=self.seed,
+            zookeepers=self.cluster.zookeeper_ids,
             resolved=self.chosen,
         )
 
@@ -284,8 +288,10 @@ def named(nodes: Iterable[int]) -> str:
     """Nodes in words: "broker 1, 2, controller 101"."""
     numbers = sorted(nodes)
     brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER]
-    controllers = [str(node) for node in numbers if node >= FIRST_CONTROLLER]
+    controllers = [str(node) for node in numbers if FIRST_CONTROLLER <= node < FIRST_ZOOKEEPER]
+    keepers = [str(node) for node in numbers if node >= FIRST_ZOOKEEPER]
     parts = ["broker " + ", ".join(brokers)] if brokers else []
     parts += ["controller " + ", ".join(controllers)] if controllers else []
+    parts += ["ZooKeeper " + ", ".join(keepers)] if keepers else []
     parts += ["the client"] if CLIENT in numbers else []
     return ", ".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -21,6 +21,8 @@ _SECONDS = 45.0
 _EXIT_SECONDS = 10.0
 _TRIES = 5
 _NO_SPACE = "No space left on device"
+_NO_PAGE = "unsafe memory access operation"
+"""What the JVM says (InternalError) when a page of a mapped file, here an index, cannot be had."""
 _BY_SIGNAL = (137, 143)
 """Exit codes of a process that was ended from outside: SIGKILL, SIGTERM."""
 
@@ -49,7 +51,7 @@ class DiskFilled(OnNodes):
                 return None
             # A broker frees space too: what was deleted goes after file.delete.delay.ms.
             each(tuple(left & _running(scene, self.nodes)), lambda node: sidecar(scene, node, top_up))
-            return f"{named(left)} has not met a full disk: nothing was written to it"
+            return _unmet(scene, left)
 
         top_up = f"[ -e {ballast(scene.tag)} ] || exit 0\n{fill_script(scene.tag, self.leave_kib)}"
         left = seen_within(_SECONDS, missing, every=0.3)
@@ -65,7 +67,7 @@ class DiskFilled(OnNodes):
             return Evidence(False, left, facts)
         ended = set(self.nodes) - _running(scene, self.nodes)
         what = f"; {named(ended)} has ended itself" if ended else ""
-        return Evidence(True, f"{named(told)} was refused a write ({_NO_SPACE}){what}", facts)
+        return Evidence(True, f"{named(told)} was refused a write ({', '.join(_causes(told))}){what}", facts)
 
     def undo(self, scene: Scene) -> None:
         each(self.nodes, lambda node: sidecar(scene, node, f"rm -f {ballast(scene.tag)}"))
@@ -107,8 +109,9 @@ class DiskFull(DiskFault):
     the next start. Where the workload itself fills a disk, the other replicas of its partitions are
     as big: then all of them are full at about the same time.
 
-    Proof: "No space left on device" in the log of each broker, printed after the injection. Whether it has
-    ended itself is told beside it.
+    Proof: "No space left on device" in the log of each broker, printed after the injection, or the
+    InternalError of a JVM that was refused a page of a mapped index. Whether it has ended itself is told
+    beside it.
     """
 
     kind: Literal["disk_full"] = "disk_full"
@@ -172,8 +175,22 @@ def ballast(tag: str) -> str:
 
 
 def no_space_line(log: str) -> str | None:
-    """The first line of a broker's log that says that the disk refused a write."""
-    return next((line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line), None)
+    """The first line of a broker's log that says that the disk refused a write, or a page."""
+    told = (line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line or _NO_PAGE in line)
+    return next(told, None)
+
+
+def _causes(told: Mapping[int, str]) -> list[str]:
+    return sorted({_NO_SPACE if _NO_SPACE in line else "no page of a mapped file" for line in told.values()})
+
+
+def _unmet(scene: Scene, nodes: set[int]) -> str:
+    """What is to be said of brokers whose logs do not tell of a full disk."""
+    ended = nodes - _running(scene, nodes)
+    if ended:
+        codes = {node: scene.cluster.exit_code(node) for node in sorted(ended)}
+        return f"{named(ended)} has ended and not said that its disk is full: exit codes {codes}"
+    return f"{named(nodes)} has not met a full disk: nothing was written to it"
 
 
 def free_kib(scene: Scene, node: int) -> int:

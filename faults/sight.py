@@ -13,6 +13,8 @@ CLIENT = 0
 """Stands for the clients on the harness's machine among node ids, which begin at 1."""
 FIRST_CONTROLLER = 101
 """Separate controllers have this id and those above."""
+FIRST_ZOOKEEPER = 201
+"""ZooKeeper servers have this id and those above."""
 
 
 class Coordinators(Protocol):
@@ -35,6 +37,7 @@ class Sight:
     controller: Callable[[], int | None]
     coordinator: Coordinators
     seed: str
+    zookeepers: tuple[int, ...] = ()
     resolved: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     def rng(self) -> random.Random:
@@ -46,6 +49,7 @@ class Sight:
 class Shape:
     """A cluster and topic that do not run yet, as the experiment describes them.
 
+    `zookeepers` are the servers of a ZooKeeper cluster, where any broker may be the controller (`combined`).
     `disk_mib` is the size of each broker's log dir volume (None: not limited), `skewable` whether the
     brokers' clocks can be shifted.
     """
@@ -55,6 +59,7 @@ class Shape:
     combined: bool
     partitions: int
     replication_factor: int
+    zookeepers: tuple[int, ...] = ()
     disk_mib: int | None = None
     skewable: bool = False
 

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from harness.model.journal import READS_DIR, SENDS_DIR, Outcome, ReadState
 
 
-def unread_partitions(folder: Path) -> frozenset[int]:
-    """Partitions with at least one acknowledged send whose identity was not read back."""
+def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
+    """Partitions of a topic with at least one acknowledged send whose identity was not read back."""
     seen: dict[int, np.ndarray] = {}
     for batch in _batches(folder / READS_DIR, ["state", "producer", "seq"]):
         ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
@@ -27,8 +27,9 @@ def unread_partitions(folder: Path) -> frozenset[int]:
             marks[seqs] = True
             seen[producer] = marks
     unread: set[int] = set()
-    for batch in _batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "partition"]):
-        acked = batch.filter(pc.equal(batch["outcome"], Outcome.ACKED.value))
+    for batch in _batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "topic", "partition"]):
+        here = pc.equal(batch["topic"], topic)
+        acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], Outcome.ACKED.value)))
         for producer, seqs, mine in _by_producer(acked):
             marks = _room(seen.get(producer), int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())

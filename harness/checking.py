@@ -11,11 +11,13 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 from checkers.judge import judge
+from checkers.masters import SparkPlace
 from harness.model.errors import KafkaChaosError
+from harness.model.places import Place
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 
@@ -53,7 +55,22 @@ def _worker() -> _Worker:
     return _Worker()
 
 
-def start_checking(parent: Path, name: str, tell: Callable[[str], None]) -> Future[ArmResult]:
+@dataclass(frozen=True)
+class How:
+    """How runs are checked: on which Spark (the first check of a process decides), where findings go (None:
+    into the run's folder), and, with `bootstrap`, read by Spark from the topic, not from the journal."""
+
+    spark: SparkPlace = field(default_factory=SparkPlace)
+    results: Place | None = None
+    bootstrap: str | None = None
+
+
+HERE = How()
+
+
+def start_checking(
+    parent: Place, name: str, tell: Callable[[str], None], how: How = HERE
+) -> Future[ArmResult]:
     """Check the run in `parent`/`name` as soon as the checks before it are done; its result comes later.
 
     The result raises:
@@ -61,18 +78,30 @@ def start_checking(parent: Path, name: str, tell: Callable[[str], None]) -> Futu
         PrerequisiteMissing, CheckError: Spark cannot be started.
     A check that fails otherwise gives a result that is `unknown` and says why.
     """
-    return _worker().submit(lambda: _check(parent, name, tell))
+    return _worker().submit(lambda: _check(parent, name, tell, how))
 
 
-def _check(parent: Path, name: str, tell: Callable[[str], None]) -> ArmResult:
+def _check(parent: Place, name: str, tell: Callable[[str], None], how: How) -> ArmResult:
     from checkers.check import check_run
     from checkers.session import spark_session
+    from harness.topic_read import SPARK_READS_DIR, read_topic
 
     meta = RunMeta.load(parent / name)
-    spark = spark_session()
-    tell(f"{meta.experiment} · {name} · checking")
+    spark = spark_session(
+        master=how.spark.master,
+        driver_memory=how.spark.driver_memory,
+        settings=how.spark.settings,
+        jars=how.spark.jars,
+    )
+    results = None if how.results is None else how.results / name
     try:
-        summary = check_run(spark, parent / name)
+        reads_folder = None
+        if how.bootstrap is not None:
+            tell(f"{meta.experiment} · {name} · reading the topic with Spark")
+            reads_folder = (results or parent / name) / SPARK_READS_DIR
+            read_topic(spark, how.bootstrap, meta, reads_folder)
+        tell(f"{meta.experiment} · {name} · checking")
+        summary = check_run(spark, parent / name, results=results, reads_folder=reads_folder)
     except KafkaChaosError as error:
         meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
         return ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None))

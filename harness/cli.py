@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -19,8 +20,9 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness import cli_claims
+from harness import cli_claims, cli_foreign
 from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.places import place
 
 app = typer.Typer(
     name="kafka-chaos",
@@ -35,6 +37,14 @@ _LOG_WIDTH = 100
 """Columns of a table in a file or a CI log: an arm's name must not be folded there."""
 _out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
 _err = Console(stderr=True)
+
+
+class ReadWith(StrEnum):
+    """What `check` takes the final read from."""
+
+    JOURNAL = "journal"
+    SPARK = "spark"
+
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
@@ -146,23 +156,54 @@ def plan(
 
 @app.command()
 def check(
-    folder: Annotated[Path, typer.Argument(help="A run's folder, or an experiment's with all its arms.")],
+    folder: Annotated[
+        str, typer.Argument(help="A run's folder, or an experiment's with all its arms: a path or a URL.")
+    ],
+    spark_master: Annotated[
+        str, typer.Option(help="Where Spark runs: local[N], spark://host:port, sc://host:port, yarn, ...")
+    ] = "local[*]",
+    spark_conf: Annotated[
+        list[str] | None, typer.Option(help="A setting of Spark's, spark.name=value; may be given again.")
+    ] = None,
+    driver_memory: Annotated[str, typer.Option(help="Heap of Spark's JVM here.")] = "4g",
+    results: Annotated[
+        str | None, typer.Option(help="Folder or URL for findings; default: the run's own folder.")
+    ] = None,
+    read_with: Annotated[
+        ReadWith, typer.Option(help="journal: what the run read; spark: the topic, by Spark's executors.")
+    ] = ReadWith.JOURNAL,
+    bootstrap: Annotated[
+        str | None, typer.Option(help="host:port of the brokers, for --read-with spark.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
 ) -> None:
     """Check saved journals again: no Docker and no broker needed.
 
-    Exit codes are those of `run`.
+    On a cluster, from and to object stores, or from the topic itself: docs/scale.md. Exit codes are those of
+    `run`.
     """
-    from harness import rechecking
+    from harness import rechecking, scaling
     from harness.report import write_report
     from harness.table import explanation, table
     from harness.telling import progress
 
     with _interruptible(), progress(_err, quiet) as tell:
-        result = rechecking.recheck(folder, tell)
-    if (folder / rechecking.RESULT_FILE).exists():
-        write_report(result, folder)
+        where = place(folder)
+        how = scaling.how(
+            where,
+            master=spark_master,
+            settings=spark_conf or [],
+            driver_memory=driver_memory,
+            results=results,
+            bootstrap=bootstrap,
+            from_topic=read_with is ReadWith.SPARK,
+            tell=tell,
+        )
+        result = rechecking.recheck(where, tell, how)
+    # A report draws on the journals and is for people, so it is made beside local ones only.
+    if isinstance(where, Path) and (where / rechecking.RESULT_FILE).exists():
+        write_report(result, where)
     if as_json:
         _print_json(result.model_dump(mode="json"))
     else:
@@ -311,6 +352,7 @@ def _print_json(value: object) -> None:
 
 
 cli_claims.add(app)
+cli_foreign.add(app)
 
 if __name__ == "__main__":
     main()

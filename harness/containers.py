@@ -35,6 +35,8 @@ def container_for(
     `environment` comes on top of the node's own.
     """
     container = DockerContainer(image, env={**node.environment, **(environment or {})})
+    if node.command is not None:
+        container.with_command(list(node.command))
     container.with_name(name).with_kwargs(
         hostname=node.name,
         labels=labels,

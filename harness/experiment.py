@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from checkers.judge import check_promise
@@ -14,8 +14,11 @@ from faults.schedules.check import Problem, check_schedule
 from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
-from harness.spec import ClusterSpec
+from harness.spec import ClusterSpec, Metadata
 from harness.steps import Heal, Inject, Step, Write
+from harness.zookeeper import FIRST_ID
+from workloads.java_settings import java_problem
+from workloads.reader_spec import ReaderSpec
 from workloads.spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
@@ -70,6 +73,10 @@ class Arm(_Frozen):
 
     name: str = Field(pattern=_NAME)
     producer: ProducerSettings = ProducerSettings()
+    workload: WorkloadSpec | None = Field(default=None, description="in place of the experiment's")
+    readers: tuple[ReaderSpec, ...] | None = Field(
+        default=None, description="in place of the experiment's; [] for none"
+    )
     topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings of this arm only")
     promise: dict[str, Setting] = Field(default_factory=dict)
 
@@ -87,8 +94,17 @@ class Experiment(_Frozen):
         default="when_needed",
         description="read every replica's own files at the end, or only those of what is missing",
     )
+    readers: tuple[ReaderSpec, ...] = Field(
+        default=(), description="live readers: they read while the steps go on"
+    )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
+
+    def workload_of(self, arm: Arm) -> WorkloadSpec:
+        return arm.workload or self.workload
+
+    def readers_of(self, arm: Arm) -> tuple[ReaderSpec, ...]:
+        return self.readers if arm.readers is None else arm.readers
 
     @property
     def write_names(self) -> tuple[str, ...]:
@@ -125,6 +141,13 @@ class Experiment(_Frozen):
                 check_promise(arm.promise, self.write_names)
             except BadInput as error:
                 raise ValueError(f"arm {arm.name!r}: {error}") from error
+            workload = self.workload_of(arm)
+            if workload.client == "java":
+                java = java_problem(workload, arm.producer)
+                if java is None and self.readers_of(arm):
+                    java = "live readers do not understand what VerifiableProducer writes"
+                if java is not None:
+                    raise ValueError(f"arm {arm.name!r}: {java}")
         problem = next(self._problems(), None)
         if problem is not None:
             raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})
@@ -136,7 +159,8 @@ class Experiment(_Frozen):
         return Shape(
             brokers=self.cluster.brokers,
             controllers=self.cluster.controllers,
-            combined=self.cluster.combined,
+            combined=self.cluster.combined or self.cluster.metadata is Metadata.ZOOKEEPER,
+            zookeepers=(FIRST_ID,) if self.cluster.metadata is Metadata.ZOOKEEPER else (),
             partitions=self.topic.partitions,
             replication_factor=self.topic.replication_factor,
             disk_mib=self.cluster.disk_mib,
@@ -158,7 +182,38 @@ class Experiment(_Frozen):
         return found
 
     def _problems(self) -> Iterator[Problem]:
-        """What is wrong with the faults, with their places in the file."""
+        """What does not fit together, with its place in the file."""
+        yield from self._reader_problems(self.readers, "readers")
+        for number, arm in enumerate(self.arms):
+            yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
+            if self.workload_of(arm).transactional:
+                try:
+                    arm.producer.check_transactional()
+                except ValueError as error:
+                    yield Problem(f"arms[{number}]", f"its workload has transactions: {_told(error)}")
+        yield from self._fault_problems()
+
+    def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
+        taken: set[str] = set()
+        for number, reader in enumerate(readers):
+            twice = taken.intersection(reader.member_names)
+            if twice:
+                yield Problem(f"{place}[{number}].name", f"two readers are named {min(twice)!r}")
+            taken.update(reader.member_names)
+            if reader.rack is None:
+                continue
+            if not self.cluster.racks:
+                yield Problem(
+                    f"{place}[{number}].rack",
+                    "the cluster has no racks: set `racks: true` below `cluster`, or leave rack out",
+                )
+            elif reader.rack not in self.cluster.rack_names:
+                yield Problem(
+                    f"{place}[{number}].rack",
+                    f"there is no rack {reader.rack!r}: the racks are {', '.join(self.cluster.rack_names)}",
+                )
+
+    def _fault_problems(self) -> Iterator[Problem]:
         for number, step in enumerate(self.steps):
             place = f"steps[{number}]"
             if isinstance(step.action, Inject):
@@ -180,3 +235,10 @@ class Experiment(_Frozen):
                     before=self.open_before(number),
                 )
                 yield from (Problem(f"{place}.write.{one.place}", one.what) for one in found)
+
+
+def _told(error: ValueError) -> str:
+    """The words of a validator, without pydantic's own around them."""
+    if isinstance(error, ValidationError):
+        return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+    return str(error)

@@ -3,50 +3,60 @@
 Settle (see `harness.settled`), read every partition to its end, pause, settle again, read again: both
 passes and both sets of bounds must be equal, and every missing offset be accounted for. Whatever was
 acknowledged and yet not read is looked for in the replicas' own segment files before anyone calls it lost.
+
+After transactions no transaction may be open any more: the marker that ends one would move the end. Then
+every pass is made twice, read_uncommitted and read_committed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from harness.apparent import unread_partitions
 from harness.cluster import Cluster
+from harness.gaps import gap_reasons
 from harness.model.errors import ClusterError
-from harness.model.journal import READS_DIR, REPLICAS, REPLICAS_DIR
+from harness.model.journal import COMMITTED_DIR, READS_DIR
 from harness.model.run import FinalRead, PartitionBounds
 from harness.replicas import inspect_replicas
 from harness.settled import settle
 from workloads.digest import PartitionDigest
-from workloads.final_reader import read_range
+from workloads.final_reader import last_stable, read_range
+from workloads.text_identity import BINARY, Codec
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
 PAUSE_SECONDS = 1.0
+TRANSACTION_MARGIN_SECONDS = 40.0
+"""Coordinators look for transactions that timed out every 10 s
+(transaction.abort.timed.out.transaction.cleanup.interval.ms), and may have to be elected first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The topic to be read, and what the experiment expects of it."""
+    """The topic to be read, and what the experiment expects of it. `transaction_seconds` - the producers'
+    transaction.timeout.ms in seconds (None: nothing was transactional); `every_replica` - read the replicas'
+    own files even if nothing is missing; `codec` - how its values are read; `first_part` - the number of its
+    first file of records, where another topic's are there already."""
 
     topic: str
     partitions: int
     isr: int
     run_id: int
+    transaction_seconds: float | None = None
     every_replica: bool = False
-    """Read the replicas' own files even if nothing is missing."""
+    codec: Codec = BINARY
+    first_part: int = 0
+
+
+Passes = dict[int, PartitionDigest]
 
 
 def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[str], None]) -> FinalRead:
-    """Read the topic to the end into `folder`/reads and prove that nothing was missed.
+    """Read the topic to the end into `folder`/reads (and committed) and prove that nothing was missed.
 
     Never raises for what the cluster does: a read that proves nothing is returned with the reasons why.
     """
@@ -54,36 +64,58 @@ def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[
     reasons: list[str] = []
     say("waiting until every broker agrees")
     try:
-        bounds = _settle(cluster, subject)
+        bounds = _ended(cluster, subject)
         settled_seconds = time.monotonic() - began
         say("final read, first pass")
-        first = _read(cluster, subject, bounds, "final", folder)
+        first, first_committed = _both(cluster, subject, bounds, "final", folder)
         time.sleep(PAUSE_SECONDS)
         again = _settle(cluster, subject)
         say("final read, second pass")
-        second = _read(cluster, subject, bounds, "final-again", None)
+        second, second_committed = _both(cluster, subject, bounds, "final-again", None)
     except ClusterError as error:
         return FinalRead(complete=False, reasons=(str(error),), finished_ns=time.time_ns())
     if bounds != again:
         reasons.append("offsets or leaders changed between the two passes of the final read")
     reasons += differences(bounds, first, second)
-    unread = unread_partitions(folder)
-    gaps = {number for number, digest in first.items() if digest.gaps}
+    if first_committed is not None and second_committed is not None:
+        different = differences(bounds, first_committed, second_committed)
+        reasons += [f"read_committed: {reason}" for reason in different]
+    reasons += gap_reasons(cluster, bounds, first, first_committed)
+    unread = unread_partitions(folder, subject.topic)
     inspected: tuple[int, ...] = ()
-    wanted = set(range(subject.partitions)) if subject.every_replica else unread | gaps
+    wanted = set(range(subject.partitions)) if subject.every_replica else unread
     if wanted:
         say(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
-        inspected, problems = inspect_replicas(cluster, subject.topic, subject.run_id, wanted, folder)
+        inspected, problems = inspect_replicas(
+            cluster, subject.topic, subject.run_id, wanted, folder, subject.codec
+        )
         reasons += problems
-        reasons += unexplained_gaps(bounds, first, folder)
     return FinalRead(
         complete=not reasons,
         reasons=tuple(reasons),
         bounds=bounds,
         records=sum(digest.records for digest in first.values()),
+        committed_records=None
+        if first_committed is None
+        else sum(digest.records for digest in first_committed.values()),
         settled_seconds=round(settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
+    )
+
+
+def together(reads: Sequence[FinalRead]) -> FinalRead:
+    """The final reads of several topics as one: complete if all are."""
+    committed = [read.committed_records for read in reads if read.committed_records is not None]
+    return FinalRead(
+        complete=all(read.complete for read in reads),
+        reasons=tuple(reason for read in reads for reason in read.reasons),
+        bounds=tuple(bound for read in reads for bound in read.bounds),
+        records=sum(read.records for read in reads),
+        settled_seconds=reads[0].settled_seconds,
+        finished_ns=reads[-1].finished_ns,
+        committed_records=sum(committed) if committed else None,
+        replicas_inspected=tuple(sorted({one for read in reads for one in read.replicas_inspected})),
     )
 
 
@@ -107,57 +139,66 @@ def differences(
     return reasons
 
 
-def unexplained_gaps(
-    bounds: tuple[PartitionBounds, ...], digests: Mapping[int, PartitionDigest], folder: Path
-) -> list[str]:
-    """Offsets that the read passed over and that no control batch in the leader's own files explains."""
-    reasons = []
-    table = _replica_offsets(folder)
-    for bound in bounds:
-        digest = digests.get(bound.partition)
-        if digest is None or not digest.gaps:
-            continue
-        of_leader = pc.and_(
-            pc.equal(table["broker"], bound.leader), pc.equal(table["partition"], bound.partition)
-        )
-        control = np.unique(table.filter(pc.and_(of_leader, table["control"]))["offset"].to_numpy())
-        unexplained = [gap for gap in digest.gaps if _within(control, gap) < gap[1] - gap[0]]
-        if unexplained or digest.gap_count > len(digest.gaps):
-            low, high = (unexplained or digest.gaps)[0]
-            count = len(unexplained) + digest.gap_count - len(digest.gaps)
-            reasons.append(
-                f"partition {bound.partition}: {count} unexplained gap(s) in the offsets, "
-                f"the first [{low}, {high})"
-            )
-    return reasons
-
-
-def _replica_offsets(folder: Path) -> pa.Table:
-    columns = ["broker", "partition", "offset", "control"]
-    parts = sorted((folder / REPLICAS_DIR).glob("part-*.parquet"))
-    nothing = REPLICAS.empty_table().select(columns)
-    return pa.concat_tables([nothing, *(pq.read_table(part, columns=columns) for part in parts)])
-
-
-def _within(offsets: npt.NDArray[np.int64], gap: tuple[int, int]) -> int:
-    """How many of the ascending offsets lie in [low, high)."""
-    low, high = np.searchsorted(offsets, gap)
-    return int(high - low)
-
-
 def _settle(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
     return settle(cluster, subject.topic, subject.partitions, subject.isr, SETTLE_SECONDS)
 
 
-def _read(
+def _ended(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
+    """Settle, and go on doing so until no transaction is open: its coordinator aborts it in the end.
+
+    Raises:
+        ClusterError: not settled, or a transaction stayed open.
+    """
+    bounds = _settle(cluster, subject)
+    if subject.transaction_seconds is None:
+        return bounds
+    deadline = time.monotonic() + subject.transaction_seconds + TRANSACTION_MARGIN_SECONDS
+    ends = {bound.partition: bound.end_offset for bound in bounds}
+    while (stable := last_stable(cluster.bootstrap, subject.topic, list(ends))) != ends:
+        if time.monotonic() >= deadline:
+            held = {number: place for number, place in stable.items() if place != ends[number]}
+            raise ClusterError(
+                "a transaction is still open",
+                where=subject.topic,
+                expected=f"the last stable offset of each partition at its end {ends}",
+                found=f"last stable offsets {held}",
+                next_step="see the coordinator's log; a smaller transaction.timeout.ms ends it sooner",
+            )
+        time.sleep(PAUSE_SECONDS)
+        bounds = _settle(cluster, subject)
+        ends = {bound.partition: bound.end_offset for bound in bounds}
+    return bounds
+
+
+def _both(
     cluster: Cluster, subject: Subject, bounds: tuple[PartitionBounds, ...], reader: str, folder: Path | None
-) -> dict[int, PartitionDigest]:
+) -> tuple[Passes, Passes | None]:
+    """One pass; after transactions a second one of what read_committed readers are given."""
+    plain = _read(cluster, subject, bounds, reader, folder / READS_DIR if folder else None)
+    if subject.transaction_seconds is None:
+        return plain, None
+    target = folder / COMMITTED_DIR if folder else None
+    return plain, _read(cluster, subject, bounds, f"{reader}-committed", target, committed=True)
+
+
+def _read(
+    cluster: Cluster,
+    subject: Subject,
+    bounds: tuple[PartitionBounds, ...],
+    reader: str,
+    folder: Path | None,
+    *,
+    committed: bool = False,
+) -> Passes:
     return read_range(
         cluster.bootstrap,
         topic=subject.topic,
         bounds={bound.partition: (bound.log_start_offset, bound.end_offset) for bound in bounds},
         run_id=subject.run_id,
         reader=reader,
-        folder=folder / READS_DIR if folder else None,
+        folder=folder,
         deadline=time.monotonic() + READ_SECONDS,
+        committed=committed,
+        codec=subject.codec,
+        first_part=subject.first_part,
     )

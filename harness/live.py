@@ -55,6 +55,10 @@ class LiveCluster:
         return tuple(node.id for node in self.nodes if node.controller)
 
     @property
+    def zookeeper_ids(self) -> tuple[int, ...]:
+        return tuple(node.id for node in self.nodes if node.zookeeper)
+
+    @property
     def bootstrap(self) -> str:
         """`host:port` of every broker, for clients."""
         return ",".join(f"{HOST}:{node.host_port}" for node in self.nodes if node.broker)
@@ -278,6 +282,8 @@ class LiveCluster:
 
     def _controller_of(self, number: int) -> int | None:
         with self._connection(number, 2.0) as connection, suppress(OSError):
+            if self.zookeeper_ids:
+                return connection.controller()
             return connection.quorum_leader()
         return None
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.spec import PROFILES, ClusterSpec
+from harness import zookeeper
+from harness.spec import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
 
 CLIENT_PORT, CONTROLLER_PORT, INTERNAL_PORT = 9092, 9093, 9094
 DATA_DIR = "/var/lib/kafka/data"
 FIRST_CONTROLLER_ID = 101
 
+_RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 # Kafka's defaults fit big machines; these change no guarantee, only memory and waiting at start.
 _ALWAYS = {
     "auto.create.topics.enable": "false",
@@ -28,7 +30,8 @@ _ALWAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One container of a cluster. `host_port` is None for a node without a client listener."""
+    """One container of a cluster. `host_port` is None for a node without a client listener. With ZooKeeper
+    any broker may be the controller, so `controller` is true of all."""
 
     id: int
     name: str
@@ -36,6 +39,9 @@ class Node:
     controller: bool
     host_port: int | None
     environment: dict[str, str] = field(hash=False)
+    command: tuple[str, ...] | None = None
+    """What the container runs instead of the image's own entry."""
+    zookeeper: bool = False
 
 
 def plan(
@@ -50,24 +56,19 @@ def plan(
     if len(host_ports) != spec.brokers:
         raise ValueError(f"{spec.brokers} brokers need as many ports, not {len(host_ports)}")
     broker_ids = list(range(1, spec.brokers + 1))
+    if spec.metadata is Metadata.ZOOKEEPER:
+        return _with_zookeeper(spec, host_ports, heap)
     if spec.combined:
         voters = [(number, f"broker-{number}") for number in broker_ids]
     else:
         first = FIRST_CONTROLLER_ID
         voters = [(first + i, f"controller-{first + i}") for i in range(spec.controllers)]
     quorum = ",".join(f"{number}@{name}:{CONTROLLER_PORT}" for number, name in voters)
-    replication = str(min(3, spec.brokers))
     shared = {
-        **_ALWAYS,
-        "offsets.topic.replication.factor": replication,
-        "transaction.state.log.replication.factor": replication,
-        "transaction.state.log.min.isr": str(min(2, spec.brokers)),
-        **PROFILES[spec.profile],
-        **spec.properties,
+        **_settings(spec),
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "log.dirs": DATA_DIR,
     }
     base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": heap}
 
@@ -85,16 +86,86 @@ def plan(
             nodes.append(Node(number, name, False, True, None, environment(own)))
     for number, port in zip(broker_ids, host_ports, strict=True):
         name = f"broker-{number}"
-        listeners = f"CLIENT://:{CLIENT_PORT},INTERNAL://:{INTERNAL_PORT}"
+        listeners = _listeners(name, port)
+        if spec.combined:
+            listeners["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
         own = {
+            **listeners,
             "node.id": str(number),
             "process.roles": "broker,controller" if spec.combined else "broker",
-            "listeners": listeners + (f",CONTROLLER://:{CONTROLLER_PORT}" if spec.combined else ""),
-            "advertised.listeners": f"CLIENT://127.0.0.1:{port},INTERNAL://{name}:{INTERNAL_PORT}",
-            "inter.broker.listener.name": "INTERNAL",
+            **_rack(spec, number),
         }
         nodes.append(Node(number, name, True, spec.combined, port, environment(own)))
     return nodes
+
+
+def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list[Node]:
+    keeper = f"zookeeper-{zookeeper.FIRST_ID}"
+    session = str(round(SESSION_SECONDS[spec.profile] * 1000))
+    base = {"KAFKA_HEAP_OPTS": heap}
+    shared = {
+        "zookeeper.session.timeout.ms": session,
+        **_settings(spec),
+        "zookeeper.connect": f"{keeper}:{zookeeper.PORT}",
+        "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",
+    }
+    kept = zookeeper.settings(zookeeper.server_settings(DATA_DIR))
+    nodes = [
+        Node(
+            zookeeper.FIRST_ID,
+            keeper,
+            broker=False,
+            controller=False,
+            host_port=None,
+            environment=base | {zookeeper.SETTINGS: kept},
+            command=zookeeper.ZOOKEEPER_COMMAND,
+            zookeeper=True,
+        )
+    ]
+    for number, port in enumerate(host_ports, start=1):
+        name = f"broker-{number}"
+        own = zookeeper.settings(
+            shared | _listeners(name, port) | _rack(spec, number) | {"broker.id": str(number)}
+        )
+        nodes.append(
+            Node(
+                number,
+                name,
+                broker=True,
+                controller=True,
+                host_port=port,
+                environment=base | {zookeeper.SETTINGS: own},
+                command=zookeeper.BROKER_COMMAND,
+            )
+        )
+    return nodes
+
+
+def _settings(spec: ClusterSpec) -> dict[str, str]:
+    """Properties of every node, whatever keeps the metadata."""
+    replication = str(min(3, spec.brokers))
+    return {
+        **_ALWAYS,
+        "offsets.topic.replication.factor": replication,
+        "transaction.state.log.replication.factor": replication,
+        "transaction.state.log.min.isr": str(min(2, spec.brokers)),
+        **PROFILES[spec.profile],
+        **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
+        **spec.properties,
+        "log.dirs": DATA_DIR,
+    }
+
+
+def _rack(spec: ClusterSpec, number: int) -> dict[str, str]:
+    return {"broker.rack": rack_of(number)} if spec.racks else {}
+
+
+def _listeners(name: str, port: int) -> dict[str, str]:
+    return {
+        "listeners": f"CLIENT://:{CLIENT_PORT},INTERNAL://:{INTERNAL_PORT}",
+        "advertised.listeners": f"CLIENT://127.0.0.1:{port},INTERNAL://{name}:{INTERNAL_PORT}",
+        "inter.broker.listener.name": "INTERNAL",
+    }
 
 
 def variable(name: str) -> str:

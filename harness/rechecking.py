@@ -6,18 +6,18 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from harness.checking import start_checking
+from harness.checking import HERE, How, start_checking
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE
+from harness.model.places import Place, matching, write_whole
 from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
 
 RESULT_FILE = "result.json"
 
 
-def recheck(folder: Path, tell: Callable[[str], None]) -> ExperimentResult:
+def recheck(folder: Place, tell: Callable[[str], None], how: How = HERE) -> ExperimentResult:
     """Check a folder; an experiment's result.json, where there is one, is written anew.
 
     Raises:
@@ -29,7 +29,7 @@ def recheck(folder: Path, tell: Callable[[str], None]) -> ExperimentResult:
         parent, names = folder.parent, [folder.name]
         RunMeta.load(folder)  # a bad folder is refused before Spark starts
     else:
-        parent, names = folder, sorted(path.parent.name for path in folder.glob(f"*/{RUN_FILE}"))
+        parent, names = folder, [path.parent.name for path in matching(folder, f"*/{RUN_FILE}")]
     if not names:
         raise JournalError(
             "there is no run in this folder",
@@ -39,7 +39,7 @@ def recheck(folder: Path, tell: Callable[[str], None]) -> ExperimentResult:
             next_step="name a folder that `kafka-chaos run` left below results/",
         )
     tell("starting Spark")
-    waiting = [start_checking(parent, name, tell) for name in names]
+    waiting = [start_checking(parent, name, tell, how) for name in names]
     arms = tuple(future.result() for future in waiting)
     saved = folder / RESULT_FILE
     command = shlex.join(["kafka-chaos", *sys.argv[1:]])
@@ -58,5 +58,5 @@ def recheck(folder: Path, tell: Callable[[str], None]) -> ExperimentResult:
         order = {arm.folder: number for number, arm in enumerate(before.arms)}
         arms = tuple(sorted(arms, key=lambda arm: order.get(arm.folder, len(order))))
         result = before.model_copy(update={"arms": arms})
-        saved.write_text(result.model_dump_json(indent=2) + "\n")
+        write_whole(saved, result.model_dump_json(indent=2) + "\n")
     return result

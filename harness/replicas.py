@@ -17,10 +17,16 @@ from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import CHECKPOINTS, CHECKPOINTS_DIR, REPLICAS_DIR
 from workloads.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
 from workloads.segments import replica_rows
+from workloads.text_identity import BINARY, Codec
 
 
 def inspect_replicas(
-    cluster: Cluster, topic: str, run_id: int, partitions: Collection[int], folder: Path
+    cluster: Cluster,
+    topic: str,
+    run_id: int,
+    partitions: Collection[int],
+    folder: Path,
+    codec: Codec = BINARY,
 ) -> tuple[tuple[int, ...], list[str]]:
     """Copy what every replica holds of these partitions into `folder`/replicas and `folder`/checkpoints.
 
@@ -31,14 +37,14 @@ def inspect_replicas(
     problems: list[str] = []
     inspected: set[int] = set()
     checkpoints: list[dict[str, Any]] = []
-    part = 0
+    part = len(list(target.glob("part-*.parquet")))
     for number in sorted(partitions):
         state = cluster.view((topic,)).partition(topic, number)
         for broker in state.replicas if state else ():
             try:
                 files = cluster.log_files(broker, topic, number)
                 segments = {name: data for name, data in files.items() if name.endswith(".log")}
-                rows = replica_rows(broker, topic, number, segments, run_id)
+                rows = replica_rows(broker, topic, number, segments, run_id, codec)
                 epochs = files.get(EPOCH_FILE, b"").decode(errors="replace")
                 checkpoints += epoch_rows(broker, topic, number, epochs)
             except (ClusterError, JournalError, ValueError) as error:
@@ -59,5 +65,6 @@ def inspect_replicas(
                 problems.append(f"{name} of broker {broker} cannot be read: {error}")
     (folder / CHECKPOINTS_DIR).mkdir(exist_ok=True)
     table = pa.Table.from_pylist(checkpoints, schema=CHECKPOINTS)
-    pq.write_table(table, folder / CHECKPOINTS_DIR / "part-00000.parquet")
+    number = len(list((folder / CHECKPOINTS_DIR).glob("part-*.parquet")))
+    pq.write_table(table, folder / CHECKPOINTS_DIR / f"part-{number:05d}.parquet")
     return tuple(sorted(inspected)), problems

@@ -15,7 +15,7 @@ from harness.cleanliness import traces
 from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
 from harness.faultbook import FaultBook
-from harness.final_read import Subject, final_read
+from harness.final_read import Subject, final_read, together
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.journal import (
@@ -23,22 +23,22 @@ from harness.model.journal import (
     ANSWERS_DIR,
     FAULTS,
     FAULTS_FILE,
+    READS_DIR,
     SAMPLES,
     SAMPLES_DIR,
-    SENDS_DIR,
+    RowSink,
 )
 from harness.model.run import RunMeta
 from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
-from workloads.producers import Workload
+from harness.traffic import Traffic, topics_of, transaction_seconds
+from harness.writing import properties_of
 from workloads.row_journal import RowJournal, TableFile
-from workloads.send_journal import SendJournal
+from workloads.text_identity import codec_of
 
 _START_SECONDS = 30.0
-_INTERRUPTED_CLOSE_SECONDS = 0.5
-_CLOSE_MARGIN_SECONDS = 5.0
 
 
 class Run:
@@ -69,7 +69,6 @@ class Run:
         # for their own.
         self._run_id = random.SystemRandom().getrandbits(62) + 1
         self._topic = f"{experiment.name}-{self._run_id:x}"
-        self._delivery_seconds = arm.producer.delivery_timeout_ms / 1000
 
     def execute(self) -> RunMeta:
         """Run the steps, heal everything, read everything; returns the saved metadata.
@@ -82,34 +81,48 @@ class Run:
         self._start_clean()
         topic = self._experiment.topic
         admin = self._cluster.admin()
-        admin.create(
-            self._topic,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            config={**topic.config, **self._arm.topic},
-            assignment=topic.assignment,
-        )
-        await_isr(self._cluster, self._topic, topic.partitions, topic.replication_factor, _START_SECONDS)
+        topics = topics_of(self._experiment, self._arm, self._topic)
+        for name in topics:
+            admin.create(
+                name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                config={**topic.config, **self._arm.topic},
+                assignment=topic.assignment,
+            )
+            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, _START_SECONDS)
         meta = self._metadata(admin.config(self._topic))
         meta.save(self._folder)
         with ExitStack() as stack:
             samples = stack.enter_context(RowJournal(self._folder / SAMPLES_DIR, SAMPLES))
             events = stack.enter_context(TableFile(self._folder / FAULTS_FILE, FAULTS))
+            answers = stack.enter_context(RowJournal(self._folder / ANSWERS_DIR, ANSWERS))
             brokers = {node.id: (HOST, node.host_port) for node in self._cluster.nodes if node.host_port}
             sampler = Sampler(brokers, self._topic, samples)
             stack.callback(sampler.stop)
             sampler.start()
             book = FaultBook(self._scene, events, self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
-            meta = self._produce(meta, book, sampler)
-            subject = Subject(
-                self._topic,
-                topic.partitions,
-                topic.replication_factor,
-                self._run_id,
-                every_replica=self._experiment.replicas == "always",
-            )
-            read = final_read(self._cluster, subject, self._folder, self._say)
+            meta = self._produce(meta, book, sampler, answers)
+            workload = self._experiment.workload_of(self._arm)
+            open_seconds = transaction_seconds(self._experiment, self._arm)
+            copies = topic.replication_factor
+            reads = []
+            for number, name in enumerate(topics):
+                first_part = number * topic.partitions
+                subject = Subject(
+                    name,
+                    topic.partitions,
+                    copies,
+                    self._run_id,
+                    open_seconds,
+                    every_replica=self._experiment.replicas == "always",
+                    codec=codec_of(workload.client),
+                    first_part=first_part,
+                )
+                reads.append(final_read(self._cluster, subject, self._folder, self._say))
+            read = together(reads)
+            self._workload.account_for(self._folder / READS_DIR)
         problems = meta.problems
         if sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {sampler.failure}")
@@ -141,36 +154,34 @@ class Run:
                 next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
             )
 
-    def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler) -> RunMeta:
+    def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler, answers: RowSink) -> RunMeta:
         """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
-        journal = SendJournal(self._folder / SENDS_DIR, self._topic)
-        with ExitStack() as stack:
-            stack.callback(journal.close)
-            answers = stack.enter_context(RowJournal(self._folder / ANSWERS_DIR, ANSWERS))
-            workload = Workload(
-                self._experiment.workload,
-                self._arm.producer,
-                bootstrap=self._cluster.bootstrap,
-                topic=self._topic,
-                partitions=self._experiment.topic.partitions,
-                run_id=self._run_id,
-                seed=self._seed,
-                journal=journal,
-            )
+        with Traffic(
+            self._experiment,
+            self._arm,
+            cluster=self._cluster,
+            topic=self._topic,
+            run_id=self._run_id,
+            seed=self._seed,
+            folder=self._folder,
+        ) as traffic:
+            self._workload = traffic.workload
             stepping = Stepping(
                 self._cluster,
                 self._experiment,
                 self._topic,
-                workload,
+                traffic.workload,
                 book,
-                self._delivery_seconds,
+                traffic.delivery_seconds,
                 self._say,
-                lambda now: self._with_events(meta, now, book, workload).save(self._folder),
+                lambda now: self._with_events(meta, now, book, traffic).save(self._folder),
                 view=lambda: sampler.latest,
                 seed=self._seed,
                 answers=answers,
             )
             try:
+                self._say("waiting until the producers may begin")
+                traffic.start()
                 try:
                     stepping.all()
                 except (ClusterError, FaultError) as error:
@@ -178,25 +189,26 @@ class Run:
                 self._say("healing")
                 stepping.problems += book.heal_all()
                 stepping.problems += traces(self._cluster)
-                workload.stop()
-                self._say("closing the producers")
-                workload.close(self._delivery_seconds + _CLOSE_MARGIN_SECONDS)
+                traffic.workload.stop()
+                self._say("closing the producers, and the readers at the end")
+                stepping.problems += traffic.end()
             except BaseException as error:
                 # Journals first. Nobody waits to see the cluster whole again, which may end with this run.
-                workload.close(_INTERRUPTED_CLOSE_SECONDS)
+                traffic.break_off()
                 stepping.problems += book.undo_all()
                 what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
                 stepping.problems.append(f"the run broke: {what}")
-                self._with_events(meta, stepping, book, workload).save(self._folder)
+                self._with_events(meta, stepping, book, traffic).save(self._folder)
                 raise
-        return self._with_events(meta, stepping, book, workload)
+        return self._with_events(meta, stepping, book, traffic)
 
-    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, workload: Workload) -> RunMeta:
+    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, traffic: Traffic) -> RunMeta:
         return meta.model_copy(
             update={
                 "steps": tuple(stepping.done),
                 "windows": book.windows(),
-                "problems": (*stepping.problems, *workload.problems),
+                "readers": traffic.readers.infos(),
+                "problems": (*stepping.problems, *traffic.problems),
             }
         )
 
@@ -214,7 +226,8 @@ class Run:
 
     def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
         settings = self._arm.producer
-        given = settings.to_librdkafka(self._cluster.bootstrap)
+        workload = self._experiment.workload_of(self._arm)
+        given = properties_of(workload, settings, self._cluster)
         return RunMeta(
             run_id=self._run_id,
             experiment=self._experiment.name,
@@ -226,7 +239,10 @@ class Run:
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
-            idempotent=settings.enable_idempotence,
+            idempotent=settings.enable_idempotence or workload.transactions is not None,
+            transactional=workload.transactional,
+            max_in_flight=settings.max_in_flight,
+            client=workload.client,
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),

@@ -19,6 +19,15 @@ class Profile(StrEnum):
     """For tests: 4 s and 6 s, so that elections and ISR changes come sooner."""
 
 
+class Metadata(StrEnum):
+    """Where a cluster keeps its metadata."""
+
+    KRAFT = "kraft"
+    """In a quorum of controllers (KIP-500); ready for production since Kafka 3.3."""
+    ZOOKEEPER = "zookeeper"
+    """In ZooKeeper, up to Kafka 3.9; one server, and any broker may be the controller."""
+
+
 PROFILES: dict[Profile, dict[str, str]] = {
     Profile.KAFKA: {},
     Profile.FAST: {
@@ -40,7 +49,10 @@ class ClusterSpec(BaseModel):
     `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
     `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
     the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
-    `skewable_clocks` starts every node so that its clock can be shifted.
+    `skewable_clocks` starts every node so that its clock can be shifted. With `metadata: zookeeper` there is
+    one ZooKeeper server in place of controllers.
+    `skewable_clocks` starts every node so that its clock can be shifted. `racks` puts broker N into rack rN
+    and lets readers that name a rack fetch from followers (KIP-392).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,12 +60,14 @@ class ClusterSpec(BaseModel):
     brokers: int = Field(default=3, ge=1, le=9)
     controllers: int = Field(default=1, ge=1, le=5)
     combined: bool = False
+    metadata: Metadata = Metadata.KRAFT
     version: str = DEFAULT_VERSION
     image: str | None = None
     profile: Profile = Profile.FAST
     properties: dict[str, Setting] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False
+    racks: bool = False
 
     @field_validator("disk_mib")
     @classmethod
@@ -65,6 +79,29 @@ class ClusterSpec(BaseModel):
             )
         return value
 
+    @property
+    def rack_names(self) -> tuple[str, ...]:
+        """The racks that there are, in order of broker id."""
+        return tuple(rack_of(number) for number in range(1, self.brokers + 1)) if self.racks else ()
+
+    @model_validator(mode="after")
+    def _version_has_it(self) -> ClusterSpec:
+        numbers = [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
+        if len(numbers) < 2:
+            return self
+        if self.metadata is Metadata.ZOOKEEPER and numbers[0] >= 4:
+            raise ValueError(
+                f"Kafka {self.version} has no ZooKeeper mode: 3.9 was the last with it (KIP-833)"
+            )
+        if self.metadata is Metadata.KRAFT and numbers < [3, 3]:
+            raise ValueError(
+                f"Kafka {self.version} has no KRaft mode fit for use, 3.3 was the first (KIP-833): "
+                "set `metadata: zookeeper`"
+            )
+        if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
+            raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
+        return self
+
     @model_validator(mode="after")
     def _combined_counts(self) -> ClusterSpec:
         if self.combined and self.controllers != self.brokers:
@@ -73,3 +110,8 @@ class ClusterSpec(BaseModel):
                 f"not {self.controllers}"
             )
         return self
+
+
+def rack_of(broker: int) -> str:
+    """The rack of a broker of a cluster with racks."""
+    return f"r{broker}"

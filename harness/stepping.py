@@ -19,7 +19,7 @@ from harness.scheduler import Scheduler
 from harness.settled import unsettled
 from harness.steps import KIND, Action, Ask, Heal, Inject, Wait, Write
 from harness.waiting import wait_until
-from workloads.producers import Workload
+from harness.writing import AnyWorkload
 from workloads.tally import Progress
 
 _GRACE_SECONDS = 30.0
@@ -39,7 +39,7 @@ class Stepping:
         cluster: Cluster,
         experiment: Experiment,
         topic: str,
-        workload: Workload,
+        workload: AnyWorkload,
         book: FaultBook,
         delivery_seconds: float,
         say: Callable[[str], None],

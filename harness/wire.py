@@ -103,6 +103,12 @@ class BrokerConnection:
             if part.error_code == 0 and part.offset >= 0
         }
 
+    def controller(self) -> int | None:
+        """Node id of the controller as this broker believes, in a ZooKeeper cluster; None: it knows of none.
+        (In a KRaft cluster a broker names any broker that lives: KIP-590.)"""
+        number = int(self.metadata(()).controller_id)
+        return None if number < 0 else number
+
     def quorum_leader(self) -> int | None:
         """Node id of the active controller (KIP-595); None where there is none or no such quorum."""
         request = quorum_request.DescribeQuorumRequest(

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from workloads.identity import Decoded
 
-MAX_GAPS = 1000
-"""Most gaps kept by range; `gap_count` counts them all."""
+MAX_GAPS = 1_000_000
+"""Most gaps kept by range; `gap_count` counts them all. A transaction leaves one in each partition that it
+wrote to, so that a run has thousands; above this many a read cannot be accounted for."""
 
 _Words = npt.NDArray[np.uint64]
 
@@ -95,8 +96,9 @@ class DigestBuilder:
                 f"offsets must ascend within [{self._next}, {self.end}), "
                 f"got {int(offset.min())} to {int(offset.max())}"
             )
-        for index in np.flatnonzero(steps > 1).tolist():
-            self._gap(int(before[index]) + 1, int(offset[index]))
+        holes = np.flatnonzero(steps > 1)
+        if len(holes):
+            self._gap(before[holes] + 1, offset[holes])
         if self._first is None:
             self._first = int(offset[0])
         self._last = int(offset[-1])
@@ -109,16 +111,16 @@ class DigestBuilder:
     def records(self) -> int:
         return self._records
 
-    def _gap(self, begin: int, end: int) -> None:
-        self._gap_count += 1
-        self._missing += end - begin
-        if len(self._gaps) < MAX_GAPS:
-            self._gaps.append((begin, end))
+    def _gap(self, begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> None:
+        self._gap_count += len(begin)
+        self._missing += int((end - begin).sum())
+        room = MAX_GAPS - len(self._gaps)
+        self._gaps += zip(begin[:room].tolist(), end[:room].tolist(), strict=True)
 
     def done(self, problem: str | None = None) -> PartitionDigest:
         """The digest; `problem` None says that the reading reached the end."""
         if self._next < self.end:
-            self._gap(self._next, self.end)
+            self._gap(np.array([self._next]), np.array([self.end]))
             self._next = self.end
         return PartitionDigest(
             start=self.start,

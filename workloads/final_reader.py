@@ -1,4 +1,4 @@
-"""The final read: every record of a range of offsets, from the leader, read_uncommitted.
+"""The final read: every record of a range of offsets, from the leader, as either isolation level gives it.
 
 No `client.rack` is set: a broker's own rack settings could otherwise send the reader to a follower that lags.
 `auto.offset.reset=error`: an offset that is out of range or truncated away must show, not be skipped.
@@ -9,26 +9,27 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from workloads.client_log import client_logger
 from workloads.digest import DigestBuilder, PartitionDigest
-from workloads.identity import decode
 from workloads.read_rows import PartitionFile, rows_table
+from workloads.text_identity import BINARY, Codec
 
 BATCH = 10_000
 THREADS = 4
 _POLL_SECONDS = 0.1
+_ANSWER_SECONDS = 10.0
 _TRUNCATED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
 
 
-def _consumer(bootstrap: str, reader: str) -> Consumer:
+def _consumer(bootstrap: str, reader: str, isolation: str) -> Consumer:
     config: dict[str, Any] = {
         "bootstrap.servers": bootstrap,
         # Required by the client; partitions are assigned by hand and nothing is ever committed.
@@ -36,12 +37,32 @@ def _consumer(bootstrap: str, reader: str) -> Consumer:
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
-        "isolation.level": "read_uncommitted",
+        "isolation.level": isolation,
         "enable.partition.eof": True,
         "fetch.wait.max.ms": 50,
         "fetch.error.backoff.ms": 100,
     }
     return Consumer(config, logger=client_logger())
+
+
+def last_stable(bootstrap: str, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+    """The last stable offset of each partition, as its leader says; -1 where none answered.
+
+    No read_committed reader gets further: the first transaction that is still open begins there (KIP-98).
+    """
+    consumer = _consumer(bootstrap, "last-stable", "read_committed")
+    found = {}
+    try:
+        for number in partitions:
+            try:
+                _, found[number] = consumer.get_watermark_offsets(
+                    TopicPartition(topic, number), timeout=_ANSWER_SECONDS
+                )
+            except KafkaException:
+                found[number] = -1
+    finally:
+        consumer.close()
+    return found
 
 
 class _Counter:
@@ -67,6 +88,9 @@ def read_range(
     folder: Path | None,
     deadline: float,
     on_progress: Callable[[int], None] | None = None,
+    committed: bool = False,
+    codec: Codec = BINARY,
+    first_part: int = 0,
 ) -> dict[int, PartitionDigest]:
     """Read `[start, end)` of each partition and digest it.
 
@@ -74,10 +98,14 @@ def read_range(
         bounds: partition -> (start, end) offsets, end exclusive.
         run_id: values with another run's id are `foreign`.
         reader: name for the rows' `reader` column and the client's group id.
-        folder: gets one `part-<partition>.parquet` with READS rows a partition; None: nothing is written.
+        folder: gets one `part-<number>.parquet` with READS rows a partition, numbered as these are from
+            `first_part` on; None: nothing is written.
         deadline: a time.monotonic() value. What was read by then is kept and digested.
         on_progress: called with the records read so far over all partitions, from the reading threads,
             one call at a time.
+        committed: read_committed; then a transaction that is still open keeps the read from reaching `end`
+            until its coordinator ends it.
+        codec: how the run's values and keys are read.
 
     Returns:
         One digest a partition. `finished` is False where the deadline came first or the log had been
@@ -94,19 +122,19 @@ def read_range(
         else:
             digests[partition] = DigestBuilder(start, end).done()
             if folder is not None:
-                PartitionFile(folder, partition).close()
+                PartitionFile(folder, first_part + partition).close()
     counter = _Counter(on_progress)
 
     def work() -> None:
-        consumer = _consumer(bootstrap, reader)
+        consumer = _consumer(bootstrap, reader, "read_committed" if committed else "read_uncommitted")
         try:
             while True:
                 try:
                     partition = waiting.get_nowait()
                 except queue.Empty:
                     return
-                file = None if folder is None else PartitionFile(folder, partition)
-                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file)
+                file = None if folder is None else PartitionFile(folder, first_part + partition)
+                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, codec)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:
             consumer.close()
@@ -131,6 +159,7 @@ class _Reading:
         run_id: int,
         reader: str,
         file: PartitionFile | None,
+        codec: Codec,
     ) -> None:
         self._consumer = consumer
         self._topic = topic
@@ -139,6 +168,7 @@ class _Reading:
         self._run_id = run_id
         self._reader = reader
         self._file = file
+        self._codec = codec
         self._digest = DigestBuilder(self._start, self._end)
 
     def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
@@ -182,8 +212,9 @@ class _Reading:
         offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
         inside = int(np.searchsorted(offset, self._end))
         messages, offset = messages[:inside], offset[:inside]
-        decoded = decode(list(map(Message.value, messages)), self._run_id)
+        decoded = self._codec.values(list(map(Message.value, messages)), self._run_id)
         self._digest.add(offset, decoded)
         if self._file is not None and messages:
-            self._file.add(rows_table(self._reader, self._topic, self._partition, messages, decoded, now))
+            rows = rows_table(self._reader, self._topic, messages, decoded, now, codec=self._codec)
+            self._file.add(rows)
         return inside

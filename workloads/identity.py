@@ -26,6 +26,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from harness.model.journal import ReadState
+from workloads.value_block import LARGEST_PAYLOAD, ValueBlocks
 
 MAGIC = 0x4B434831
 PREFIX = 28
@@ -51,6 +52,8 @@ _BLANK = bytes(PREFIX)
 # patched together from two records does not pass its CRC by having equal payload bytes.
 _POOL = 4096
 _STRIDE = 97
+_FEW = 64
+"""Fewer values than this are built sooner one by one."""
 
 
 class ValueBuilder:
@@ -75,6 +78,7 @@ class ValueBuilder:
         self._producer = producer
         self._payload = size - PREFIX
         self._pool = Random(seed).randbytes(_POOL + self._payload)
+        self._blocks: ValueBlocks | None = None
 
     def __call__(self, seq: int) -> bytes:
         """The value of record `seq`, `size` bytes."""
@@ -82,6 +86,22 @@ class ValueBuilder:
         payload = self._pool[place : place + self._payload]
         crc = crc32c(_HEAD.pack(MAGIC, self._run, self._producer, seq) + payload)
         return _WHOLE.pack(MAGIC, self._run, self._producer, seq, crc) + payload
+
+    def block(self, first: int, count: int) -> list[bytes]:
+        """The values of records `first`, `first + 1`, ...: the same as one by one, but faster."""
+        if count < _FEW or self._payload > LARGEST_PAYLOAD:
+            return [self(seq) for seq in range(first, first + count)]
+        if self._blocks is None:
+            self._blocks = ValueBlocks(
+                MAGIC,
+                self._run,
+                self._producer,
+                pool=self._pool,
+                places=_POOL,
+                stride=_STRIDE,
+                size=self._payload,
+            )
+        return self._blocks(first, count)
 
 
 @dataclass(frozen=True, slots=True)

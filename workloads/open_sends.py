@@ -9,11 +9,14 @@ import numpy.typing as npt
 
 NO_KEY = -1
 """In the arrays, for a record without a key: key ids are not negative."""
+NO_TXN = -1
+"""For a record that was sent in no transaction."""
 
 _ROW = np.dtype(
     [
         ("sent_ns", np.int64),
         ("key", np.int64),
+        ("txn", np.int64),
         ("partition", np.int32),
         ("size", np.int32),
         ("step", np.int32),
@@ -27,7 +30,7 @@ _ROW = np.dtype(
 class Batch:
     """Sends of one producer with seq `first`, `first + 1`, ...: one element of each array a send.
 
-    `key` holds `NO_KEY` where there is none.
+    `key` holds `NO_KEY` where there is none. `txn` is the transaction they were all sent in.
     """
 
     producer: int
@@ -37,6 +40,7 @@ class Batch:
     sent_ns: npt.NDArray[np.int64]
     partition: npt.NDArray[np.int32]
     key: npt.NDArray[np.int64]
+    txn: int = NO_TXN
 
 
 class OpenSends:
@@ -62,6 +66,7 @@ class OpenSends:
         rows = self._rows[self._end - self._base : self._end - self._base + count]
         rows["sent_ns"] = batch.sent_ns
         rows["key"] = batch.key
+        rows["txn"] = batch.txn
         rows["partition"] = batch.partition
         rows["size"] = batch.size
         rows["step"] = batch.step

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
+from harness.model.journal import RowSink
+from workloads.client_end import bury, flush
 from workloads.identity import ValueBuilder, encode_key
-from workloads.open_sends import NO_KEY, Batch
+from workloads.open_sends import NO_KEY, NO_TXN, Batch
 from workloads.reports import Reports
 from workloads.send_journal import SendJournal
 from workloads.spec import ProducerSettings, WorkloadSpec
 from workloads.tally import Tally
+from workloads.transactions import ClientDone, Transactions
 
 SLICE = 2000
 """Most records between two polls."""
@@ -23,6 +27,9 @@ PACE_SECONDS = 0.01
 """With a rate, records go out in slices of this length."""
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 0.1
+_ANY_PARTITION = -1
+"""librdkafka's RD_KAFKA_PARTITION_UA: the client chooses."""
+_PATIENCE_MARGIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,8 @@ class Stream:
 class ProducerLoop:
     """Runs the client's whole life in one thread, so that its callbacks need no locks.
 
-    `failure` is what ended the thread early, `fatal` the client's own fatal error (None: neither).
+    `connect` makes a client like `client`, which a transactional producer needs when one is done for.
+    `failure` is what ended the thread early, `fatal` why the producer sends no more (None: neither).
     """
 
     def __init__(
@@ -59,24 +67,45 @@ class ProducerLoop:
         spec: WorkloadSpec,
         settings: ProducerSettings,
         journal: SendJournal,
+        *,
+        connect: Callable[[], Any],
+        transactions: RowSink | None = None,
     ) -> None:
-        self._client = client
+        self._first_client = client
         self._stream = stream
         self._keys = spec.keys
+        self._even = spec.spread == "even"
         self._journal = journal
         self._build = ValueBuilder(stream.run_id, stream.producer, spec.record_size, stream.seed)
         self.tally = Tally()
-        self._reports = Reports(stream.producer, settings, journal, self.tally)
+        self._reports = Reports(stream.producer, settings, journal, self.tally, placed=self._even)
         self._seq = 0
+        self._built: list[bytes] = []
         self.fatal: str | None = None
         self.failure: BaseException | None = None
         self.idle = threading.Event()
         self.idle.set()
+        self.ready = threading.Event()
+        """Set once the client may begin: a transactional one is taken on by its coordinator first."""
         self._wake = threading.Event()
         self._order: StepOrder | None = None
         self.writing = False
         self._stopped = False
         self._close_seconds: float | None = None
+        self._close_by: float | None = None
+        self._txns: Transactions | None = None
+        if spec.transactions is not None and transactions is not None:
+            self._txns = Transactions(
+                connect,
+                client,
+                spec.transactions,
+                producer=stream.producer,
+                seed=stream.seed,
+                journal=transactions,
+                take=self._reports.take,
+                until=lambda: self._close_by,
+                patience=settings.transaction_timeout() / 1000 + _PATIENCE_MARGIN_SECONDS,
+            )
         self._thread = threading.Thread(target=self._run, name=f"producer-{stream.producer}", daemon=True)
         self._thread.start()
 
@@ -95,6 +124,7 @@ class ProducerLoop:
     def close(self, seconds: float) -> None:
         """Ask the thread to end: deliver what it can within `seconds`, give up the rest."""
         self._stopped = True
+        self._close_by = time.monotonic() + seconds
         self._close_seconds = seconds
         self._wake.set()
 
@@ -102,19 +132,37 @@ class ProducerLoop:
         self._thread.join()
 
     def on_error(self, error: KafkaError) -> None:
-        """`error_cb` of the client: only a fatal error changes what the loop does."""
-        if error.fatal():
+        """`error_cb` of the client: only a fatal error changes what the loop does.
+
+        A transactional producer hears of it from its next call, and gets a new client.
+        """
+        if error.fatal() and self._txns is None:
             self.fatal = error.str()
+
+    @property
+    def _client(self) -> Any:
+        return self._first_client if self._txns is None else self._txns.client
 
     def _run(self) -> None:
         try:
+            if self._txns is not None:
+                try:
+                    self._txns.initialise()
+                except ClientDone as error:
+                    self.fatal = str(error)
+            self.ready.set()
             while self._close_seconds is None:
                 self._wake.wait(_IDLE_SECONDS)
                 self._wake.clear()
                 self._client.poll(0)
                 order, self._order = self._order, None
                 if order is not None:
-                    self._write(order)
+                    try:
+                        self._write(order)
+                    except ClientDone as error:
+                        self.fatal = str(error)
+                    if self._txns is not None:
+                        self._txns.end()
                     self.writing = False
                     if self._drained():
                         self.idle.set()
@@ -135,6 +183,11 @@ class ProducerLoop:
             count = SLICE if order.records is None else min(SLICE, order.records - made)
             if count <= 0:
                 return
+            if self._txns is not None:
+                if not self._txns.room:
+                    self._txns.end()
+                    self._txns.begin()
+                count = min(count, self._txns.room)
             if order.rate is not None:
                 count = min(count, int((now - begun) * order.rate) + 1 - made)
                 if count <= 0:
@@ -159,32 +212,43 @@ class ProducerLoop:
 
     def _slice(self, step: int, count: int) -> int:
         """Queue up to `count` records and journal them; fewer when the client's queue is full or it died."""
-        build, produce, now = self._build, self._client.produce, time.time_ns
+        produce, now, even = self._client.produce, time.time_ns, self._even
         topic, partitions, keys = self._stream.topic, self._stream.partitions, self._keys
         report = self._reports.callback
         first = self._seq
         sent: list[int] = []
         refused: list[tuple[int, str, int]] = []
-        for seq in range(first, first + count):
-            value = build(seq)
+        broken: str | None = None
+        missing = count - len(self._built)
+        if missing > 0:
+            self._built += self._build.block(first + len(self._built), missing)
+        for seq, value in enumerate(self._built[:count], first):
             place = seq if keys is None else seq % keys
             key = None if keys is None else encode_key(place)
             stamp = now()
             try:
-                produce(topic, value, key, place % partitions, report)
+                produce(topic, value, key, place % partitions if even else _ANY_PARTITION, report)
             except BufferError:
                 # The client's queue is full: no outcome, the same record is tried again after a poll.
                 break
             except KafkaException as error:
                 cause = error.args[0]
                 refused.append((seq, cause.name(), now()))
-                if cause.fatal() or cause.code() == KafkaError._FATAL:
-                    self.fatal = self.fatal or cause.str()
+                dead = cause.fatal() or cause.code() == KafkaError._FATAL
+                if self._txns is not None and cause.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                    broken = cause.name()
+                elif dead:
+                    broken = self.fatal = self.fatal or cause.str()
+                if broken is not None:
                     sent.append(stamp)
                     break
             sent.append(stamp)
         self._seq = first + len(sent)
+        # What the queue did not take is not built again: a full queue is the rule at full speed.
+        del self._built[: len(sent)]
         self._hand_over(step, first, sent)
+        if self._txns is not None:
+            self._txns.took(len(sent), broken)
         self._reports.refused(refused)
         return len(sent)
 
@@ -193,14 +257,17 @@ class ProducerLoop:
             return
         seq = np.arange(first, first + len(sent), dtype=np.int64)
         place = seq if self._keys is None else seq % self._keys
+        # Not known yet where the client chooses: its reports say.
+        partition = place % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
         batch = Batch(
             producer=self._stream.producer,
             first=first,
             step=step,
             size=self._build.size,
             sent_ns=np.array(sent, dtype=np.int64),
-            partition=(place % self._stream.partitions).astype(np.int32),
+            partition=partition.astype(np.int32),
             key=place if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64),
+            txn=NO_TXN if self._txns is None else self._txns.number,
         )
         self._journal.opened(batch)
         self.tally.sent(len(sent))
@@ -215,9 +282,6 @@ class ProducerLoop:
         return True
 
     def _end(self, seconds: float) -> None:
-        self._client.flush(seconds)
-        self._client.purge(in_queue=True, in_flight=True, blocking=True)
-        # Serves the reports of what was purged; nothing of it waits for a broker any more.
-        self._client.flush(1.0)
+        flush(self._client, seconds)
+        bury(self._client)
         self._reports.take()
-        self._client.close()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.model.errors import BadInput
+from harness.model.journal import RowSink
 from workloads.client_log import client_logger
 from workloads.producer_loop import ProducerLoop, StepOrder, Stream
 from workloads.send_journal import SendJournal
@@ -18,7 +21,7 @@ from workloads.tally import Progress, total
 CLOSE_SECONDS = 10.0
 
 
-def _share(total_records: int, producers: int, index: int) -> int:
+def share(total_records: int, producers: int, index: int) -> int:
     """An even split; the first producers take what is left over."""
     return total_records // producers + (1 if index < total_records % producers else 0)
 
@@ -44,40 +47,36 @@ class Workload:
         run_id: int,
         seed: int,
         journal: SendJournal,
+        transactions: RowSink | None = None,
         client: Callable[..., Any] = Producer,
     ) -> None:
         self._spec = spec
         self._loops: list[ProducerLoop] = []
         self._closed = False
+        if (spec.transactions is None) != (transactions is None):
+            raise ValueError("a transactional workload needs a journal of transactions, and no other does")
         # error_cb must be given at construction, before the loop that it serves exists.
         hooks: list[list[ProducerLoop]] = [[] for _ in range(spec.producers)]
-        clients = [self._connect(client, settings, bootstrap, hook) for hook in hooks]
+        names = [
+            None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
+        ]
+        connects = [
+            partial(connected, client, settings, settings.to_librdkafka(bootstrap, name), hook)
+            for name, hook in zip(names, hooks, strict=True)
+        ]
+        clients = [connect() for connect in connects]
         for index, (made, hook) in enumerate(zip(clients, hooks, strict=True)):
             stream = Stream(index, topic, partitions, run_id, seed * 1_000_003 + index)
-            loop = ProducerLoop(made, stream, spec, settings, journal)
+            loop = ProducerLoop(
+                made, stream, spec, settings, journal, connect=connects[index], transactions=transactions
+            )
             hook.append(loop)
             self._loops.append(loop)
 
-    @staticmethod
-    def _connect(
-        client: Callable[..., Any], settings: ProducerSettings, bootstrap: str, hook: list[ProducerLoop]
-    ) -> Any:
-        def on_error(error: KafkaError) -> None:
-            for loop in hook:
-                loop.on_error(error)
-
-        config = {**settings.to_librdkafka(bootstrap), "error_cb": on_error}
-        try:
-            return client(config, logger=client_logger())
-        except KafkaException as error:
-            given = ", ".join(f"{name}={value}" for name, value in settings.properties().items())
-            raise BadInput(
-                "the Kafka client refuses the producer settings",
-                where=f"producer settings: {given}",
-                expected="properties and values that librdkafka knows and that fit together",
-                found=error.args[0].str(),
-                next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
-            ) from error
+    def ready(self, seconds: float) -> bool:
+        """Wait until every producer may begin (see `ProducerLoop.ready`); False: not within `seconds`."""
+        deadline = time.monotonic() + seconds
+        return all(loop.ready.wait(max(0.0, deadline - time.monotonic())) for loop in self._loops)
 
     def start(
         self,
@@ -103,8 +102,8 @@ class Workload:
         rate = rate if rate is not None else self._spec.rate
         until = None if seconds is None else time.monotonic() + seconds
         for index, loop in enumerate(self._loops):
-            share = None if records is None else _share(records, count, index)
-            loop.start(StepOrder(step, share, until, None if rate is None else rate / count))
+            mine = None if records is None else share(records, count, index)
+            loop.start(StepOrder(step, mine, until, None if rate is None else rate / count))
 
     def finish(self, deadline: float | None = None) -> bool:
         """Wait until the step's records are all produced and each has its report.
@@ -148,6 +147,10 @@ class Workload:
             loop.join()
         self._raise_failure()
 
+    def account_for(self, reads: Path) -> int:  # noqa: ARG002
+        """Journal what was sent without a row so far: none, every send has one since it was handed over."""
+        return 0
+
     def progress(self) -> Progress:
         """Counts over all steps so far; cheap."""
         return total(loop.tally.progress() for loop in self._loops)
@@ -171,3 +174,38 @@ class Workload:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def transactional_id(producer: int) -> str:
+    """The transactional.id of a producer. It is the same in every run, so that an experiment's faults can aim
+    at its coordinator: `{coordinator: {transactional_id: kafka-chaos-0}}`."""
+    return f"kafka-chaos-{producer}"
+
+
+def connected(
+    client: Callable[..., Any],
+    settings: ProducerSettings,
+    config: dict[str, str | int | float | bool],
+    hook: Sequence[ProducerLoop] = (),
+) -> Any:
+    """A client made of this configuration; fatal errors are told to the loops in `hook`, then and later.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+
+    def on_error(error: KafkaError) -> None:
+        for loop in hook:
+            loop.on_error(error)
+
+    try:
+        return client({**config, "error_cb": on_error}, logger=client_logger())
+    except KafkaException as error:
+        given = ", ".join(f"{name}={value}" for name, value in settings.properties().items())
+        raise BadInput(
+            "the Kafka client refuses the producer settings",
+            where=f"producer settings: {given}",
+            expected="properties and values that librdkafka knows and that fit together",
+            found=error.args[0].str(),
+            next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
+        ) from error

@@ -1,7 +1,8 @@
-"""Rows of the final read: from decoded messages to Parquet."""
+"""Rows of readers: from decoded messages to Parquet."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from confluent_kafka import Message
 
 from harness.model.errors import JournalError
 from harness.model.journal import READS
-from workloads.identity import STATES, UNDECODABLE, Decoded, decode_keys
+from workloads.identity import STATES, UNDECODABLE, Decoded
+from workloads.parquet_parts import options
+from workloads.text_identity import BINARY, Codec
 
 KEPT_BYTES = 4096
 """Most bytes kept of a value that is not ok."""
@@ -20,10 +23,24 @@ _GROUP_ROWS = 131_072
 _NAMES = pa.array([state.value for state in STATES], pa.string())
 
 
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """A live reader's place in its own history: `session`, and `position` of the first of the messages."""
+
+    session: int
+    position: int
+
+
 def rows_table(
-    reader: str, topic: str, partition: int, messages: list[Any], decoded: Decoded, read_ns: int
+    reader: str,
+    topic: str,
+    messages: list[Any],
+    decoded: Decoded,
+    read_ns: int,
+    sitting: Sitting | None = None,
+    codec: Codec = BINARY,
 ) -> pa.Table:
-    """READS rows of one block of one partition's messages."""
+    """READS rows of one block of messages; `sitting` of a live reader, `codec` reads the keys."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
@@ -33,7 +50,7 @@ def rows_table(
     columns = {
         "reader": pa.repeat(reader, count),
         "topic": pa.repeat(topic, count),
-        "partition": pa.array(np.full(count, partition, dtype=np.int32)),
+        "partition": pa.array(list(map(Message.partition, messages)), pa.int32()),
         "offset": pa.array(list(map(Message.offset, messages)), pa.int64()),
         "leader_epoch": pa.array(list(map(Message.leader_epoch, messages)), pa.int32()),
         "timestamp_ms": pa.array(timestamps, pa.int64()),
@@ -41,25 +58,30 @@ def rows_table(
         "run": pa.array(decoded.run, mask=undecodable),
         "producer": pa.array(decoded.producer, mask=undecodable),
         "seq": pa.array(decoded.seq, mask=undecodable),
-        "key": decode_keys(list(map(Message.key, messages))),
+        "key": codec.keys(list(map(Message.key, messages))),
         "value": pa.array(kept, pa.binary()),
         "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
-        "session": pa.nulls(count, pa.int32()),
-        "position": pa.nulls(count, pa.int64()),
     }
+    if sitting is None:
+        columns |= {"session": pa.nulls(count, pa.int32()), "position": pa.nulls(count, pa.int64())}
+    else:
+        columns |= {
+            "session": pa.array(np.full(count, sitting.session, dtype=np.int32)),
+            "position": pa.array(np.arange(sitting.position, sitting.position + count, dtype=np.int64)),
+        }
     return pa.Table.from_pydict(columns, schema=READS)
 
 
 class PartitionFile:
-    """`part-<partition>.parquet`, written row group by row group and there only once it is whole."""
+    """`part-<number>.parquet`, written row group by row group and there only once it is whole."""
 
-    def __init__(self, folder: Path, partition: int) -> None:
+    def __init__(self, folder: Path, number: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._target = folder / f"part-{partition:05d}.parquet"
+        self._target = folder / f"part-{number:05d}.parquet"
         self._scratch = folder / f".{self._target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0
-        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, compression="zstd"))
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **options(READS)))
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)

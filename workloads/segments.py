@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from crc32c import crc32c
 
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
-from workloads.identity import STATES, UNDECODABLE, decode
+from workloads.identity import STATES, UNDECODABLE
 from workloads.record_batch import CODECS, SMALLEST_RECORD, Batch, Record
+from workloads.text_identity import BINARY, Codec
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
@@ -24,6 +27,7 @@ _OVERHEAD = 12
 """Bytes before the part that `length` counts."""
 _CRC_FROM = 21
 _BLOCK = 10_000
+_ABORT = 0
 
 
 def parse_segment(data: bytes) -> Iterator[Batch]:
@@ -86,6 +90,55 @@ def parse_segment(data: bytes) -> Iterator[Batch]:
         place = behind
 
 
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Offsets of one replica that a reader is not given, ascending (int64).
+
+    `control` - of control batches, which no reader is given; `aborted` - of records whose transaction an
+    abort marker ended, which a read_committed one is not given.
+    """
+
+    control: npt.NDArray[np.int64]
+    aborted: npt.NDArray[np.int64]
+
+
+def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
+    """What the markers in a replica's files (name -> bytes) hide. Reads no record but the markers.
+
+    A marker ends the transaction of its producer id; its key is version and type, 0 for abort and 1 for
+    commit (Kafka's message format page, Control Batches). Records without a marker yet are not hidden here: a
+    read_committed reader stops before them.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    control: list[npt.NDArray[np.int64]] = []
+    aborted: list[npt.NDArray[np.int64]] = []
+    under_way: dict[int, list[npt.NDArray[np.int64]]] = {}
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            offsets = np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64)
+            if not batch.control:
+                if batch.transactional:
+                    under_way.setdefault(batch.producer_id, []).append(offsets)
+                continue
+            control.append(offsets)
+            ended = under_way.pop(batch.producer_id, [])
+            if _marker(batch) == _ABORT:
+                aborted += ended
+    return Hidden(_joined(control), _joined(aborted))
+
+
+def _marker(batch: Batch) -> int | None:
+    records = batch.records()
+    key = records[0].key if records else None
+    return struct.unpack(">hh", key[:4])[1] if key is not None and len(key) >= 4 else None
+
+
+def _joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+
 def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
     """The `.log` files by base offset: their names are 20 digits."""
     return sorted((name, data) for name, data in segments.items() if name.endswith(".log"))
@@ -114,13 +167,19 @@ def _damaged(batch: Batch) -> list[Record]:
 
 
 def replica_rows(
-    broker: int, topic: str, partition: int, segments: Mapping[str, bytes], run_id: int
+    broker: int,
+    topic: str,
+    partition: int,
+    segments: Mapping[str, bytes],
+    run_id: int,
+    codec: Codec = BINARY,
 ) -> pa.Table:
     """REPLICAS rows of one replica, in the order of its files.
 
     Args:
         segments: file name -> bytes; whatever does not end in `.log` is left out.
         run_id: values with another run's id are `foreign`.
+        codec: how the run's values are read.
 
     A batch that is broken gives `corrupt` rows without identity; records of control batches are marked
     `control` and `undecodable`.
@@ -138,17 +197,22 @@ def replica_rows(
             else:
                 block.extend((batch, record, False) for record in records)
             if len(block) >= _BLOCK:
-                tables.append(_rows(broker, topic, partition, block, run_id))
+                tables.append(_rows(broker, topic, partition, block, run_id, codec))
                 block = []
-    tables.append(_rows(broker, topic, partition, block, run_id))
+    tables.append(_rows(broker, topic, partition, block, run_id, codec))
     return pa.concat_tables(tables)
 
 
 def _rows(
-    broker: int, topic: str, partition: int, block: list[tuple[Batch, Record, bool]], run_id: int
+    broker: int,
+    topic: str,
+    partition: int,
+    block: list[tuple[Batch, Record, bool]],
+    run_id: int,
+    codec: Codec,
 ) -> pa.Table:
     count = len(block)
-    decoded = decode([None if batch.control else record.value for batch, record, _ in block], run_id)
+    decoded = codec.values([None if batch.control else record.value for batch, record, _ in block], run_id)
     unknown = decoded.state == UNDECODABLE
     states = [
         ReadState.CORRUPT.value if broken else STATES[code].value

@@ -9,7 +9,7 @@ order could lose a send altogether.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from harness.model.journal import OPEN_SENDS, SENDS, Outcome
-from workloads.open_sends import NO_KEY, Batch, OpenSends
+from workloads.open_sends import NO_KEY, NO_TXN, Batch, OpenSends
 from workloads.outcomes import NO_REPORT
 from workloads.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
 from workloads.row_journal import RowJournal, TableFile
@@ -55,20 +55,29 @@ def _rows_table(
         "closed_ns": closed_ns,
         "offset": offset,
         "error": error,
-        "txn": pa.nulls(count, pa.int64()),
+        "txn": pa.array(np.ascontiguousarray(rows["txn"]), mask=rows["txn"] == NO_TXN),
     }
     return pa.Table.from_pydict(columns, schema=SENDS)
 
 
 class SendJournal:
-    """Journal of one topic's sends in `folder` (the run's `sends/`, made if absent).
+    """Journal of sends in `folder` (the run's `sends/`, made if absent), all to `topic` but for those of the
+    producers that `elsewhere` names.
 
     Threads may share it: each producer's calls must keep their order (`opened` before `closed`). Use as a
     context manager or call `close`.
     """
 
-    def __init__(self, folder: Path, topic: str, *, flush_seconds: float = FLUSH_SECONDS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        topic: str,
+        *,
+        elsewhere: Mapping[int, str] | None = None,
+        flush_seconds: float = FLUSH_SECONDS,
+    ) -> None:
         self._topic = topic
+        self._elsewhere = elsewhere or {}
         self._open_file = folder / OPEN_SENDS
         self._parts = PartWriter(folder)
         self._producers: dict[int, OpenSends] = {}
@@ -101,10 +110,13 @@ class SendJournal:
         *,
         offsets: npt.NDArray[np.int64] | None = None,
         errors: Sequence[str | None] | None = None,
+        partitions: npt.NDArray[np.int32] | None = None,
     ) -> None:
         """Take reports, one element of each array a send; one `Outcome` stands for all of them.
 
         `offsets` holds `NO_OFFSET` where none was reported; None: for all. `errors` None: no errors.
+        `partitions` is where the client says that it sent them (negative: it does not say); None: where
+        `opened` said.
 
         Raises:
             ValueError: a report for a send that is not open.
@@ -121,8 +133,12 @@ class SendJournal:
         error = _repeated(None, count) if errors is None else pa.array(errors, pa.string())
         with self._lock:
             rows = self._producers.setdefault(producer, OpenSends()).close(seq)
+            if partitions is not None:
+                rows["partition"] = np.where(partitions < 0, rows["partition"], partitions)
             self._done.append(
-                _rows_table(self._topic, producer, seq, rows, outcome, pa.array(closed_ns), offset, error)
+                _rows_table(
+                    self._topic_of(producer), producer, seq, rows, outcome, pa.array(closed_ns), offset, error
+                )
             )
 
     def flush(self) -> None:
@@ -154,6 +170,9 @@ class SendJournal:
             self._closed = True
             self._open_file.unlink(missing_ok=True)
 
+    def _topic_of(self, producer: int) -> str:
+        return self._elsewhere.get(producer, self._topic)
+
     def _write(self, tables: list[pa.Table]) -> None:
         """One part of all rows; no part when there are none."""
         table = pa.concat_tables([*tables, SENDS.empty_table()])
@@ -168,7 +187,7 @@ class SendJournal:
             count = len(seq)
             tables.append(
                 _rows_table(
-                    self._topic,
+                    self._topic_of(producer),
                     producer,
                     seq,
                     rows,

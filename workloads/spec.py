@@ -11,6 +11,8 @@ from workloads.identity import PREFIX
 
 CLIENT_MAX_IN_FLIGHT = 1_000_000
 """librdkafka's own default; the Java client's is 5."""
+CLIENT_TRANSACTION_TIMEOUT_MS = 60_000
+"""librdkafka's default of transaction.timeout.ms."""
 _BACKOFF_MS = 100
 _BACKOFF_MAX_MS = 1000
 _BACKOFF_JITTER = 0.8
@@ -29,6 +31,12 @@ Acks = Annotated[
     BeforeValidator(_acks),
     WithJsonSchema({"enum": ["0", "1", "all", 0, 1, -1]}),
 ]
+
+
+Partitioner = Literal[
+    "random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"
+]
+"""librdkafka's. The Java client's own for records with a key is murmur2_random."""
 
 
 class ProducerSettings(BaseModel):
@@ -55,8 +63,16 @@ class ProducerSettings(BaseModel):
     socket_timeout_ms: int | None = Field(default=None, ge=10, le=300_000, alias="socket.timeout.ms")
     linger_ms: float | None = Field(default=None, ge=0, le=900_000, allow_inf_nan=False, alias="linger.ms")
     batch_size: int | None = Field(default=None, ge=1, le=2**31 - 1, alias="batch.size")
+    batch_num_messages: int | None = Field(default=None, ge=1, le=1_000_000, alias="batch.num.messages")
     compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = Field(
         default=None, alias="compression.type"
+    )
+    partitioner: Partitioner | None = None
+    sticky_linger_ms: int | None = Field(
+        default=None, ge=0, le=900_000, alias="sticky.partitioning.linger.ms"
+    )
+    transaction_timeout_ms: int | None = Field(
+        default=None, ge=1000, le=2**31 - 1, alias="transaction.timeout.ms"
     )
     extra: dict[str, Setting] = {}
 
@@ -90,9 +106,32 @@ class ProducerSettings(BaseModel):
         given = self.model_dump(by_alias=True, exclude={"extra"}, exclude_none=True)
         return {**given, **self.extra}
 
-    def to_librdkafka(self, bootstrap: str) -> dict[str, str | int | float | bool]:
-        """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port"."""
-        return {"bootstrap.servers": bootstrap, **self.properties()}
+    def to_librdkafka(
+        self, bootstrap: str, transactional_id: str | None = None
+    ) -> dict[str, str | int | float | bool]:
+        """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port".
+
+        With a `transactional_id` the producer is idempotent too: there are no transactions without.
+        """
+        config = {"bootstrap.servers": bootstrap, **self.properties()}
+        if transactional_id is not None:
+            config |= {"transactional.id": transactional_id, "enable.idempotence": True}
+        return config
+
+    def transaction_timeout(self) -> int:
+        """transaction.timeout.ms as the client has it, in ms."""
+        return self.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
+
+    def check_transactional(self) -> None:
+        """Raise ValueError where these settings rule out transactions."""
+        # What idempotence needs, transactions need: pydantic's own words for it.
+        type(self).model_validate({**self.model_dump(by_alias=True), "enable.idempotence": True})
+        timeout = self.transaction_timeout()
+        if self.delivery_timeout_ms > timeout:
+            raise ValueError(
+                f"delivery.timeout.ms ({self.delivery_timeout_ms}) must not exceed transaction.timeout.ms "
+                f"({timeout}): a record must have its report before its transaction times out"
+            )
 
     def single_attempt_ns(self) -> int:
         """A report that comes sooner than this after the send proves that there was one attempt only.
@@ -111,12 +150,50 @@ class ProducerSettings(BaseModel):
         return int(min(backoff * _BACKOFF_JITTER, most) * 1_000_000)
 
 
-class WorkloadSpec(BaseModel):
-    """How much is written and how it is spread.
+class TransactionSpec(BaseModel):
+    """Every record in a transaction of its producer, over several partitions.
 
-    `record_size` is the value's bytes. With `keys` the key id is seq % keys and the partition is key %
-    partitions; without, records have no key and go round robin by seq. `rate` is records a second over all
-    producers (None: full speed).
+    A transaction ends after `records` sends, and with the write step; the seed draws which share of them is
+    aborted instead of committed. Before an abort its records are waited for, so that aborted records are
+    really in the log. With `fence_every: N` every N-th transaction is left open while a successor takes over
+    its transactional.id (as after a failover); only then its producer tries to commit: it must be fenced.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    records: int = Field(default=100, ge=1, description="sends of one transaction")
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    fence_every: int | None = Field(default=None, ge=1)
+
+
+class ProcessSpec(BaseModel):
+    """Consume-process-produce, exactly once (KIP-447): a group of `members` reads the topic, read_committed,
+    and writes one record for each that it was given to a second topic. Records and offsets of up to
+    `records` source records are committed in one transaction; the seed draws which share of them is aborted
+    instead, and then read again. `restarts` are as for readers.
+
+    The key id of a processed record is its source's partition * 2^48 + offset: among the committed records of
+    the second topic each must be there once.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    members: int = Field(default=1, ge=1, le=20)
+    records: int = Field(default=100, ge=1, le=10_000)
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
+
+
+class WorkloadSpec(BaseModel):
+    """How much is written, by which client, and how it is spread.
+
+    `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
+    that `record_size` cannot be chosen.
+
+    `record_size` is the value's bytes. With `keys` the key id is seq % keys; without, records have no key.
+    `spread` says who chooses the partition: `even` - the workload does (key % partitions, or round robin by
+    seq); `client` - the client does, by its `partitioner` and the key, or sticky without a key
+    (`sticky.partitioning.linger.ms`). `rate` is records a second over all producers (None: full speed).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -125,3 +202,12 @@ class WorkloadSpec(BaseModel):
     record_size: int = Field(default=100, ge=PREFIX, le=100_000_000)
     keys: int | None = Field(default=None, ge=1, le=2**62)
     rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    spread: Literal["even", "client"] = "even"
+    transactions: TransactionSpec | None = None
+    client: Literal["librdkafka", "java"] = "librdkafka"
+    process: ProcessSpec | None = None
+
+    @property
+    def transactional(self) -> bool:
+        """Whether anything that is written is in a transaction."""
+        return self.transactions is not None or self.process is not None

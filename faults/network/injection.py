@@ -15,7 +15,7 @@ from faults.sight import CLIENT
 from harness.model.errors import FaultError
 from harness.model.waiting import seen_within
 
-BROKER_PORT, CONTROLLER_PORT = 9094, 9093
+BROKER_PORT, CONTROLLER_PORT, ZOOKEEPER_PORT = 9094, 9093, 2181
 """Listeners between brokers, and of separate controllers: connections to them are what a cut prevents."""
 _PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
@@ -164,6 +164,10 @@ def made(kind: type[Cuts], scene: Scene, cuts: Iterable[Cut], words: str) -> Cut
 
 
 def _ports(scene: Scene) -> Mapping[int, int]:
-    brokers = set(scene.cluster.broker_ids)
-    nodes = brokers | set(scene.cluster.controller_ids)
-    return {node: BROKER_PORT if node in brokers else CONTROLLER_PORT for node in nodes}
+    cluster = scene.cluster
+    return {
+        **dict.fromkeys(cluster.controller_ids, CONTROLLER_PORT),
+        **dict.fromkeys(cluster.zookeeper_ids, ZOOKEEPER_PORT),
+        # Of a broker that is a controller too, the brokers' listener.
+        **dict.fromkeys(cluster.broker_ids, BROKER_PORT),
+    }

@@ -27,6 +27,7 @@ from faults.targets.nodes import (
     Minority,
     Nodes,
     RandomBrokers,
+    ZooKeeper,
 )
 from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
 
@@ -52,6 +53,7 @@ __all__ = [
     "OutOfSync",
     "RandomBrokers",
     "Target",
+    "ZooKeeper",
 ]
 
 
@@ -128,7 +130,7 @@ class Not(BaseTarget):
 KINDS: dict[str, type[BaseTarget]] = {
     (model.model_fields[name].alias or name): model
     for model in (
-        Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, BrokerId, Nodes,
+        Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, ZooKeeper, BrokerId, Nodes,
         RandomBrokers, Minority, Majority, All, Client, AnyOf, Both, Not,
     )
     for name in model.model_fields
@@ -150,7 +152,7 @@ def _from_word(value: Any) -> Any:
     return {value: True} if isinstance(value, str) and value in get_args(_Word) else value
 
 
-_Word = Literal["controller", "controllers", "minority", "majority", "all", "client"]
+_Word = Literal["controller", "controllers", "zookeeper", "minority", "majority", "all", "client"]
 _Tagged = Annotated[
     Annotated[Leader, Tag("leader")]
     | Annotated[Followers, Tag("followers")]
@@ -159,6 +161,7 @@ _Tagged = Annotated[
     | Annotated[Coordinator, Tag("coordinator")]
     | Annotated[Controller, Tag("controller")]
     | Annotated[Controllers, Tag("controllers")]
+    | Annotated[ZooKeeper, Tag("zookeeper")]
     | Annotated[BrokerId, Tag("broker")]
     | Annotated[Nodes, Tag("nodes")]
     | Annotated[RandomBrokers, Tag("random")]

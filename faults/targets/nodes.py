@@ -67,6 +67,22 @@ class Controllers(BaseTarget):
         return self.at_most(shape)
 
 
+class ZooKeeper(BaseTarget):
+    """The ZooKeeper server, in a cluster that has one (`metadata: zookeeper`)."""
+
+    zookeeper: Literal[True]
+
+    def check(self, shape: Shape) -> None:
+        if not shape.zookeepers:
+            raise ValueError(f"target `{self}` matches nothing: the cluster has controllers (KRaft)")
+
+    def choose(self, sight: Sight) -> frozenset[int]:
+        return frozenset(sight.zookeepers)
+
+    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+        return 0
+
+
 class BrokerId(BaseTarget):
     """One broker by its id."""
 
@@ -99,12 +115,12 @@ class Nodes(BaseTarget):
     nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 stands for the client")
 
     def check(self, shape: Shape) -> None:
-        known = {CLIENT, *shape.broker_ids, *shape.controller_ids}
+        known = {CLIENT, *shape.broker_ids, *shape.controller_ids, *shape.zookeepers}
         if not set(self.nodes) <= known:
             raise ValueError(f"target `{self}` matches nothing: the nodes are {sorted(known - {CLIENT})}")
 
     def choose(self, sight: Sight) -> frozenset[int]:
-        return frozenset(self.nodes) & {CLIENT, *sight.brokers, *sight.controllers}
+        return frozenset(self.nodes) & {CLIENT, *sight.brokers, *sight.controllers, *sight.zookeepers}
 
     def at_most(self, shape: Shape) -> int:
         return len(set(self.nodes) & set(shape.broker_ids))

@@ -15,7 +15,7 @@ A run folder holds
     samples/part-*.parquet  one row a broker, partition and sampling moment
     replicas/part-*.parquet one row a record found in a replica's own segment files (only when asked for)
     checkpoints/part-*.parquet one row an entry of those brokers' checkpoint files
-    answers/part-*.parquet   one row an answer of a broker in an ask step (only where there are such)
+    answers/part-*.parquet   one row an answer of a broker in an ask step
     findings/, summary.json what a check of this folder found
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
@@ -75,7 +75,8 @@ SENDS = pa.schema(
 """One row a send. `seq` is dense per producer from 0. `size` is the value's bytes, `key` the key id (null: no
 key), `step` the index of the write step, `closed_ns` when its report came (null: none came), `offset` the
 acknowledged offset (null: not reported), `error` the client's error name (null: none), `txn` the number of
-the producer's transaction it was sent in (null: in none)."""
+the producer's transaction it was sent in (null: in none). `partition` -1: the client was to choose, and no
+report said what it chose."""
 
 
 class TxnOutcome(StrEnum):
@@ -84,7 +85,8 @@ class TxnOutcome(StrEnum):
     COMMITTED = "committed"
     ABORTED = "aborted"
     INDETERMINATE = "indeterminate"
-    """The commit or abort failed, or was never answered; it may end either way."""
+    """A commit was asked for and failed, or was never answered; it may end either way. Where nobody ever
+    asked for one it is `aborted`, whatever became of the abort: without that Kafka can make none (KIP-98)."""
 
 
 TRANSACTIONS = pa.schema(
@@ -101,7 +103,8 @@ TRANSACTIONS = pa.schema(
 )
 """One row a transaction. `txn` is dense per producer from 0. `asked` is what the client meant to do: "commit"
 or "abort"; `outcome` a `TxnOutcome`; `records` how many sends it has in the sends journal; `ended_ns` when
-the answer came (null: none came); `error` the client's error name (null: none)."""
+the answer came (null: none came); `error` the client's error name (null: none). A transaction that was open
+when the harness was killed has no row."""
 
 READS = pa.schema(
     [

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
+from harness.model.places import Place
 
 
 class _Frozen(BaseModel):
@@ -21,7 +22,7 @@ class ImageInfo(_Frozen):
 
     reference: str
     digest: str
-    origin: Literal["local", "pulled", "built"]
+    origin: Literal["local", "pulled", "built", "unknown"]
     kafka_version: str
 
 
@@ -36,6 +37,18 @@ class ClusterInfo(_Frozen):
     image: ImageInfo
     start_seconds: float
     memory_mib: float | None = None
+
+
+UNKNOWN_CLUSTER = ClusterInfo(
+    brokers=0,
+    controllers=0,
+    combined=False,
+    profile="unknown",
+    properties={},
+    image=ImageInfo(reference="unknown", digest="", origin="unknown", kafka_version="unknown"),
+    start_seconds=0.0,
+)
+"""Of runs that another tool made and did not describe."""
 
 
 class StepInfo(_Frozen):
@@ -60,9 +73,14 @@ class PartitionBounds(_Frozen):
 
 
 class FinalRead(_Frozen):
-    """Whether the final read was proved complete; `reasons` say why not."""
+    """Whether the final read was proved complete; `reasons` say why not.
+
+    `attested`: complete by the word of whoever wrote the journals, not by this harness's proof. Replicas'
+    files were not at hand then, so a loss is judged without them.
+    """
 
     complete: bool
+    attested: bool = False
     reasons: tuple[str, ...] = ()
     bounds: tuple[PartitionBounds, ...] = ()
     records: int = 0
@@ -118,21 +136,21 @@ class RunMeta(_Frozen):
     run_id: int
     experiment: str
     arm: str
-    seed: int
+    seed: int = 0
     topic: str
     partitions: int
     replication_factor: int
-    topic_config: dict[str, str]
-    producer_config: dict[str, str]
+    topic_config: dict[str, str] = {}
+    producer_config: dict[str, str] = {}
     acks: Literal["0", "1", "all"]
     idempotent: bool
     transactional: bool = False
     client: str = "librdkafka"
     max_in_flight: int | None = None
     readers: tuple[ReaderInfo, ...] = ()
-    promise: dict[str, str]
-    cluster: ClusterInfo
-    versions: dict[str, str]
+    promise: dict[str, str] = {}
+    cluster: ClusterInfo = UNKNOWN_CLUSTER
+    versions: dict[str, str] = {}
     started_ns: int
     ended_ns: int | None = None
     steps: tuple[StepInfo, ...] = ()
@@ -150,7 +168,7 @@ class RunMeta(_Frozen):
         scratch.replace(target)
 
     @classmethod
-    def load(cls, folder: Path) -> RunMeta:
+    def load(cls, folder: Place) -> RunMeta:
         """Read `run.json` of a run folder.
 
         Raises:

@@ -84,5 +84,5 @@ def _doomed(cluster: Cluster, topic: str, tag: str, spec: FaultSpec) -> Shown:
     said = json.loads(line)
     if not said.pop("seen"):
         healing.heal_cluster(cluster)
-        raise AssertionError(f"the effect was not seen: {said['what']}")
+        raise AssertionError(f"the effect was not seen: {said}")
     return Shown(kind=spec.name(), spec=json.loads(written), **said)

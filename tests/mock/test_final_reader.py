@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from harness.model.journal import READS
 from workloads.client_log import client_logger
 from workloads.digest import PartitionDigest
-from workloads.final_reader import read_range
+from workloads.final_reader import last_stable, read_range
 from workloads.identity import ValueBuilder, encode_key
 
 pytestmark = pytest.mark.mock
@@ -87,6 +87,14 @@ def test_reads_exactly_what_is_there_and_twice_the_same(
         assert row["seq"] == row["offset"] == row["key"]
         assert row["timestamp_ms"] is not None
         assert row["value"] is None
+
+
+def test_read_committed_reads_what_is_in_no_transaction(
+    write: Any, read: Any, mock_bootstrap: str, mock_topic: str
+) -> None:
+    write(0, values(50))
+    assert read({0: (0, 50)}, committed=True) == read({0: (0, 50)})
+    assert last_stable(mock_bootstrap, mock_topic, [0, 1]) == {0: 50, 1: 0}
 
 
 def test_only_the_range_asked_for(tmp_path: Path, write: Any, read: Any) -> None:

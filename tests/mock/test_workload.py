@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, murmur2
 
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import Outcome
 from workloads.client_log import LOGGER_NAME
-from workloads.identity import ValueBuilder
+from workloads.identity import ValueBuilder, encode_key
 from workloads.open_sends import NO_KEY, Batch
 from workloads.producers import Workload
 from workloads.reports import Reports
@@ -64,6 +64,8 @@ def workload(
         def rows() -> Rows:
             made.close(0.1)
             journal.close()
+            if "transactions" in more:
+                more["transactions"].close()
             found: Rows = pq.read_table(tmp_path / "sends").to_pylist()
             keys = Counter((row["producer"], row["seq"]) for row in found)
             assert set(keys.values()) <= {1}, "a send has more than one row"
@@ -116,6 +118,30 @@ def test_keys_lead_to_partitions(workload: Any) -> None:
     found = rows()
     assert all(row["key"] == row["seq"] % 7 for row in found)
     assert all(row["partition"] == row["key"] % PARTITIONS for row in found)
+
+
+@pytest.mark.parametrize("keys", [None, 7])
+def test_where_the_client_chooses_its_reports_say_the_partition(workload: Any, keys: int | None) -> None:
+    spec = WorkloadSpec(keys=keys, spread="client")
+    made, rows = workload(spec, ProducerSettings(partitioner="murmur2_random", sticky_linger_ms=0))
+    made.start(0, records=400)
+    assert made.finish(soon())
+    found = rows()
+    assert len({(row["partition"], row["offset"]) for row in found}) == 400
+    if keys is not None:
+        chosen = {row["key"]: row["partition"] for row in found}
+        assert chosen == {key: murmur2(encode_key(key), PARTITIONS) for key in range(keys)}
+    else:
+        assert {row["partition"] for row in found} == set(range(PARTITIONS))
+
+
+def test_a_partition_that_the_client_never_chose_is_not_known(workload: Any) -> None:
+    made, rows = workload(
+        WorkloadSpec(spread="client"), ProducerSettings(delivery_timeout_ms=200), bootstrap=NOWHERE
+    )
+    made.start(0, records=5)
+    assert made.finish(soon())
+    assert {(row["outcome"], row["partition"]) for row in rows()} == {("indeterminate", -1)}
 
 
 def test_a_rate_spreads_the_sends_over_time(workload: Any) -> None:

@@ -10,9 +10,23 @@ _HEAD = struct.Struct(">hiqqqhii")
 """attributes, last offset delta, base timestamp, max timestamp, producer id, epoch, sequence, records"""
 
 
-def batch(base: int, count: int, payload: int = 40, *, control: bool = False) -> bytes:
-    """A batch of `count` offsets from `base` with `payload` bytes of records (whatever they may be)."""
-    covered = _HEAD.pack(0x20 if control else 0, count - 1, 0, 0, -1, -1, -1, count) + b"r" * payload
+def batch(base: int, count: int, payload: int = 40, *, control: bool = False, pid: int = -1) -> bytes:
+    """A batch of `count` offsets from `base` with `payload` bytes of records (whatever they may be).
+
+    With a producer id it belongs to a transaction of that producer.
+    """
+    flags = (0x20 if control else 0) | (0x10 if pid >= 0 else 0)
+    return _batch(flags, base, count, pid, b"r" * payload)
+
+
+def marker(base: int, *, pid: int, commit: bool) -> bytes:
+    """The control batch that ends a producer's transaction: one record, whose key is version and type."""
+    record = bytes([0, 0, 0, 8]) + struct.pack(">hh", 0, int(commit)) + bytes([12]) + bytes(6) + bytes([0])
+    return _batch(0x30, base, 1, pid, bytes([2 * len(record)]) + record)
+
+
+def _batch(flags: int, base: int, count: int, pid: int, records: bytes) -> bytes:
+    covered = _HEAD.pack(flags, count - 1, 0, 0, pid, 0, -1, count) + records
     head = struct.pack(">qiibI", base, len(covered) + 9, 0, 2, crc32c(covered))
     return head + covered
 

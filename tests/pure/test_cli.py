@@ -118,6 +118,7 @@ def test_lists_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         "cut-then-kill",
         "kill-leader",
         "storm",
+        "transactions",
     ]
     assert call(monkeypatch, "schema") == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Experiment"

@@ -66,7 +66,15 @@ def test_an_exit_alone_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Volume([quiet()], log="[..] INFO shutting down", dead={1})
     evidence = filled(cluster).verify(scene(cluster))
     assert not evidence.seen
-    assert "has not met a full disk" in evidence.what
+    assert "has ended and not said that its disk is full: exit codes {1: 137}" in evidence.what
+
+
+def test_a_page_that_could_not_be_had_is_proof() -> None:
+    line = "java.lang.InternalError: a fault occurred in an unsafe memory access operation"
+    cluster = Volume([quiet()], log=line, code=1, dead={1})
+    evidence = filled(cluster).verify(scene(cluster))
+    assert evidence.seen
+    assert "was refused a write (no page of a mapped file)" in evidence.what
 
 
 def test_what_the_broker_frees_is_filled_too_where_it_was_filled(monkeypatch: pytest.MonkeyPatch) -> None:

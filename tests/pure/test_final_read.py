@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,10 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.apparent import unread_partitions
-from harness.final_read import differences, unexplained_gaps
-from harness.model.journal import READS, READS_DIR, REPLICAS, REPLICAS_DIR, SENDS, SENDS_DIR
-from harness.model.run import PartitionBounds
-from workloads.digest import PartitionDigest
+from harness.final_read import differences, together
+from harness.gaps import gap_reasons, unexplained_gaps
+from harness.model.errors import ClusterError
+from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
+from harness.model.run import FinalRead, PartitionBounds
+from tests.pure.batches import batch, marker
+from workloads.digest import DigestBuilder, PartitionDigest
+from workloads.identity import decode
 
 pytestmark = pytest.mark.pure
 
@@ -59,42 +65,108 @@ def test_what_proves_no_read(
     assert says in reason
 
 
-def replica(folder: Path, offsets: list[int], *, broker: int = 1, control: bool = True) -> None:
-    (folder / REPLICAS_DIR).mkdir(exist_ok=True)
-    rows = [
-        {
-            "broker": broker,
-            "topic": "t",
-            "partition": 0,
-            "offset": offset,
-            "leader_epoch": 0,
-            "control": control,
-            "state": "ok",
-        }
-        for offset in offsets
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, REPLICAS), folder / REPLICAS_DIR / f"part-{broker}.parquet")
-
-
-def test_gaps_are_explained_by_control_batches_of_the_leader(tmp_path: Path) -> None:
-    replica(tmp_path, [3, 4, 7])
+def test_gaps_are_explained_by_what_no_reader_is_given() -> None:
+    control = {0: np.array([3, 4, 7])}
     holed = {0: digest(gaps=((3, 5), (7, 8)), gap_count=2, missing=3)}
-    assert unexplained_gaps(BOUNDS, holed, tmp_path) == []
+    assert unexplained_gaps(BOUNDS, holed, control) == []
     wider = {0: digest(gaps=((3, 6), (7, 8)), gap_count=2, missing=4)}
-    (reason,) = unexplained_gaps(BOUNDS, wider, tmp_path)
+    (reason,) = unexplained_gaps(BOUNDS, wider, control)
     assert "1 unexplained gap(s)" in reason
     assert "[3, 6)" in reason
+    (reason,) = unexplained_gaps(BOUNDS, holed, {1: control[0]})
+    assert "2 unexplained gap(s)" in reason
 
 
-@pytest.mark.parametrize("where", [{"broker": 2}, {"control": False}])
-def test_records_or_other_brokers_explain_no_gap(tmp_path: Path, where: dict[str, object]) -> None:
-    replica(tmp_path, [3], **where)  # type: ignore[arg-type]
-    assert unexplained_gaps(BOUNDS, {0: digest(gaps=((3, 4),), gap_count=1, missing=1)}, tmp_path)
+def test_more_gaps_than_are_listed_are_not_explained() -> None:
+    more = {0: digest(gaps=((3, 4),), gap_count=2, missing=2)}
+    assert unexplained_gaps(BOUNDS, more, {0: np.array([3])})
 
 
-def test_more_gaps_than_are_listed_are_not_explained(tmp_path: Path) -> None:
-    replica(tmp_path, [3])
-    assert unexplained_gaps(BOUNDS, {0: digest(gaps=((3, 4),), gap_count=2, missing=2)}, tmp_path)
+class Leader:
+    """A cluster of which only the leader's files can be read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
+        if (number, topic, partition) != (1, "t", 0):
+            raise ClusterError("these files are not to be read")
+        return {"00000000000000000000.log": self._data, "00000000000000000000.index": b"x"}
+
+
+TRANSACTIONS = b"".join(
+    [
+        batch(0, 2, pid=7),
+        marker(2, pid=7, commit=True),
+        batch(3, 2, pid=7),
+        batch(5, 2, pid=8),
+        marker(7, pid=7, commit=False),
+        marker(8, pid=8, commit=True),
+        batch(9, 1),
+    ]
+)
+PLAIN = {0: digest(records=7, gaps=((2, 3), (7, 9)), gap_count=2, missing=3)}
+COMMITTED = {0: digest(records=5, gaps=((2, 5), (7, 9)), gap_count=2, missing=5)}
+
+
+def test_read_committed_may_hide_what_an_abort_marker_ended() -> None:
+    cluster: Any = Leader(TRANSACTIONS)
+    assert gap_reasons(cluster, BOUNDS, PLAIN, None) == []
+    assert gap_reasons(cluster, BOUNDS, PLAIN, COMMITTED) == []
+    (reason,) = gap_reasons(cluster, BOUNDS, COMMITTED, None)
+    assert "[2, 5)" in reason, "to read_uncommitted readers nothing is hidden"
+    wider = {0: digest(records=4, gaps=((2, 6), (7, 9)), gap_count=2, missing=6)}
+    (reason,) = gap_reasons(cluster, BOUNDS, PLAIN, wider)
+    assert reason == "read_committed: partition 0: 1 unexplained gap(s) in the offsets, the first [2, 6)"
+
+
+def test_files_that_cannot_be_read_explain_nothing() -> None:
+    elsewhere = (BOUNDS[0].model_copy(update={"leader": 2}),)
+    reasons = gap_reasons(cast(Any, Leader(TRANSACTIONS)), elsewhere, PLAIN, None)
+    assert "on its leader 2 cannot be read" in reasons[0]
+    assert "2 unexplained gap(s)" in reasons[1]
+    assert gap_reasons(cast(Any, Leader(b"")), elsewhere, {0: digest()}, None) == [], "no gaps, no question"
+
+
+def test_thousands_of_transactions_are_accounted_for() -> None:
+    """Ten offsets a transaction, the last its marker; every third is aborted."""
+    count = 20_000
+    data = b"".join(
+        batch(10 * n, 9, pid=7) + marker(10 * n + 9, pid=7, commit=bool(n % 3)) for n in range(count)
+    )
+    bounds = (BOUNDS[0].model_copy(update={"end_offset": 10 * count}),)
+
+    def reading(*, committed: bool) -> PartitionDigest:
+        builder = DigestBuilder(0, 10 * count)
+        offset = np.arange(10 * count, dtype=np.int64)
+        given_out = (offset % 10 < 9) & ((offset // 10 % 3 > 0) | (not committed))
+        builder.add(offset[given_out], decode([None] * int(given_out.sum()), 1))
+        return builder.done()
+
+    plain, hidden = {0: reading(committed=False)}, {0: reading(committed=True)}
+    assert plain[0].gap_count == count
+    cluster: Any = Leader(data)
+    assert gap_reasons(cluster, bounds, plain, hidden) == []
+    (reason,) = gap_reasons(cluster, bounds, hidden, None)
+    assert f"{(count + 2) // 3} unexplained gap(s)" in reason
+
+
+def test_the_reads_of_two_topics_are_complete_together_or_not_at_all() -> None:
+    one = FinalRead(complete=True, bounds=BOUNDS, records=7, committed_records=5, finished_ns=1)
+    other = FinalRead(
+        complete=False,
+        reasons=("why",),
+        records=2,
+        committed_records=1,
+        finished_ns=9,
+        replicas_inspected=(2, 3),
+    )
+    both = together([one, other])
+    assert (both.complete, both.reasons, both.bounds) == (False, ("why",), BOUNDS)
+    assert (both.records, both.committed_records, both.finished_ns) == (9, 6, 9)
+    assert both.replicas_inspected == (2, 3)
+    plain = FinalRead(complete=True, records=3, settled_seconds=0.5)
+    assert together([plain]) == plain
 
 
 Sends = list[tuple[int, int, str]]
@@ -150,9 +222,10 @@ def test_exactly_the_partitions_of_acked_and_unread_sends(
     write(folder, [(*who, outcome) for who, outcome in sends.items()], [(*who, what) for who, what in reads])
     there = {who for who, state in reads if state == "ok"}
     expected = {who[1] % 3 for who, outcome in sends.items() if outcome == "acked" and who not in there}
-    assert unread_partitions(folder) == frozenset(expected)
+    assert unread_partitions(folder, "t") == frozenset(expected)
 
 
 def test_nothing_read_at_all(tmp_path: Path) -> None:
     write(tmp_path, [(0, 5, "acked")], [])
-    assert unread_partitions(tmp_path) == {2}
+    assert unread_partitions(tmp_path, "t") == {2}
+    assert unread_partitions(tmp_path, "another") == set()

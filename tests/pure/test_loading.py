@@ -30,7 +30,7 @@ arms:
 
 
 def test_built_ins_load() -> None:
-    assert builtin_names() == ("cut-then-kill", "kill-leader", "storm")
+    assert builtin_names() == ("cut-then-kill", "kill-leader", "storm", "transactions")
     kill = load("kill-leader")
     assert [arm.name for arm in kill.arms] == ["acks=0", "acks=1", "acks=all", "acks=all-idempotent"]
     write = kill.steps[0].action
@@ -73,6 +73,26 @@ def test_an_experiment_survives_json(name: str) -> None:
         (("title: t", "title: t\ncluster: {brokers: many}"), "cluster.brokers"),
         (("- write:", "- wirte:"), "did you mean 'write'"),
         (("steps:\n", "steps: [{heal: {}}]\nstepz:\n"), "stepz"),
+        (("title: t", "title: t\nreaders: [{name: a}, {name: a}]"), "readers[1].name"),
+        (("title: t", "title: t\nreaders: [{name: a, group: g, members: 2}, {name: a-1}]"), "'a-1'"),
+        (("title: t", "title: t\nreaders: [{name: a, rack: r1}]"), "readers[0].rack"),
+        (("title: t", "title: t\nreaders: [{name: a, rack: r1}]"), "the cluster has no racks"),
+        (
+            ("title: t", "title: t\ncluster: {racks: true}\nreaders: [{name: a, rack: r4}]"),
+            "the racks are r1, r2, r3",
+        ),
+        (("- name: a", "- {name: a, readers: [{name: b, rack: r1}]}"), "arms[0].readers[0].rack"),
+        (("title: t", "title: t\nreaders: [{name: a, comits: auto}]"), "did you mean 'commits'"),
+        (("title: t", "title: t\nreaders: [{name: a, members: 3}]"), "there is no group"),
+        (("- name: a", "- {name: a, producer: {acks: 1}, workload: {transactions: {}}}"), "needs acks=all"),
+        (
+            (
+                "- name: a",
+                "- {name: a, producer: {delivery.timeout.ms: 90000}, workload: {transactions: {}}}",
+            ),
+            "must not exceed transaction.timeout.ms",
+        ),
+        (("title: t", "title: t\nworkload: {transactions: {records: 0}}"), "greater than or equal to 1"),
     ],
 )
 def test_bad_files_are_refused_with_the_place(change: tuple[str, str], says: str) -> None:
@@ -126,3 +146,13 @@ def test_the_command_line_goes_over_the_file() -> None:
     assert experiment.cluster.profile == "kafka"
     with pytest.raises(BadInput, match="kafka, fast"):
         overridden(experiment, None, None, "slow")
+
+
+def test_an_arm_may_have_its_own_workload_and_readers() -> None:
+    made = load("transactions")
+    transactional, plain = made.arms
+    assert made.workload_of(transactional).transactions is not None
+    assert made.workload_of(plain).transactions is None
+    assert [reader.name for reader in made.readers_of(plain)] == ["everything", "committed", "workers"]
+    silent = transactional.model_copy(update={"readers": ()})
+    assert made.readers_of(silent) == ()

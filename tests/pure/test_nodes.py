@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import yaml
 from hypothesis import given
@@ -51,6 +53,15 @@ def test_properties_win_over_the_profile_and_the_network_over_both() -> None:
     )
 
 
+def test_racks_are_one_a_broker_and_followers_may_be_fetched_from() -> None:
+    nodes = plan(ClusterSpec(racks=True), [1, 2, 3], "id")
+    racks = [node.environment.get("KAFKA_BROKER_RACK") for node in nodes]
+    assert racks == [None, *ClusterSpec(racks=True).rack_names]
+    assert nodes[1].environment["KAFKA_REPLICA_SELECTOR_CLASS"].endswith(".RackAwareReplicaSelector")
+    without = plan(ClusterSpec(), [1, 2, 3], "id")
+    assert not any("RACK" in name or "SELECTOR" in name for node in without for name in node.environment)
+
+
 def test_variables_follow_the_official_image() -> None:
     assert variable("log.dirs") == "KAFKA_LOG_DIRS"
     assert variable("a_b.c-d") == "KAFKA_A__B_C___D"
@@ -81,3 +92,39 @@ def test_ports_are_free_distinct_and_below_the_ephemeral_range() -> None:
     assert len(set(ports)) == 3
     assert all(LOWEST <= port < HIGHEST and is_free(port) for port in ports)
     assert not set(free_ports(2, frozenset(ports))) & set(ports)
+
+
+def test_with_zookeeper() -> None:
+    spec = ClusterSpec(metadata="zookeeper", version="3.9.2", properties={"min.insync.replicas": "2"})
+    keeper, *brokers = plan(spec, [7001, 7002, 7003], "id")
+    assert (keeper.id, keeper.zookeeper, keeper.broker, keeper.host_port) == (201, True, False, None)
+    assert "tickTime=1000" in keeper.environment["KAFKA_CHAOS_SETTINGS"].splitlines()
+    assert [node.id for node in brokers] == [1, 2, 3]
+    assert all(node.broker and node.controller and not node.zookeeper for node in brokers)
+    lines = brokers[1].environment["KAFKA_CHAOS_SETTINGS"].splitlines()
+    assert {
+        "broker.id=2",
+        "zookeeper.connect=zookeeper-201:2181",
+        "zookeeper.session.timeout.ms=4000",
+        "min.insync.replicas=2",
+        "advertised.listeners=CLIENT://127.0.0.1:7002,INTERNAL://broker-2:9094",
+        "log.dirs=/var/lib/kafka/data",
+    } <= set(lines)
+    assert not any("controller" in line or "roles" in line for line in lines)
+    commands = {node.command for node in (keeper, *brokers)}
+    assert len(commands) == 2
+    assert None not in commands
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"metadata": "zookeeper"}, "has no ZooKeeper mode"),
+        ({"version": "2.8.2"}, "set `metadata: zookeeper`"),
+        ({"metadata": "zookeeper", "version": "3.9.2", "controllers": 3}, "leave `controllers`"),
+        ({"metadata": "zookeeper", "version": "3.9.2", "combined": True, "controllers": 3}, "leave `contr"),
+    ],
+)
+def test_what_a_version_does_not_have_is_refused(fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        ClusterSpec(**fields)

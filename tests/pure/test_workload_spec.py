@@ -94,7 +94,17 @@ def test_specs_are_frozen_and_survive_json() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"producers": 0}, {"record_size": 27}, {"keys": 0}, {"rate": 0}, {"rate": float("inf")}, {"x": 1}],
+    [
+        {"producers": 0},
+        {"record_size": 27},
+        {"keys": 0},
+        {"rate": 0},
+        {"rate": float("inf")},
+        {"x": 1},
+        {"spread": "odd"},
+        {"transactions": {"records": 0}},
+        {"transactions": {"abort": 1.1}},
+    ],
 )
 def test_impossible_workloads_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -102,4 +112,13 @@ def test_impossible_workloads_are_refused(given: dict[str, Any]) -> None:
 
 
 def test_workload_defaults() -> None:
-    assert WorkloadSpec().model_dump() == {"producers": 1, "record_size": 100, "keys": None, "rate": None}
+    assert WorkloadSpec().model_dump() == {
+        "producers": 1,
+        "record_size": 100,
+        "keys": None,
+        "rate": None,
+        "spread": "even",
+        "transactions": None,
+        "client": "librdkafka",
+        "process": None,
+    }

@@ -1,0 +1,59 @@
+"""The check as a Spark job: `spark-submit --py-files kafka-chaos.zip job.py RUN [--results PLACE]`.
+
+Spark's settings (master, memory, jars, keys of object stores) are those of spark-submit; RUN and PLACE are
+paths that all of the cluster sees, or URLs. Without spark-submit, `python -m checkers.job` takes `--master`.
+Prints the summary as JSON and writes it with the findings to PLACE (default: into the run's folder). Exit
+code 0: checked, whatever was found; 2 and 3 as `kafka-chaos`. docs/scale.md has examples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from checkers.check import check_run
+from checkers.masters import parsed_settings
+from checkers.session import spark_session
+from harness.model.errors import KafkaChaosError
+from harness.model.places import place
+from harness.model.result import Summary
+
+
+def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
+    """Check a run of any place; `results` may be another one.
+
+    Raises:
+        JournalError, CheckError: as `checkers.check.check_run`.
+    """
+    return check_run(spark, place(folder), results=None if results is None else place(results))
+
+
+def main() -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="checkers.job", description=__doc__)
+    parser.add_argument("run", metavar="RUN", help="run folder: a path or a URL")
+    parser.add_argument("--results", metavar="PLACE", help="folder for findings/ and summary.json")
+    parser.add_argument("--master", default="local[*]", help="Spark master, where spark-submit sets none")
+    parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's, name=value")
+    options = parser.parse_args()
+    try:
+        summary = run(options.run, options.results, _session(options.master, options.conf))
+    except KafkaChaosError as error:
+        print(f"kafka-chaos: {error}", file=sys.stderr)
+        return error.exit_code
+    print(summary.model_dump_json(indent=2))
+    return 0
+
+
+def _session(master: str, conf: list[str]) -> SparkSession:
+    # spark-submit starts the JVM first and tells us its port; so do the launchers of other platforms.
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return SparkSession.builder.appName("kafka-chaos").getOrCreate()
+    return spark_session(master=master, settings=parsed_settings(conf))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

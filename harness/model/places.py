@@ -1,0 +1,267 @@
+"""Where a run folder lies: a local path, or a URL of an object store or another file system.
+
+Local folders stay `pathlib.Path`; `UrlPath` offers the part of its interface that run folders need, over
+`pyarrow.fs`. Both know `/`, `name`, `parent`, `glob`, `is_dir`, `exists`, `read_text`, `resolve` and `str`;
+what differs between them (writing whole files, opening Parquet) is a function here.
+
+S3 goes by the environment variables that other tools use too: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+`AWS_SESSION_TOKEN`, `AWS_REGION`, and `AWS_ENDPOINT_URL` for stores that are not Amazon's; without keys by
+what the machine has (profiles, instance roles). Other schemes (`gs`, `abfs`, `hdfs`) are opened by
+`pyarrow.fs.FileSystem.from_uri`, or through the fsspec package of that scheme where it is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from harness.model.errors import JournalError
+
+S3_SCHEMES = ("s3", "s3a", "s3n")
+"""Hadoop's names and Amazon's for the same store; Spark reads `s3a`."""
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_S3_TIMEOUT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class UrlPath:
+    """A file or folder at a URL. Operations raise OSError, as those of `pathlib.Path` do."""
+
+    url: str
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def parent(self) -> UrlPath:
+        return UrlPath(self.url.rpartition("/")[0])
+
+    def __truediv__(self, name: str) -> UrlPath:
+        return UrlPath(f"{self.url}/{name}")
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __lt__(self, other: UrlPath) -> bool:
+        return self.url < other.url
+
+    def resolve(self) -> UrlPath:
+        """Itself: a URL names no folder relative to another."""
+        return self
+
+    def exists(self) -> bool:
+        return self._kind() is not fs.FileType.NotFound
+
+    def is_dir(self) -> bool:
+        return self._kind() is fs.FileType.Directory
+
+    def glob(self, pattern: str) -> list[UrlPath]:
+        """What matches `pattern`, each part of it as in a shell; nothing where the folder is missing."""
+        head, _, rest = pattern.partition("/")
+        system, path = self._place()
+        found = [
+            self / info.base_name
+            for info in system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+            if fnmatchcase(info.base_name, head)
+        ]
+        if not rest:
+            return sorted(found)
+        return [deeper for one in sorted(found) if one.is_dir() for deeper in one.glob(rest)]
+
+    def open_input(self) -> pa.NativeFile:
+        """A file to read from any place in it."""
+        system, path = self._place()
+        return system.open_input_file(path)
+
+    def read_bytes(self) -> bytes:
+        with self.open_input() as file:
+            return bytes(file.read())
+
+    def read_text(self) -> str:
+        return self.read_bytes().decode()
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write a whole file; object stores show all of it or none."""
+        system, path = self._place()
+        with system.open_output_stream(path) as file:
+            file.write(data)
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        system, path = self._place()
+        if missing_ok and not self.exists():
+            return
+        system.delete_file(path)
+
+    def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:  # noqa: ARG002 - as Path has them
+        """Make the folder and those above it, whatever the arguments; object stores have no folders."""
+        system, path = self._place()
+        system.create_dir(path, recursive=True)
+
+    def remove(self) -> None:
+        """Remove the folder and all that it holds."""
+        system, path = self._place()
+        system.delete_dir(path)
+
+    def _kind(self) -> Any:
+        system, path = self._place()
+        return system.get_file_info(path).type
+
+    def _place(self) -> tuple[Any, str]:
+        parts = urlsplit(self.url)
+        return _system(self.url.split("://")[0].lower(), parts.netloc), _inner(self.url)
+
+
+Place = Path | UrlPath
+
+
+def place(text: str | Path) -> Place:
+    """A local path, or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths.
+
+    Raises:
+        JournalError: a URL that nothing installed here can open.
+    """
+    if isinstance(text, Path) or not _URL.match(text):
+        return Path(text)
+    if text.lower().startswith("file://"):
+        return Path(unquote(urlsplit(text).path))
+    found = UrlPath(text.rstrip("/"))
+    try:
+        found._place()
+    except (OSError, ValueError, pa.ArrowException, ImportError) as error:
+        raise JournalError(
+            "there is nothing here that opens such a URL",
+            where=text,
+            expected="s3a://, s3://, gs://, abfs://, hdfs://, or a scheme of an installed fsspec package",
+            found=str(error).splitlines()[0],
+            next_step="see docs/scale.md, or copy the run folder to this machine",
+        ) from error
+    return found
+
+
+def matching(folder: Place, pattern: str) -> list[Place]:
+    """Files and folders of `folder` that match a pattern of the shell, in the order of their names."""
+    if isinstance(folder, UrlPath):
+        return list(folder.glob(pattern))
+    return sorted(folder.glob(pattern))
+
+
+def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
+    """A Parquet file of any place; `options` are those of `pyarrow.parquet.ParquetFile`.
+
+    The file is closed with it. Raises OSError or pyarrow.ArrowException, as that does.
+    """
+    where = place(path) if isinstance(path, str) else path
+    if isinstance(where, Path):
+        return pq.ParquetFile(where, **options)
+    options.pop("memory_map", None)
+    system, inner = where._place()
+    # Coalesced range requests: an object store answers each in tens of milliseconds.
+    return pq.ParquetFile(inner, filesystem=system, pre_buffer=True, **options)
+
+
+def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
+    """`pyarrow.parquet.write_table` to any place. Raises OSError or pyarrow.ArrowException, as that does."""
+    where = place(target) if isinstance(target, str) else target
+    if isinstance(where, Path):
+        pq.write_table(table, where, **options)
+        return
+    system, inner = where._place()
+    pq.write_table(table, inner, filesystem=system, **options)
+
+
+@contextmanager
+def scratch_in(folder: Place) -> Iterator[Place]:
+    """A new folder in `folder` for what tasks write for each other; who sees `folder` sees it.
+    It is removed with what it holds. Its name begins with a dot: Spark and Arrow skip such names.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    made = folder / f".check-{secrets.token_hex(6)}"
+    made.mkdir()
+    try:
+        yield made
+    finally:
+        if isinstance(made, Path):
+            shutil.rmtree(made, ignore_errors=True)
+        else:
+            made.remove()
+
+
+def write_whole(target: Place, text: str) -> None:
+    """Write a text so that a reader sees all of it or what was there before.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if isinstance(target, UrlPath):
+        target.write_bytes(text.encode())
+        return
+    scratch = target.with_suffix(".tmp")
+    scratch.write_text(text)
+    scratch.replace(target)
+
+
+def spark_path(where: Place) -> str:
+    """A place as Spark names it: Hadoop knows Amazon's store as `s3a`."""
+    text = str(where)
+    scheme, found, rest = text.partition("://")
+    return f"s3a://{rest}" if found and scheme.lower() in S3_SCHEMES else text
+
+
+def s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the environment says of S3: those that are set of `access_key`, `secret_key`, `session_token`,
+    `region` and `endpoint_override`."""
+    names = {
+        "access_key": ("AWS_ACCESS_KEY_ID",),
+        "secret_key": ("AWS_SECRET_ACCESS_KEY",),
+        "session_token": ("AWS_SESSION_TOKEN",),
+        "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+        "endpoint_override": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    }
+    given = {
+        key: next((environment[name] for name in variables if environment.get(name)), "")
+        for key, variables in names.items()
+    }
+    return {key: value for key, value in given.items() if value}
+
+
+def _inner(url: str) -> str:
+    """The path as `pyarrow.fs` wants it: for stores with the bucket in front, for hdfs without the host."""
+    parts = urlsplit(url)
+    if parts.scheme.lower() in ("hdfs", "viewfs"):
+        return parts.path
+    if parts.scheme.lower().startswith("abfs"):
+        # abfs[s]://container@account.dfs.core.windows.net/path
+        return f"{parts.netloc.partition('@')[0]}{parts.path}"
+    return f"{parts.netloc}{parts.path}"
+
+
+@lru_cache(maxsize=32)
+def _system(scheme: str, authority: str) -> Any:
+    if scheme in S3_SCHEMES:
+        return fs.S3FileSystem(
+            **s3_settings(os.environ),
+            connect_timeout=_S3_TIMEOUT_SECONDS,
+            request_timeout=_S3_TIMEOUT_SECONDS,
+        )
+    try:
+        return fs.FileSystem.from_uri(f"{scheme}://{authority}/")[0]
+    except pa.ArrowInvalid:
+        return fs.FileSystem.from_uri(f"fsspec+{scheme}://{authority}/")[0]

@@ -1,0 +1,80 @@
+"""The client that writes a run: librdkafka in this process, or the Java client in containers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.cluster import Cluster
+from harness.java_client import tools_bootstrap
+from harness.java_workload import JavaWorkload
+from harness.model.journal import RowSink
+from workloads.java_settings import java_properties
+from workloads.producers import Workload, transactional_id
+from workloads.send_journal import SendJournal
+from workloads.spec import ProducerSettings, WorkloadSpec
+from workloads.tally import Progress
+
+
+class AnyWorkload(Protocol):
+    """What steps need of a workload; `workloads.producers.Workload` says what each means."""
+
+    def start(
+        self, step: int, *, records: int | None = ..., seconds: float | None = ..., rate: float | None = ...
+    ) -> None: ...
+
+    def ready(self, seconds: float) -> bool: ...
+
+    def finish(self, deadline: float | None = ...) -> bool: ...
+
+    def stop(self) -> None: ...
+
+    def close(self, seconds: float = ...) -> None: ...
+
+    def account_for(self, reads: Path) -> int: ...
+
+    def progress(self) -> Progress: ...
+
+    @property
+    def problems(self) -> tuple[str, ...]: ...
+
+
+def start_workload(
+    spec: WorkloadSpec,
+    settings: ProducerSettings,
+    *,
+    cluster: Cluster,
+    topic: str,
+    partitions: int,
+    run_id: int,
+    seed: int,
+    folder: Path,
+    journal: SendJournal | None,
+    transactions: RowSink | None,
+) -> AnyWorkload:
+    """A workload; `journal` is librdkafka's alone, the Java client writes its own into `folder`.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+    if journal is None:
+        return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
+    return Workload(
+        spec,
+        settings,
+        bootstrap=cluster.bootstrap,
+        topic=topic,
+        partitions=partitions,
+        run_id=run_id,
+        seed=seed,
+        journal=journal,
+        transactions=transactions,
+    )
+
+
+def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: Cluster) -> dict[str, Any]:
+    """What the client of a workload is given, by its own names."""
+    if spec.client == "java":
+        return dict(java_properties(settings, tools_bootstrap(cluster)))
+    named = transactional_id(0) if spec.transactions is not None else None
+    return dict(settings.to_librdkafka(cluster.bootstrap, named))

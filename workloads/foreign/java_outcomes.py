@@ -1,0 +1,82 @@
+"""From what the Java client reported of a send to its outcome.
+
+Java's producer sends again by itself and does not say how often, so an error hardly ever proves that
+nothing was written. The exceptions are refusals by the client itself, before the record is in its queue:
+they are told by the words of the exception, since Kafka uses the same classes for answers of brokers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness.model.journal import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRow:
+    """One row: an exception's simple class name and what its message must match lead to `outcome`."""
+
+    exception: str
+    message: str
+    outcome: Outcome
+    reason: str
+    source: str
+
+
+_CLIENT = "KafkaProducer.doSend: raised before the record is appended to the accumulator"
+
+TABLE: tuple[JavaRow, ...] = (
+    JavaRow(
+        "TimeoutException",
+        r"^Topic \S+ not present in metadata after \d+ ms",
+        Outcome.REJECTED,
+        "max.block.ms passed without metadata; the record was never queued",
+        "KafkaProducer.waitOnMetadata",
+    ),
+    JavaRow(
+        "TimeoutException",
+        r"^Failed to (allocate|update metadata)",
+        Outcome.REJECTED,
+        "max.block.ms passed before the record could be queued",
+        "BufferPool.allocate, KafkaProducer.waitOnMetadata",
+    ),
+    JavaRow(
+        "BufferExhaustedException",
+        r"^Failed to allocate",
+        Outcome.REJECTED,
+        "no room in buffer.memory within max.block.ms; the record was never queued",
+        "BufferPool.allocate",
+    ),
+    JavaRow(
+        "RecordTooLargeException",
+        r"^The message is \d+ bytes when serialized which is larger than",
+        Outcome.REJECTED,
+        "above max.request.size or buffer.memory; the record was never queued",
+        "KafkaProducer.ensureValidRecordSize",
+    ),
+    JavaRow("SerializationException", "", Outcome.REJECTED, "there were no bytes to be sent", _CLIENT),
+)
+"""Every other exception is `indeterminate`."""
+
+
+def exception_name(text: str) -> str:
+    """The simple name in "class org.apache.kafka.common.errors.TimeoutException"."""
+    name = text.rpartition(".")[2].rpartition(" ")[2] or "Exception"
+    return name.encode("ascii", "replace").decode()
+
+
+def outcome_of(exception: str | None, message: str | None, acks: str) -> Outcome:
+    """Outcome of one report of the Java client.
+
+    Args:
+        exception: the exception's simple class name; None for a success report.
+        message: what it says.
+        acks: "0", "1" or "all".
+    """
+    if exception is None:
+        return Outcome.UNCONFIRMED if acks == "0" else Outcome.ACKED
+    for row in TABLE:
+        if row.exception == exception and re.search(row.message, message or ""):
+            return row.outcome
+    return Outcome.INDETERMINATE

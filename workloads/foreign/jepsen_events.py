@@ -1,0 +1,198 @@
+"""From our journals to the events of a Jepsen history, as rows of integers that can be sorted.
+
+Jepsen wants one unique integer for each record: seq * producers + the producer's place among them. A record
+that this run never sent, or that does not decode, gets a negative number that hangs on its content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness.model.journal import Outcome, TxnOutcome
+
+INVOKE, COMPLETE, POLL = range(3)
+OK, FAIL, INFO = range(3)
+NEVER = 2**63 - 1
+"""When what has no end completes."""
+NO_OFFSET = -1
+EVENTS = ("time", "order", "actor", "group", "place", "key", "offset", "value", "type", "error")
+"""`time` in ns, `order` at one time, `actor` an index given by `Actors`, `group` what makes one operation
+of an actor, `place` the order in it. `type` is `OK`, `FAIL` or `INFO`, `error` an index of `Names`."""
+
+_TYPES = {
+    Outcome.ACKED.value: OK,
+    Outcome.REJECTED.value: FAIL,
+    Outcome.UNCONFIRMED.value: INFO,
+    Outcome.INDETERMINATE.value: INFO,
+    TxnOutcome.COMMITTED.value: OK,
+    TxnOutcome.ABORTED.value: FAIL,
+}
+
+Ints = npt.NDArray[np.int64]
+Transactions = Mapping[tuple[int, int], tuple[int, int, int]]
+"""(producer, txn) -> (begun, ended, type)"""
+
+
+class Names:
+    """Gives each thing a number, in the order in which they are met."""
+
+    def __init__(self, *known: Any) -> None:
+        self.all: list[Any] = list(known)
+        self._numbers = {name: number for number, name in enumerate(known)}
+
+    def number(self, name: Any) -> int:
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = len(self.all)
+            self.all.append(name)
+        return found
+
+    def numbers(self, names: Iterable[Any]) -> Ints:
+        return np.array([self.number(name) for name in names], dtype=np.int64)
+
+
+class Legend:
+    """What stands for what in one history. `keys` are (topic, partition), the run's own partitions first."""
+
+    def __init__(self, run_id: int, topic: str, partitions: int, producers: Iterable[int]) -> None:
+        self.run_id = run_id
+        self.keys = Names(*((topic, number) for number in range(partitions)))
+        self.errors = Names("", "unconfirmed")
+        self.actors = Names()
+        self.producers: Ints = np.array(sorted(set(producers)), dtype=np.int64)
+        self._fits = (2**63 - 1) // max(1, len(self.producers)) - 1
+
+    def values(
+        self, producer: Ints, seq: Ints, known: npt.NDArray[np.bool_]
+    ) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """The integers of identities, and which of them are one (of the rest `odd` gives one)."""
+        count = len(self.producers)
+        if not count:
+            return np.zeros(len(seq), dtype=np.int64), np.zeros(len(seq), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(self.producers, producer), count - 1)
+        fine = known & (self.producers[at] == producer) & (seq >= 0) & (seq < self._fits)
+        return np.where(fine, seq * fine * count + at, 0), fine
+
+    def key_numbers(self, topics: pa.ChunkedArray, partitions: Ints) -> Ints:
+        names = topics.to_pylist()
+        return self.keys.numbers(zip(names, partitions.tolist(), strict=True))
+
+
+def odd_value(*content: Any) -> int:
+    """A negative number for a record that is none of ours; equal for equal content."""
+    digest = blake2b(repr(content).encode(), digest_size=8).digest()
+    return -1 - (int.from_bytes(digest, "big") >> 2)
+
+
+def _events(count: int, **columns: Ints | int) -> pa.Table:
+    return pa.table(
+        {
+            name: pa.array(np.broadcast_to(np.asarray(columns[name], dtype=np.int64), (count,)))
+            for name in EVENTS
+        }
+    )
+
+
+def _column(table: pa.Table, name: str, null: int) -> Ints:
+    # A copy: what Arrow gives without one may not be written to.
+    return np.array(pc.fill_null(table[name], null).to_numpy(), dtype=np.int64)
+
+
+def send_events(
+    table: pa.Table, to: Legend, transactions: Transactions, found: Mapping[tuple[int, int], tuple[str, int]]
+) -> pa.Table:
+    """Two events a send: handed over, and ended.
+
+    Args:
+        table: SENDS rows.
+        transactions: of a transactional run: a send begins and ends with its transaction.
+        found: where sends of unknown partition were read, by (producer, seq).
+    """
+    count = table.num_rows
+    producer, seq = _column(table, "producer", 0), _column(table, "seq", 0)
+    partition, txn = _column(table, "partition", 0), _column(table, "txn", -1)
+    topics = table["topic"]
+    begun, ended = _column(table, "sent_ns", 0), _column(table, "closed_ns", NEVER)
+    outcomes = table["outcome"].to_pylist()
+    kinds = np.array([_TYPES.get(outcome, INFO) for outcome in outcomes], dtype=np.int64)
+    errors = [
+        error or ("unconfirmed" if outcome == Outcome.UNCONFIRMED else "")
+        for error, outcome in zip(table["error"].to_pylist(), outcomes, strict=True)
+    ]
+    places = np.flatnonzero(partition < 0).tolist()
+    if places:
+        names = topics.to_pylist()
+        for index in places:
+            names[index], partition[index] = found.get(
+                (int(producer[index]), int(seq[index])), (names[index], 0)
+            )
+        topics = pa.chunked_array([pa.array(names, pa.string())])
+    for index in np.flatnonzero(txn >= 0).tolist():
+        of = transactions.get((int(producer[index]), int(txn[index])))
+        if of is not None:
+            begun[index], ended[index], kinds[index] = of
+    value, fine = to.values(producer, seq, np.ones(count, dtype=np.bool_))
+    for index in np.flatnonzero(~fine).tolist():
+        value[index] = odd_value(to.run_id, int(producer[index]), int(seq[index]))
+    own = {
+        "actor": to.actors.numbers(
+            ("txn" if inside else "send", one)
+            for one, inside in zip(producer.tolist(), (txn >= 0).tolist(), strict=True)
+        ),
+        "group": np.where(txn >= 0, txn, seq),
+        "place": seq,
+        "key": to.key_numbers(topics, partition),
+        "value": value,
+        "type": kinds,
+        "error": to.errors.numbers(errors),
+    }
+    offset = _column(table, "offset", NO_OFFSET)
+    ended = np.maximum(begun, ended)
+    return pa.concat_tables(
+        [
+            _events(count, time=begun, order=INVOKE, offset=NO_OFFSET, **own),
+            _events(count, time=ended, order=COMPLETE, offset=offset, **own),
+        ]
+    )
+
+
+def read_events(table: pa.Table, to: Legend) -> pa.Table:
+    """One event a record that a reader was given. `actor` names (reader, session); `table`: READS rows."""
+    count = table.num_rows
+    producer, seq = _column(table, "producer", -1), _column(table, "seq", -1)
+    ok = np.asarray(pc.equal(table["state"], "ok").to_numpy(zero_copy_only=False), dtype=np.bool_)
+    value, fine = to.values(producer, seq, ok)
+    for index in np.flatnonzero(~fine).tolist():
+        row = table.slice(index, 1).to_pylist()[0]
+        whole = row["state"] in ("ok", "foreign")
+        value[index] = (
+            odd_value(row["run"], row["producer"], row["seq"]) if whole else odd_value(row["value"])
+        )
+    session, position = _column(table, "session", -1), _column(table, "position", -1)
+    offset = _column(table, "offset", NO_OFFSET)
+    key = to.key_numbers(table["topic"], _column(table, "partition", 0))
+    live = position >= 0
+    return _events(
+        count,
+        time=_column(table, "read_ns", 0),
+        order=POLL,
+        actor=to.actors.numbers(
+            ("read", reader, one)
+            for reader, one in zip(table["reader"].to_pylist(), session.tolist(), strict=True)
+        ),
+        # A live reader's records in the order in which it got them; the final read's by partition.
+        group=np.where(live, 0, key),
+        place=np.where(live, position, offset),
+        key=key,
+        offset=offset,
+        value=value,
+        type=OK,
+        error=0,
+    )

@@ -1,0 +1,52 @@
+"""More rows than fit memory, in order: sorted blocks on disk, merged."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+BLOCK_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 14
+
+Row = tuple[int, ...]
+
+
+def in_order(tables: Iterable[pa.Table], folder: Path, block_rows: int = BLOCK_ROWS) -> Iterator[Row]:
+    """The rows of all tables, ascending by their columns from left to right.
+
+    Args:
+        tables: int64 columns without nulls, the same ones in each.
+        folder: for scratch files; at least one block is held in memory, and a batch of each file.
+        block_rows: rows that are sorted at once.
+    """
+    files: list[Path] = []
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows >= block_rows:
+            files.append(_spilled(waiting, folder / f"block-{len(files):05d}.arrow"))
+            waiting, rows = [], 0
+    if waiting:
+        files.append(_spilled(waiting, folder / f"block-{len(files):05d}.arrow"))
+    return heapq.merge(*(_rows(path) for path in files))
+
+
+def _spilled(tables: list[pa.Table], path: Path) -> Path:
+    table = pa.concat_tables(tables)
+    ordered = table.sort_by([(name, "ascending") for name in table.column_names])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(ordered, max_chunksize=_BATCH_ROWS)
+    return path
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    with pa.memory_map(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        for index in range(reader.num_record_batches):
+            batch = reader.get_batch(index)
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
