@@ -16,6 +16,7 @@ from harness.model.journal import (
     ANSWERS_DIR,
     CHECKPOINTS_DIR,
     FAULTS_FILE,
+    LIVE_DIR,
     READS_DIR,
     REPLICAS_DIR,
     SAMPLES_DIR,
@@ -104,6 +105,10 @@ class Finished:
     def final_log(self) -> list[Row]:
         """The final read in the order of partitions and offsets."""
         return sorted(self._rows(READS_DIR), key=lambda row: (row["partition"], row["offset"]))
+
+    def live(self, reader: str) -> list[Row]:
+        """What a live reader was given."""
+        return self._rows(f"{LIVE_DIR}/{reader}")
 
     @cached_property
     def replicas(self) -> list[Row]:

@@ -7,10 +7,12 @@ from harness.claims.clusters import experiment
 from harness.claims.counts import acked, acked_meanwhile, lost
 from harness.claims.expecting import given
 from harness.claims.frame import Claim, Role, Trial
+from harness.claims.live import given_and_gone
 
 _CLEAN = experiment("""
 name: r04-clean
 title: A consumer reads before, another after a clean election
+readers: [{name: c}]
 steps:
 - write: {name: message1, records: 20}
 - wait: {high_watermark: {of: {nodes: [1, 2, 3]}, exactly: 20}}
@@ -31,6 +33,7 @@ _UNCLEAN = experiment("""
 name: r04-unclean
 title: A consumer reads before, another after an unclean election
 topic: {config: {min.insync.replicas: 1, unclean.leader.election.enable: true}}
+readers: [{name: c}]
 steps:
 - write: {name: message1, records: 20}
 - wait: {high_watermark: {of: {nodes: [1, 2, 3]}, exactly: 20}}
@@ -53,8 +56,9 @@ CLAIM = Claim(
     words="A consumer is given no record above the high watermark, so what one consumer has read never "
     "vanishes for another.",
     set_up="20 records are committed. The leader is cut from its followers and takes 10 more with acks=1; "
-    "consumer A reads from it; it is killed; consumer B reads from the next leader. Control: the followers "
-    "are dead instead, so that the 10 are committed, and one of them is elected uncleanly.",
+    "consumer A reads from it; it is killed; consumer B reads from the next leader; consumer C reads all "
+    "the time. Control: the followers are dead instead, so that the 10 are committed, and one of them is "
+    "elected uncleanly.",
     trials=(
         Trial(
             Role.CLAIM,
@@ -63,6 +67,7 @@ CLAIM = Claim(
             (
                 given(acked_meanwhile("message2", 10)),
                 vanished_between("a", "b", 0),
+                given_and_gone("c", 0),
                 read_by("a", 1, 20),
                 lost(10, of=30),
             ),
@@ -74,6 +79,7 @@ CLAIM = Claim(
             (
                 given(acked("message2", 10)),
                 vanished_between("a", "b", 10),
+                given_and_gone("c", 10),
                 read_by("a", 1, 30),
                 lost(10, of=30),
             ),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.claims import asked, brokers, counts, watermarks
+from harness.claims import asked, brokers, counts, live, watermarks
 from harness.claims.evidence import SECOND, Finished
 from harness.claims.expecting import Expectation, between, exactly, given, told
 from harness.claims.frame import Seen
@@ -22,6 +22,7 @@ from harness.model.run import (
     FinalRead,
     ImageInfo,
     PartitionBounds,
+    ReaderInfo,
     RunMeta,
     StepInfo,
 )
@@ -60,6 +61,13 @@ class Folder:
     def read(self, offset: int, seq: int | None, epoch: int = 0) -> None:
         row = {"reader": "final", "topic": "t", "partition": 0, "offset": offset, "leader_epoch": epoch}
         self._add(journal.READS_DIR, row | {"state": "ok", "producer": 0, "seq": seq, "read_ns": at(9)})
+
+    def live(self, reader: str, position: int, offset: int, seq: int) -> None:
+        row = {"reader": reader, "topic": "t", "partition": 0, "offset": offset, "position": position}
+        self._add(
+            f"{journal.LIVE_DIR}/{reader}",
+            row | {"state": "ok", "producer": 0, "seq": seq, "read_ns": at(9), "session": 0},
+        )
 
     def sample(self, seconds: float, leader: int, isr: list[int], **how: Any) -> None:
         """As the leader tells it."""
@@ -106,8 +114,9 @@ class Folder:
                     pa.Table.from_pylist(rows, schema=journal.FAULTS), self.path / journal.FAULTS_FILE
                 )
                 continue
-            (self.path / name).mkdir()
-            table = pa.Table.from_pylist(rows, schema=schemas[name])
+            (self.path / name).mkdir(parents=True)
+            schema = journal.READS if name.startswith(journal.LIVE_DIR) else schemas[name]
+            table = pa.Table.from_pylist(rows, schema=schema)
             pq.write_table(table, self.path / name / "part-00000.parquet")
         inspected = tuple(sorted({row["broker"] for row in self.rows.get(journal.REPLICAS_DIR, [])}))
         bounds = PartitionBounds(
@@ -141,6 +150,7 @@ class Folder:
             windows=tuple(self.windows),
             final_read=FinalRead(complete=True, bounds=(bounds,), replicas_inspected=inspected),
             finished=True,
+            readers=(ReaderInfo(name="c"),),
         )
         summary = Summary(
             sent=0,
@@ -331,6 +341,23 @@ def test_what_consumers_were_given(folder: Folder) -> None:
         asked.missed("b", 2, 1),
         asked.missed("b", 2, 0),
     ) == [True, False, None, True, False, True, False, True, False, True, False]
+
+
+def test_what_a_live_reader_was_given(folder: Folder) -> None:
+    for offset, seq in enumerate([0, 1, 7]):
+        folder.read(offset, seq)
+    # In the order in which it got them, not of the offsets: the log was cut under it.
+    for position, (offset, seq) in enumerate([(0, 0), (1, 1), (2, 2), (3, 3), (2, 7)]):
+        folder.live("c", position, offset, seq)
+    assert seen(
+        folder,
+        live.was_given("c", 5),
+        live.given_and_gone("c", 2),
+        live.given_and_gone("c", 1),
+        live.went_back("c", 1),
+        live.went_back("c", 0),
+        live.was_given("nobody", 0),
+    ) == [True, True, False, True, False, None]
 
 
 def batch(first: int, last: int, epoch: int = 0, ok: bool = True) -> dict[str, Any]:
