@@ -10,6 +10,7 @@ from harness.experiment import Experiment
 from harness.spec import ClusterSpec
 
 COMMON = ClusterSpec(
+    racks=True,
     properties={
         # As shipped: steps between a cut and a kill take a while, and the ISR must be full that long.
         "replica.lag.time.max.ms": "30000",
@@ -21,9 +22,9 @@ COMMON = ClusterSpec(
         "replica.high.watermark.checkpoint.interval.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.initial.task.delay.ms": "500",
-    }
+    },
 )
-"""Three brokers and a controller, profile `fast` with Kafka's own lag; it serves most claims."""
+"""Three brokers and a controller, profile `fast` with Kafka's own lag, a rack each; it serves most claims."""
 LAG = COMMON.model_copy(
     update={
         "properties": {
