@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from checkers.availability import unavailable_seconds
-from checkers.classify import classify
-from checkers.evidence import FINDINGS, Needs, evidence
+from checkers.belief import Belief, beliefs
+from checkers.beside import deliveries, replicas
+from checkers.checks.run import attempt, claimed
+from checkers.evidence import FINDINGS, corrupt_values, evidence
+from checkers.facts.measure import Facts, PlanName, measure
+from checkers.facts.planning import BLOCK_ROWS
 from checkers.load import RunFrames, load_run, read_parquet
-from checkers.scan import Codes, scan
+from checkers.prepare import prepare
 from checkers.summary import summarise
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
-from harness.model.places import Place, spark_path, write_whole
-from harness.model.result import FindingClass, Summary
+from harness.model.places import Place, scratch_in, spark_path, write_whole
+from harness.model.result import Summary
 
 
 def check_run(
-    spark: SparkSession, folder: Place, *, results: Place | None = None, reads_folder: Place | None = None
+    spark: SparkSession,
+    folder: Place,
+    *,
+    results: Place | None = None,
+    reads_folder: Place | None = None,
+    plan: PlanName | None = None,
+    block_rows: int = BLOCK_ROWS,
 ) -> Summary:
     """Classify every record of a saved run; write `findings/` (Parquet) and `summary.json` into its folder.
 
-    Results of an earlier check of the folder are replaced; the journals are only read.
+    Results of an earlier check of the folder are replaced; the journals are only read. A check of a class
+    that fails is a problem of the summary, so the verdict is unknown.
 
     Args:
         results: write there instead; with a cluster, a place that its workers can write to.
         reads_folder: the journal of the final read, if it is not the run's own.
+        plan: how the rows of a block come together (None: by what the files' footers tell).
+        block_rows: sends that one task tells of.
 
     Raises:
         JournalError: the folder or a journal of it cannot be read (`checkers.load.load_run`).
@@ -41,47 +56,71 @@ def check_run(
     started = time.perf_counter()
     folder = folder.resolve()
     results = folder if results is None else _made(results.resolve())
-    with _told_to_the_user(folder):
+    with _told_to_the_user(folder), _scratch(results) as scratch:
         frames = load_run(spark, folder, reads_folder=reads_folder)
         # A check that fails must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)
-        totals = scan(frames)
-        repeated = _write_findings(frames, totals.codes, results / FINDINGS_DIR)
-        problems = (*frames.problems, *totals.problems)
-        if repeated:
-            problems += (
-                f"the sends journal holds {repeated:,} sends more than once, so the verdict is unknown",
+        facts = measure(frames, scratch, force=plan, block_rows=block_rows)
+        problems = [*frames.problems, *facts.problems]
+        problems += _write_findings(frames, facts, results / FINDINGS_DIR, scratch)
+        if facts.repeated:
+            problems.append(
+                f"the sends journal holds {facts.repeated:,} sends more than once, so the verdict is unknown"
             )
         summary = summarise(
             read_parquet(spark, FINDINGS, results / FINDINGS_DIR),
             frames.meta,
-            totals,
+            facts,
             unavailable_seconds=unavailable_seconds(frames.sends, frames.meta),
-            problems=problems,
+            problems=tuple(problems),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})
     _save(summary, results / SUMMARY_FILE)
     return summary
 
 
-def _write_findings(frames: RunFrames, codes: Codes, target: Place) -> int:
-    """Returns how many sends the journal holds more than once."""
-    found = classify(frames, codes).persist()
-    try:
-        repeated, needs = _needs(found)
-        evidence(frames, codes, found, needs).write.mode("overwrite").parquet(spark_path(target))
-    finally:
-        found.unpersist()
-    return repeated
+def _write_findings(frames: RunFrames, facts: Facts, target: Place, scratch: Place) -> list[str]:
+    """Returns what failed."""
+    rows, problems = claimed(prepare(frames, facts), "record")
+    belief = Belief(())
+    if frames.files.samples and facts.count:
+        read, problem = attempt("blame", lambda: beliefs(frames.files.samples, frames.meta.topic))
+        belief = read or belief
+        problems += [problem] if problem else []
+    records = evidence(rows, frames, facts, belief, facts.count)
+    if any(len(ranges.start) for ranges in facts.held.bad.values()):
+        records = records.unionByName(corrupt_values(frames))
+    records.write.mode("overwrite").parquet(spark_path(target))
+
+    def of_deliveries() -> list[str]:
+        told = deliveries(frames, facts, scratch)
+        if told is None:
+            return []
+        told[0].write.mode("append").parquet(spark_path(target))
+        return told[1]
+
+    def of_replicas() -> list[str]:
+        found = replicas(frames, facts)
+        if found is not None:
+            found.write.mode("append").parquet(spark_path(target))
+        return []
+
+    for name, work in (("deliveries", of_deliveries), ("replicas", of_replicas)):
+        more, problem = attempt(name, work)
+        problems += [*(more or ()), *([problem] if problem else [])]
+    return problems
 
 
-def _needs(found: DataFrame) -> tuple[int, Needs]:
-    row = found.agg(
-        F.count_if(F.col("send_rows") > 1).alias("repeated"),
-        F.count_if(F.col("finding").isNotNull() & (F.col("read_rows") > 1)).alias("several"),
-        F.count_if(F.col("finding") == FindingClass.LOST.value).alias("lost"),
-    ).collect()[0]
-    return row.repeated, Needs(several=row.several, lost=row.lost)
+@contextmanager
+def _scratch(folder: Place) -> Iterator[Place]:
+    """A folder beside the results, for what tasks write for each other."""
+    with ExitStack() as stack:
+        try:
+            path = stack.enter_context(scratch_in(folder))
+        except OSError:
+            # Not a folder that can be written to: what is wrong with it is said by whoever reads it.
+            path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-chaos-check-")))
+        yield path
 
 
 def _made(results: Place) -> Place:
@@ -115,7 +154,7 @@ def _save(summary: Summary, target: Place) -> None:
 def _told_to_the_user(folder: Place) -> Iterator[None]:
     try:
         yield
-    except (Py4JError, PySparkException, ConnectionError) as error:
+    except (Py4JError, PySparkException, ConnectionError, OSError, pa.ArrowException) as error:
         raise CheckError(
             "Spark failed while checking; the journals are untouched",
             where=str(folder),

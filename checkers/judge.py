@@ -15,17 +15,30 @@ _BROKEN = {
     FindingClass.CORRUPT: ("", "corrupt"),
     FindingClass.MISPLACED: ("", "read from another topic or partition than sent to"),
     FindingClass.REJECTED_PRESENT: ("refused", "in the log all the same"),
+    FindingClass.VANISHED: ("", "gone from the log after a reader was given them"),
+    FindingClass.INCONSISTENT_OFFSET: ("", "at another offset than acknowledged or read before"),
+    FindingClass.ABORTED_READ: ("aborted", "given to a reader of committed records"),
+    FindingClass.TORN_TRANSACTION: ("committed", "missing from a transaction of which others are read"),
 }
 """Classes that no setting allows, worst first, and how they read: "3 <adjective> records are <predicate>"."""
+
+_BROKEN_TIMES = {
+    FindingClass.SKIPPED: "a reader passed over records that the log holds",
+    FindingClass.NONMONOTONIC_READ: "a reader's offsets went back without a new assignment",
+    FindingClass.DIVERGED: "replicas hold different records at an offset below the high watermark",
+}
+"""The same for what is no state of one record: "3 times <sentence>"."""
 
 
 def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
     """Verdict and promise of one run.
 
     `unknown` comes first: what cannot be trusted proves neither loss nor its absence. `invalid` means that
-    something was seen which the producer's settings rule out: anything of `_BROKEN`, duplicates of an
-    idempotent producer, more duplicates or unconfirmed absences than an explicit promise allows. Else
-    `valid`. A loss can be promised (a control arm): then the run is `invalid` and yet as promised.
+    something was seen which the settings rule out: anything of `_BROKEN` and `_BROKEN_TIMES`, duplicates of
+    an idempotent producer, records out of order where the settings keep the order (idempotence, or one
+    request in flight), more duplicates, reordered records or unconfirmed absences than an explicit promise
+    allows. Else `valid`. A loss can be promised (a control arm): then the run is `invalid` and yet as
+    promised.
 
     Args:
         summary: counts of the check, None if there was no check (the run's problems say why).
@@ -35,7 +48,9 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
         return Judgement(verdict=VerdictWord.UNKNOWN, reasons=tuple(doubts), as_promised=None)
     bounds = {
         finding: bound if bound.step is None else Bound.exactly(summary.acked_by_step[bound.step])
-        for finding, bound in bounds_of(meta.promise, idempotent=meta.idempotent).items()
+        for finding, bound in bounds_of(
+            meta.promise, idempotent=meta.idempotent, ordered=_ordered(meta) is not None
+        ).items()
     }
     broken = tuple(
         f"{finding.value}: promised {_promised(meta, finding, bound)}, seen {summary.count(finding):,}"
@@ -94,29 +109,56 @@ def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) 
             places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
             detail = f" ({places})" if finding is FindingClass.LOST and places else ""
             faults.append(f"{_records(count, adjective)} {predicate}{detail}")
+    for finding, sentence in _BROKEN_TIMES.items():
+        count = summary.count(finding)
+        if count:
+            faults.append(f"{count:,} time{'' if count == 1 else 's'} {sentence}")
+    why_not = {
+        FindingClass.DUPLICATE: "the producer is idempotent" if meta.idempotent else None,
+        FindingClass.REORDERED: _ordered(meta),
+    }
     for finding, adjective, predicate in (
         (FindingClass.DUPLICATE, "", "in the log more than once"),
+        (FindingClass.REORDERED, "", "in the log after one that was sent later"),
         (FindingClass.UNCONFIRMED_ABSENT, "unconfirmed", "absent"),
     ):
-        count, bound = summary.count(finding), bounds[finding]
-        if finding is FindingClass.DUPLICATE and meta.idempotent and count:
-            faults.append(f"{_records(count, adjective)} {predicate}, though the producer is idempotent")
+        count, bound, settings = summary.count(finding), bounds[finding], why_not.get(finding)
+        if settings and count:
+            faults.append(f"{_records(count, adjective)} {predicate}, though {settings}")
         elif bound.exceeded(count):
             allowed = f"the experiment allows {_promised(meta, finding, bound)}"
             faults.append(f"{_records(count, adjective)} {predicate}, {allowed}")
     return faults
 
 
+def _ordered(meta: RunMeta) -> str | None:
+    """Which setting keeps the records of one producer and partition in order, if any does.
+
+    Kafka documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`.
+    """
+    if meta.idempotent:
+        return "the producer is idempotent"
+    return "one request was in flight at a time" if meta.max_in_flight == 1 else None
+
+
 def _shown(summary: Summary) -> list[str]:
     """What a valid run has shown."""
     acked = summary.outcomes.get(Outcome.ACKED, 0)
-    duplicates, expired = summary.count(FindingClass.DUPLICATE), summary.count(FindingClass.EXPIRED)
+    duplicates = summary.count(FindingClass.DUPLICATE)
+    expired, compacted = summary.count(FindingClass.EXPIRED), summary.count(FindingClass.COMPACTED)
     shown = []
     if acked:
-        most = f"all {acked:,}" if not expired else f"{acked - expired:,} of {acked:,}"
+        gone = expired + compacted
+        most = f"{acked - gone:,} of {acked:,}" if gone else f"all {acked:,}"
         once = "" if duplicates else ", once each"
-        rest = "; the rest had expired" if expired else ""
+        why = " or were ".join(
+            word for word, count in (("had expired", expired), ("compacted", compacted)) if count
+        )
+        rest = f"; the rest {why if expired else f'were {why}'}" if gone else ""
         shown.append(f"{most} acknowledged records were read back{once}{rest}")
+    if summary.count(FindingClass.REORDERED):
+        late = _records(summary.count(FindingClass.REORDERED))
+        shown.append(f"{late} in the log after one that was sent later, as the settings allow")
     if duplicates:
         shown.append(f"{_records(duplicates)} in the log more than once, as the settings allow")
     unconfirmed = summary.outcomes.get(Outcome.UNCONFIRMED, 0)

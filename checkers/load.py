@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     IntegerType,
     LongType,
@@ -19,23 +21,34 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from checkers.absent import Journal, missing_live, missing_reads
+from checkers.facts.footers import JournalFile
 from harness.model.errors import JournalError
 from harness.model.journal import (
+    COMMITS,
+    COMMITS_DIR,
+    COMMITTED_DIR,
+    LIVE_DIR,
     OPEN_SENDS,
     READS,
     READS_DIR,
     REPLICAS,
     REPLICAS_DIR,
+    SAMPLES,
+    SAMPLES_DIR,
     SENDS,
     SENDS_DIR,
+    TRANSACTIONS,
+    TRANSACTIONS_DIR,
     Outcome,
 )
-from harness.model.places import Place, matching, open_parquet, spark_path
-from harness.model.run import RunMeta
+from harness.model.places import Place, matching, place, spark_path
+from harness.model.run import ReaderInfo, RunMeta
 
 _KINDS: dict[str, DataType] = {
     "int": IntegerType(),
     "bigint": LongType(),
+    "boolean": BooleanType(),
     "string": StringType(),
     "binary": BinaryType(),
     "array<int>": ArrayType(IntegerType()),
@@ -51,13 +64,21 @@ def columns(text: str) -> StructType:
 
 SENDS_READ = columns(
     "producer int, seq bigint, topic string, partition int, key bigint, step int, sent_ns bigint, "
-    "outcome string, closed_ns bigint, offset bigint, error string"
+    "outcome string, closed_ns bigint, offset bigint, error string, txn bigint"
 )
 READS_READ = columns(
     "topic string, partition int, offset bigint, leader_epoch int, state string, run bigint, producer int, "
     "seq bigint, key bigint, value binary"
 )
-REPLICAS_READ = columns("broker int, state string, run bigint, producer int, seq bigint")
+LIVE_READ = columns(
+    "topic string, partition int, offset bigint, leader_epoch int, state string, run bigint, producer int, "
+    "seq bigint, key bigint, session int, position bigint"
+)
+TXNS_READ = columns("producer int, txn bigint, outcome string")
+REPLICAS_READ = columns(
+    "broker int, topic string, partition int, offset bigint, leader_epoch int, control boolean, "
+    "state string, run bigint, producer int, seq bigint, crc bigint"
+)
 
 _GLOB_PATHS = "__globPaths__"
 """Spark's own name for the option (`DataSource.GLOB_PATHS_KEY`)."""
@@ -66,33 +87,48 @@ _NEXT = "restore the file from a copy of the run folder, or run the experiment a
 
 
 @dataclass(frozen=True)
+class Journals:
+    """The readable files of a run, by journal. `live` goes by reader, in the order of `RunFrames.readers`."""
+
+    sends: tuple[JournalFile, ...] = ()
+    opened: tuple[JournalFile, ...] = ()
+    final: tuple[JournalFile, ...] = ()
+    committed: tuple[JournalFile, ...] = ()
+    txns: tuple[JournalFile, ...] = ()
+    live: tuple[tuple[JournalFile, ...], ...] = ()
+    commits: tuple[JournalFile, ...] = ()
+    samples: tuple[JournalFile, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunFrames:
     """One run as the checks see it.
 
-    `sends` has the columns of `SENDS_READ`, `reads` of `READS_READ`, `replicas` of `REPLICAS_READ` (None: no
-    replica's files were read). `problems` say what is missing, each a reason why the verdict is unknown.
+    `sends` has the columns of `SENDS_READ`, `reads` and `committed` of `READS_READ`, `live` those and
+    `source` (int, index into `readers`), `txns` of `TXNS_READ`, `replicas` of `REPLICAS_READ`. None: there is
+    no such journal (no live readers, no final read of committed records, no replica's files were read).
+    `problems` say what is missing, each a reason why the verdict is unknown.
     """
 
     meta: RunMeta
     sends: DataFrame
     reads: DataFrame
+    committed: DataFrame | None
+    live: DataFrame | None
+    txns: DataFrame | None
     replicas: DataFrame | None
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Parts:
-    files: tuple[Place, ...]
-    rows: int
+    readers: tuple[ReaderInfo, ...]
+    files: Journals
     problems: tuple[str, ...]
 
 
 def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None = None) -> RunFrames:
-    """Open the journals of a run folder; of `reads_folder` the final read, if it lies elsewhere.
+    """Open the journals of a run folder; the final read's may lie elsewhere.
 
     Every Parquet file's footer is read first: a file without one (truncated, not Parquet) is left out and
     named in `problems`. `sends/open.parquet`, left by a crash, gives sends of unknown fate (`indeterminate`)
-    unless a part file holds the same send. Files still being written (`*.tmp`) are ignored.
+    unless a part file holds the same send. Files still being written (`*.tmp`) are ignored. Journals other
+    than sends and reads may be absent; one that the run's metadata speaks of is then a problem.
 
     Raises:
         JournalError: no run folder, one of another version, no sends journal, a journal of which no file can
@@ -108,11 +144,22 @@ def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None =
             found="no such directory",
             next_step=_NEXT,
         )
-    sends = _parts(folder / SENDS_DIR, "part-*.parquet", SENDS)
+    sends = _parts(folder / SENDS_DIR, SENDS)
     reads_folder = reads_folder or folder / READS_DIR
-    reads = _parts(reads_folder, "part-*.parquet", READS)
-    left_open = _parts(folder / SENDS_DIR, OPEN_SENDS, SENDS)
-    replicas = _parts(folder / REPLICAS_DIR, "part-*.parquet", REPLICAS)
+    reads = _parts(reads_folder, READS)
+    left_open = _parts(folder / SENDS_DIR, SENDS, OPEN_SENDS)
+    others = {
+        name: _parts(folder / name, schema)
+        for name, schema in (
+            (COMMITTED_DIR, READS),
+            (TRANSACTIONS_DIR, TRANSACTIONS),
+            (COMMITS_DIR, COMMITS),
+            (SAMPLES_DIR, SAMPLES),
+            (REPLICAS_DIR, REPLICAS),
+        )
+    }
+    readers = _readers(folder, meta)
+    live = [_parts(folder / LIVE_DIR / reader.name, READS) for reader in readers]
     for parts, name in ((sends, SENDS_DIR), (reads, READS_DIR)):
         if parts.problems and not parts.files:
             raise JournalError(
@@ -122,30 +169,54 @@ def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None =
                 found=parts.problems[0],
                 next_step=_NEXT,
             )
-    problems = [*sends.problems, *left_open.problems, *reads.problems, *replicas.problems]
-    final = meta.final_read
-    if not reads_folder.is_dir():
-        problems.append(
-            "the run has no reads journal (it ended before the final read), so the verdict is unknown"
-        )
-    elif final is not None and not reads.problems and reads.rows != final.records:
-        problems.append(
-            f"the reads journal holds {reads.rows:,} records, the final read says {final.records:,}, "
-            "so the verdict is unknown"
-        )
+    problems = [
+        problem for parts in (sends, left_open, reads, *others.values(), *live) for problem in parts.problems
+    ]
+    problems += missing_reads(meta, reads_folder.is_dir(), reads, others[COMMITTED_DIR])
+    problems += missing_live(meta, readers, live)
+    if meta.transactional and not others[TRANSACTIONS_DIR].files and not others[TRANSACTIONS_DIR].problems:
+        problems.append("the run is transactional but has no transactions journal, so the verdict is unknown")
     all_sends = _frame(spark, sends.files, SENDS_READ)
     if left_open.rows:
         opened = _frame(spark, left_open.files, SENDS_READ)
         closed = all_sends.select("producer", "seq")
         opened = opened.join(closed, ["producer", "seq"], "left_anti")
         all_sends = all_sends.unionByName(opened.withColumn("outcome", F.lit(Outcome.INDETERMINATE.value)))
+    committed, txns, replicas = (
+        others[name].files for name in (COMMITTED_DIR, TRANSACTIONS_DIR, REPLICAS_DIR)
+    )
+    given = [
+        _frame(spark, parts.files, LIVE_READ).withColumn("source", F.lit(number))
+        for number, parts in enumerate(live)
+    ]
     return RunFrames(
         meta=meta,
         sends=all_sends,
         reads=_frame(spark, reads.files, READS_READ),
-        replicas=_frame(spark, replicas.files, REPLICAS_READ) if replicas.files else None,
+        committed=_frame(spark, committed, READS_READ) if committed else None,
+        live=reduce(DataFrame.unionByName, given) if given else None,
+        txns=_frame(spark, txns, TXNS_READ) if txns else None,
+        replicas=_frame(spark, replicas, REPLICAS_READ) if replicas else None,
+        readers=readers,
+        files=Journals(
+            sends=sends.files,
+            opened=left_open.files,
+            final=reads.files,
+            committed=committed,
+            txns=txns,
+            live=tuple(parts.files for parts in live),
+            commits=others[COMMITS_DIR].files,
+            samples=others[SAMPLES_DIR].files,
+        ),
         problems=tuple(problems),
     )
+
+
+def _readers(folder: Place, meta: RunMeta) -> tuple[ReaderInfo, ...]:
+    """Live readers that the metadata name, and those that only a folder tells of."""
+    named = {reader.name: reader for reader in meta.readers}
+    there = [path.name for path in matching(folder / LIVE_DIR, "*") if path.is_dir()]
+    return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
 
 
 def read_parquet(spark: SparkSession, schema: StructType, *paths: Place) -> DataFrame:
@@ -153,10 +224,10 @@ def read_parquet(spark: SparkSession, schema: StructType, *paths: Place) -> Data
     return spark.read.option(_GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
 
 
-def _frame(spark: SparkSession, files: tuple[Place, ...], schema: StructType) -> DataFrame:
+def _frame(spark: SparkSession, files: tuple[JournalFile, ...], schema: StructType) -> DataFrame:
     if not files:
         return local_frame(spark, [], schema)
-    return read_parquet(spark, schema, *files)
+    return read_parquet(spark, schema, *(place(file.path) for file in files))
 
 
 def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: StructType) -> DataFrame:
@@ -172,22 +243,21 @@ def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: St
     return spark.range(1 if rows else 0).select(F.inline(F.array(*(values or [none]))))
 
 
-def _parts(folder: Place, pattern: str, schema: pa.Schema) -> _Parts:
+def _parts(folder: Place, schema: pa.Schema, pattern: str = "part-*.parquet") -> Journal:
     """The readable files of a journal, by their footers only."""
-    files, rows, problems = [], 0, []
+    files, problems = [], []
     for path in matching(folder, pattern):
         try:
-            with open_parquet(path) as parquet:
-                found, count = parquet.schema_arrow, parquet.metadata.num_rows
+            file = JournalFile.open(path)
+            found = file.footer.schema.to_arrow_schema()
         except (OSError, pa.ArrowException) as error:
             reason = str(error).splitlines()[0]
             name = f"{folder.name}/{path.name}"
             problems.append(f"journal part {name} cannot be read: {reason}, so the verdict is unknown")
             continue
         _check_columns(path, found, schema)
-        files.append(path)
-        rows += count
-    return _Parts(tuple(files), rows, tuple(problems))
+        files.append(file)
+    return Journal(tuple(files), tuple(problems))
 
 
 def _check_columns(path: Place, found: pa.Schema, schema: pa.Schema) -> None:

@@ -12,7 +12,9 @@ _ACKED_AT = """
          ELSE concat('acknowledged at offset ', acked_offset, ' of ', sent_to) END"""
 
 _STANDING = """
-    CASE WHEN unreadable THEN '; a value that does not check stands there now'
+    CASE WHEN place = 'not committed'
+              THEN '; the log holds it, but readers of committed records get nothing of its transaction'
+         WHEN overwritten_badly THEN '; a value that does not check stands there now'
          WHEN place = 'overwritten' THEN '; another record stands there now'
          WHEN place = 'tail' THEN concat('; the log ends at offset ', end_offset)
          ELSE '; not in the log' END"""
@@ -22,11 +24,16 @@ _HOLDERS = """
          THEN concat('; in the files of broker ', array_join(cast(held_by AS array<string>), ', '))
          ELSE '' END"""
 
-_KEY_READ = "CASE WHEN NOT first_key <=> key THEN first_key ELSE last_key END"
+_SEEN_LIVE = """
+    CASE WHEN live_rows > 0
+         THEN concat('; live reader ', coalesce(reader, 'unknown'), ' had got it at offset ', live_offset)
+         ELSE '' END"""
+
+_FIRST_READ = "coalesce(get(offsets, 0), live_offset)"
 
 
 def of_record(run_id: int) -> Column:
-    """For rows of `checkers.classify` with their evidence, names decoded.
+    """For facts of records with their evidence, names decoded.
 
     Besides those columns it reads `sent_to`, `first_at` and `elsewhere`: where the record was sent to, first
     read from, and read from other than sent to, each as `topic-partition`.
@@ -36,20 +43,41 @@ def of_record(run_id: int) -> Column:
         WHEN 'phantom' THEN concat(
             CASE WHEN run = {run_id} THEN 'this run never sent it'
                  ELSE concat('it carries the id of another run (', coalesce(run, 'none'), ')') END,
-            '; read from ', first_at, ' at offset ', first_offset)
+            '; read from ', first_at, coalesce(concat(' at offset ', {_FIRST_READ}), ''))
         WHEN 'misplaced' THEN concat('sent to ', sent_to, ', read from ', elsewhere)
         WHEN 'corrupt' THEN concat(
             'sent with key ', coalesce(cast(key AS string), 'none'),
-            ', read with key ', coalesce(cast({_KEY_READ} AS string), 'none'))
-        WHEN 'rejected_present' THEN concat('refused (', coalesce(error, 'no error'), '), yet in ', first_at)
+            ', read with key ', coalesce(cast(read_key AS string), 'none'))
+        WHEN 'rejected_present' THEN concat(
+            'refused (', coalesce(error, 'no error'), '), yet read from ', first_at)
+        WHEN 'aborted_read' THEN concat(
+            'its transaction ', txn, ' was aborted, yet ',
+            CASE WHEN live_committed > 0 THEN concat('live reader ', reader) ELSE 'the final read' END,
+            ' got it from ', first_at, ' reading committed records only')
         WHEN 'duplicate' THEN concat(
             copies, ' copies in ', first_at, ' under ', epochs, ' leader epoch(s)')
+        WHEN 'inconsistent_offset' THEN concat(
+            CASE WHEN other_at_live
+                 THEN concat('live reader ', reader, ' got it where the final read of ', sent_to,
+                             ' holds another record')
+                 ELSE concat({_ACKED_AT}, ', where another record stands') END,
+            CASE WHEN read_rows > 0 THEN concat('; read at offset ', get(offsets, 0))
+                 ELSE '; not in the log' END)
         WHEN 'recovered' THEN concat(
             outcome, ' (', coalesce(error, 'no error'), '), and it is in ', first_at)
-        WHEN 'lost' THEN concat({_ACKED_AT}, {_STANDING}, {_HOLDERS})
+        WHEN 'lost' THEN concat({_ACKED_AT}, {_STANDING}, {_HOLDERS}, {_SEEN_LIVE})
+        WHEN 'vanished' THEN concat(outcome, ', not in the log of ', sent_to, {_SEEN_LIVE})
         WHEN 'unconfirmed_absent' THEN concat('sent to ', sent_to, ' under acks=0, not in the log')
+        WHEN 'torn_transaction' THEN concat(
+            'of transaction ', txn, ', committed; the log holds it at offset ', get(offsets, 0), ' of ',
+            sent_to,
+            ', readers of committed records get others of the transaction but not this one')
+        WHEN 'reordered' THEN concat(
+            'at offset ', get(offsets, 0), ' of ', sent_to, ', after one that was sent later')
         WHEN 'expired' THEN concat(
             {_ACKED_AT}, ', below the log start offset ', log_start_offset, '; retention may delete it')
+        WHEN 'compacted' THEN concat(
+            {_ACKED_AT}, '; key ', key, ' is at offset ', newer_offset, ', so compaction may remove it')
         END""")
 
 

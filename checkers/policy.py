@@ -50,3 +50,9 @@ def retention(topic: Mapping[str, str], brokers: Mapping[str, str]) -> Retention
         retention_ms=_WEEK_MS if age is None else int(age),
         retention_bytes=int(size),
     )
+
+
+def compacts(topic: Mapping[str, str], brokers: Mapping[str, str]) -> bool:
+    """Whether a topic keeps only the newest record of each key."""
+    policy = topic.get("cleanup.policy", brokers.get("log.cleanup.policy")) or "delete"
+    return "compact" in [word.strip() for word in policy.split(",")]

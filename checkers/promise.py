@@ -18,6 +18,13 @@ _NEVER = (
     FindingClass.CORRUPT,
     FindingClass.MISPLACED,
     FindingClass.REJECTED_PRESENT,
+    FindingClass.ABORTED_READ,
+    FindingClass.TORN_TRANSACTION,
+    FindingClass.INCONSISTENT_OFFSET,
+    FindingClass.VANISHED,
+    FindingClass.SKIPPED,
+    FindingClass.NONMONOTONIC_READ,
+    FindingClass.DIVERGED,
 )
 
 
@@ -108,13 +115,19 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
             )
 
 
-def bounds_of(promise: Mapping[str, str], *, idempotent: bool) -> dict[FindingClass, Bound]:
+def bounds_of(
+    promise: Mapping[str, str], *, idempotent: bool, ordered: bool = False
+) -> dict[FindingClass, Bound]:
     """The promise on every class; what is not named gets its default.
 
-    Defaults: nothing lost, phantom, corrupt, misplaced or present though rejected; no duplicates if the
-    producer is idempotent; any number of everything else.
+    Defaults: none of what no setting allows (`_NEVER`); no duplicates if the producer is idempotent; nothing
+    reordered if its settings keep the order (`ordered`); any number of everything else.
     """
-    none = {*_NEVER, FindingClass.DUPLICATE} if idempotent else set(_NEVER)
+    none = set(_NEVER)
+    if idempotent:
+        none.add(FindingClass.DUPLICATE)
+    if ordered:
+        none.add(FindingClass.REORDERED)
     return {
         finding: parse_promise(promise.get(finding.value, "0" if finding in none else "any"))
         for finding in FindingClass

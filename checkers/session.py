@@ -123,6 +123,11 @@ def spark_session(
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     if place.on_this_machine:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Tasks import what stands beside this package, wherever this process was started.
+    ours = str(Path(__file__).parents[1])
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if ours not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([ours, *paths])
     log = scratch / "spark.log"
     try:
         with log.open("ab") as stream:

@@ -7,13 +7,16 @@ from collections import Counter
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from checkers.scan import Scan
+from checkers.blame import blame
+from checkers.facts.measure import Facts
 from harness.model.result import CountRow, Example, FindingClass, Summary
 from harness.model.run import RunMeta
 
 MOST_CELLS = 10_000
 """Cells of the counts that are kept, the largest first; the totals by class are always whole."""
 EXAMPLES_PER_CLASS = 5
+NOT_COMMITTED = "not committed"
+"""Place of a lost record that the log does hold: no replica's files need tell of it."""
 
 _CELL = ("finding", "producer", "partition", "step", "windows")
 _SHOWN = (
@@ -30,13 +33,16 @@ _SHOWN = (
     "windows",
     "held_by",
     "detail",
+    "reader",
+    "count",
+    "txn",
 )
 
 
 def summarise(
     findings: DataFrame,
     meta: RunMeta,
-    totals: Scan,
+    facts: Facts,
     *,
     unavailable_seconds: float,
     problems: tuple[str, ...],
@@ -45,7 +51,7 @@ def summarise(
 
     Args:
         findings: columns of `checkers.evidence.FINDINGS`; read three times, so best from a file.
-        totals: of the same run.
+        facts: of the same run.
     """
     groups = (
         findings.groupBy("finding", "place", "step", "partition", "held_by")
@@ -56,7 +62,7 @@ def summarise(
     lost_by_step: Counter[str] = Counter()
     lost_places: Counter[str] = Counter()
     leaders = _leaders(meta)
-    held_by_leader = extra_copies = 0
+    held_by_leader = extra_copies = not_committed = 0
     for group in groups:
         finding = FindingClass(group.finding)
         by_class[finding] += group.rows
@@ -65,28 +71,31 @@ def summarise(
         if finding is FindingClass.LOST:
             lost_by_step[_step_name(meta, group.step)] += group.rows
             lost_places[group.place] += group.rows
-            if leaders.get(group.partition) in (group.held_by or ()):
+            if group.place == NOT_COMMITTED:
+                not_committed += group.rows
+            elif leaders.get(group.partition) in (group.held_by or ()):
                 held_by_leader += group.rows
     inspected = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
     acked_by_step = {step.name: 0 for step in meta.steps if step.kind == "write"}
-    for step, count in sorted(totals.acked_by_step.items()):
+    for step, count in sorted(facts.acked_by_step.items()):
         acked_by_step[_step_name(meta, step)] = count
     return Summary(
-        sent=sum(totals.outcomes.values()),
-        outcomes=dict(sorted(totals.outcomes.items())),
-        reads=totals.reads,
+        sent=sum(facts.outcomes.values()),
+        outcomes=dict(sorted(facts.outcomes.items())),
+        reads=facts.reads,
         findings={finding: by_class[finding] for finding in FindingClass if by_class[finding]},
         acked_by_step=acked_by_step,
         lost_by_step=dict(sorted(lost_by_step.items())),
         lost_places=dict(sorted(lost_places.items())),
         lost_held_by_leader=held_by_leader,
-        lost_unexamined=0 if inspected else by_class[FindingClass.LOST],
+        lost_unexamined=0 if inspected else by_class[FindingClass.LOST] - not_committed,
         extra_copies=extra_copies,
         counts=_cells(findings),
         examples=_examples(findings),
         unavailable_seconds=unavailable_seconds,
         check_seconds=0.0,
         problems=problems,
+        blame=blame(findings, meta),
     )
 
 
@@ -114,6 +123,7 @@ def _examples(findings: DataFrame) -> tuple[Example, ...]:
     """The worst few of each class: most copies first, then the earliest sent; ties in a fixed order."""
     worst = (
         F.desc("copies"),
+        F.desc("count"),
         F.asc_nulls_last("sent_ns"),
         "producer",
         "seq",

@@ -254,6 +254,18 @@ def faults(
 
 
 @app.command()
+def findings(as_json: JsonOption = False) -> None:
+    """List the classes of findings: what each is, and whether it breaks the verdict."""
+    from harness import findinglist
+
+    rows = findinglist.listed()
+    if as_json:
+        _print_json(rows)
+    else:
+        _out.print(findinglist.table(rows))
+
+
+@app.command()
 def heal(
     cluster: Annotated[
         str | None, typer.Argument(help="This cluster (kc-...), whether its harness runs or not.")

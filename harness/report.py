@@ -23,6 +23,7 @@ REPORT_FILE = "report.html"
 MOST_ARMS = 40
 """Arms with a section of their own; those that did not do as promised go first."""
 MOST_COUNTS = 100
+MOST_BLAME = 20
 
 PROMISED = {True: "as promised", False: "not as promised", None: "cannot be told"}
 _VERSION_NAMES = {"kafka": "Kafka", "python": "Python"}
@@ -100,6 +101,7 @@ def render(result: ExperimentResult, folder: Path) -> str:
         version_names=_VERSION_NAMES,
         promised=PROMISED,
         most_counts=MOST_COUNTS,
+        most_blame=MOST_BLAME,
         geometry={
             "width": WIDTH,
             "left": LEFT,

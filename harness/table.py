@@ -27,6 +27,8 @@ _NARROW = {
     "as promised": "as\npromised",
 }
 """Headers as a terminal of 80 columns can hold them."""
+MOST_BLAME = 5
+"""Sentences of blame below an arm; `summary.json` holds more."""
 _ASIDE = "(in brackets: unconfirmed under acks=0, the client's word and no broker's)"
 
 
@@ -86,22 +88,26 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
     lines += [f"  - {line}" for line in arm.meta.skipped]
     if arm.summary is not None:
+        lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]
         lines += [f"  e.g. {line}" for line in example_lines(arm.summary)[:examples]]
     return "\n".join(lines)
 
 
 def example_lines(summary: Summary) -> list[str]:
     """Findings that are worth showing, one line each: what is allowed anyway stays out."""
-    quiet = (FindingClass.RECOVERED, FindingClass.EXPIRED)
+    quiet = (
+        FindingClass.RECOVERED,
+        FindingClass.EXPIRED,
+        FindingClass.COMPACTED,
+        FindingClass.REDELIVERED,
+    )
     lines = []
     for example in summary.examples:
         if example.finding in quiet:
             continue
         during = f", during {example.windows}" if example.windows else ""
-        lines.append(
-            f"{example.finding}: producer {example.producer}, seq {example.seq}, "
-            f"partition {example.partition}: {example.detail}{during}"
-        )
+        record = f"producer {example.producer}, seq {example.seq}, " if example.producer is not None else ""
+        lines.append(f"{example.finding}: {record}partition {example.partition}: {example.detail}{during}")
     return lines
 
 

@@ -16,6 +16,9 @@ from harness.model.errors import JournalError
 FLUSH_SECONDS = 0.8
 """Pause between flushes: with the writing itself, a crash loses at most the last second."""
 
+GROUP_ROWS = 131_072
+"""Rows in a row group: a check reads the row groups that hold the sequence numbers of its block."""
+
 
 def options(schema: pa.Schema) -> dict[str, Any]:
     """How Parquet is written: numbers as differences, since most columns rise, and words from dictionaries.
@@ -44,7 +47,7 @@ def write_atomic(table: pa.Table, target: Path) -> None:
     """
     scratch = target.with_name(f".{target.name}.tmp")
     try:
-        pq.write_table(table, scratch, **options(table.schema))
+        pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **options(table.schema))
         os.replace(scratch, target)
     except (OSError, pa.ArrowException) as error:
         raise JournalError(

@@ -73,6 +73,7 @@ def measure(tool: str, folder: Path, options: Options) -> Answer:
     }
     with subprocess.Popen(
         [sys.executable, "-m", "checkers.bench.one", settings],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -15,7 +15,11 @@ class _Frozen(BaseModel):
 
 
 class FindingClass(StrEnum):
-    """The classes of findings; each record is in at most one. Definitions: ARCHITECTURE.md, Findings."""
+    """The classes of findings; each record is in at most one of those that tell of records.
+
+    The last four tell of deliveries and replicas, beside what is found of the record itself. Definitions:
+    ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
+    """
 
     LOST = "lost"
     DUPLICATE = "duplicate"
@@ -23,9 +27,19 @@ class FindingClass(StrEnum):
     CORRUPT = "corrupt"
     MISPLACED = "misplaced"
     REJECTED_PRESENT = "rejected_present"
+    ABORTED_READ = "aborted_read"
+    TORN_TRANSACTION = "torn_transaction"
+    INCONSISTENT_OFFSET = "inconsistent_offset"
+    VANISHED = "vanished"
+    REORDERED = "reordered"
     RECOVERED = "recovered"
     UNCONFIRMED_ABSENT = "unconfirmed_absent"
     EXPIRED = "expired"
+    COMPACTED = "compacted"
+    SKIPPED = "skipped"
+    NONMONOTONIC_READ = "nonmonotonic_read"
+    REDELIVERED = "redelivered"
+    DIVERGED = "diverged"
 
 
 class VerdictWord(StrEnum):
@@ -50,7 +64,11 @@ class CountRow(_Frozen):
 
 
 class Example(_Frozen):
-    """One finding with its evidence, as shown to people. `offsets` are where it was read (first few)."""
+    """One finding with its evidence, as shown to people. `offsets` are where it was read (first few).
+
+    `reader` is the live reader or group concerned, `count` how many deliveries or offsets one finding stands
+    for, `txn` the number of the producer's transaction (None: does not apply).
+    """
 
     finding: FindingClass
     producer: int | None
@@ -65,6 +83,9 @@ class Example(_Frozen):
     windows: str
     held_by: tuple[int, ...]
     detail: str
+    reader: str | None = None
+    count: int | None = None
+    txn: int | None = None
 
 
 class Summary(_Frozen):
@@ -76,7 +97,8 @@ class Summary(_Frozen):
     `lost_unexamined` counts lost records for which no replica's files were read.
     `extra_copies` is the number of copies beyond the first over all duplicates.
     `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
-    step was going on, counted from one second up (0.0: none).
+    step was going on, counted from one second up (0.0: none). `blame` says in sentences where the findings
+    come from: by class, write step, partition, fault windows and leader epochs, the most first.
     """
 
     sent: int
@@ -94,6 +116,7 @@ class Summary(_Frozen):
     unavailable_seconds: float
     check_seconds: float
     problems: tuple[str, ...] = ()
+    blame: tuple[str, ...] = ()
 
     def count(self, finding: FindingClass) -> int:
         return self.findings.get(finding, 0)

@@ -59,6 +59,22 @@ def test_nothing_found_is_valid_and_says_what_was_shown() -> None:
         ("corrupt", 2, "2 records are corrupt"),
         ("misplaced", 2, "2 records are read from another topic or partition than sent to"),
         ("rejected_present", 2, "2 refused records are in the log all the same"),
+        ("vanished", 2, "2 records are gone from the log after a reader was given them"),
+        ("inconsistent_offset", 1, "1 record is at another offset than acknowledged or read before"),
+        ("aborted_read", 2, "2 aborted records are given to a reader of committed records"),
+        (
+            "torn_transaction",
+            2,
+            "2 committed records are missing from a transaction of which others are read",
+        ),
+        ("skipped", 1, "1 time a reader passed over records that the log holds"),
+        ("skipped", 2, "2 times a reader passed over records that the log holds"),
+        ("nonmonotonic_read", 2, "2 times a reader's offsets went back without a new assignment"),
+        (
+            "diverged",
+            2,
+            "2 times replicas hold different records at an offset below the high watermark",
+        ),
     ],
 )
 def test_what_no_setting_allows_is_invalid(finding: str, count: int, reason: str) -> None:
@@ -74,7 +90,18 @@ def test_the_worst_comes_first() -> None:
     assert [reason.split()[-1] for reason in reasons] == ["lost", "to", "idempotent"]
 
 
-@pytest.mark.parametrize("finding", ["recovered", "unconfirmed_absent", "expired", "duplicate"])
+@pytest.mark.parametrize(
+    "finding",
+    [
+        "recovered",
+        "unconfirmed_absent",
+        "expired",
+        "compacted",
+        "duplicate",
+        "reordered",
+        "redelivered",
+    ],
+)
 def test_what_settings_allow_is_valid(finding: str) -> None:
     judgement = _judge({finding: 7})
     assert judgement.verdict is VerdictWord.VALID
@@ -97,6 +124,27 @@ def test_what_settings_allow_is_valid(finding: str) -> None:
             {"acked": 10},
             ("7 of 10 acknowledged records were read back, once each; the rest had expired",),
         ),
+        (
+            {"compacted": 2},
+            {"acked": 10},
+            ("8 of 10 acknowledged records were read back, once each; the rest were compacted",),
+        ),
+        (
+            {"compacted": 2, "expired": 1},
+            {"acked": 10},
+            (
+                "7 of 10 acknowledged records were read back, once each; "
+                "the rest had expired or were compacted",
+            ),
+        ),
+        (
+            {"reordered": 1},
+            {"acked": 10},
+            (
+                "all 10 acknowledged records were read back, once each",
+                "1 record is in the log after one that was sent later, as the settings allow",
+            ),
+        ),
         ({"unconfirmed_absent": 4}, {"unconfirmed": 10}, ("6 of 10 unconfirmed records were read back",)),
         ({}, {"indeterminate": 10}, ("nothing was acknowledged, so nothing could be lost",)),
     ],
@@ -118,8 +166,31 @@ def test_duplicates_of_an_idempotent_producer_are_invalid() -> None:
 
 
 @pytest.mark.parametrize(
+    ("meta", "why"),
+    [
+        ({"idempotent": True}, "the producer is idempotent"),
+        ({"max_in_flight": 1}, "one request was in flight at a time"),
+        ({"max_in_flight": 2}, None),
+        ({"max_in_flight": None}, None),
+    ],
+)
+def test_order_is_kept_by_idempotence_or_one_request_in_flight(meta: dict[str, Any], why: str | None) -> None:
+    judgement = _judge({"reordered": 3}, meta=meta)
+    assert judgement.as_promised is (why is None)
+    if why is None:
+        assert judgement.verdict is VerdictWord.VALID
+    else:
+        assert judgement.verdict is VerdictWord.INVALID
+        assert judgement.reasons == (f"3 records are in the log after one that was sent later, though {why}",)
+        assert judgement.promise_reasons == ("reordered: promised 0, seen 3",)
+
+
+@pytest.mark.parametrize(
     ("promise", "seen", "verdict", "kept"),
     [
+        ({"reordered": "<= 5"}, {"reordered": 6}, "invalid", False),
+        ({"redelivered": "0"}, {"redelivered": 1}, "valid", False),
+        ({"skipped": "any"}, {"skipped": 1}, "invalid", True),
         ({"duplicate": "<= 5"}, {"duplicate": 5}, "valid", True),
         ({"duplicate": "<= 5"}, {"duplicate": 6}, "invalid", False),
         ({"duplicate": ">= 1"}, {}, "valid", False),

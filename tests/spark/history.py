@@ -11,13 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.model.journal import (
+    COMMITS,
+    COMMITS_DIR,
+    COMMITTED_DIR,
+    LIVE_DIR,
     OPEN_SENDS,
     READS,
     READS_DIR,
     REPLICAS,
     REPLICAS_DIR,
+    SAMPLES,
+    SAMPLES_DIR,
     SENDS,
     SENDS_DIR,
+    TRANSACTIONS,
+    TRANSACTIONS_DIR,
 )
 from harness.model.run import (
     ClusterInfo,
@@ -124,6 +132,10 @@ class History:
     opened: list[Row] = field(default_factory=list)
     reads: list[Row] = field(default_factory=list)
     replicas: list[Row] = field(default_factory=list)
+    committed: list[Row] = field(default_factory=list)
+    live: list[Row] = field(default_factory=list)
+    txns: list[Row] = field(default_factory=list)
+    commits: list[Row] = field(default_factory=list)
 
     def send(
         self,
@@ -140,6 +152,7 @@ class History:
         closed: float | None = 2.0,
         error: str | None = None,
         still_open: bool = False,
+        txn: int | None = None,
     ) -> History:
         (self.opened if still_open else self.sends).append(
             {
@@ -155,6 +168,23 @@ class History:
                 "closed_ns": ns(closed),
                 "offset": at,
                 "error": error,
+                "txn": txn,
+            }
+        )
+        return self
+
+    def txn(self, number: int, outcome: str = "committed", *, producer: int = 0) -> History:
+        """A transaction of a producer, and how it ended."""
+        self.txns.append(
+            {
+                "producer": self.producer + producer,
+                "txn": number,
+                "begun_ns": ns(1),
+                "ended_ns": ns(2),
+                "asked": "abort" if outcome == "aborted" else "commit",
+                "outcome": outcome,
+                "records": 0,
+                "error": None,
             }
         )
         return self
@@ -174,27 +204,108 @@ class History:
         value: bytes | None = None,
         reader: str = "final",
     ) -> History:
+        """A record of the final read."""
         self.reads.append(
+            self._row(reader, seq, at, producer, partition, topic, key, epoch, state, run, value)
+        )
+        return self
+
+    def read_committed(
+        self,
+        seq: int | None,
+        *,
+        at: int,
+        producer: int | None = 0,
+        partition: int = 0,
+        topic: str = TOPIC,
+        key: int | None = None,
+        run: int | None = RUN,
+    ) -> History:
+        """A record of the final read of committed records."""
+        self.committed.append(
+            self._row("committed", seq, at, producer, partition, topic, key, 0, "ok", run, None)
+        )
+        return self
+
+    def give(
+        self,
+        seq: int | None,
+        *,
+        at: int,
+        reader: str = "live",
+        producer: int | None = 0,
+        partition: int = 0,
+        topic: str = TOPIC,
+        key: int | None = None,
+        state: str = "ok",
+        run: int | None = RUN,
+        session: int = 0,
+    ) -> History:
+        """A record that a live reader was given, after all that it was given before."""
+        row = self._row(reader, seq, at, producer, partition, topic, key, 0, state, run, None)
+        position = sum(one["reader"] == reader for one in self.live)
+        self.live.append(row | {"session": session, "position": position})
+        return self
+
+    def commit(self, offset: int, *, reader: str, partition: int = 0, error: str | None = None) -> History:
+        """An offset that a live reader committed."""
+        self.commits.append(
             {
                 "reader": reader,
-                "topic": topic,
+                "session": 0,
+                "at_ns": ns(3),
+                "topic": TOPIC,
                 "partition": self.partition + partition,
-                "offset": at,
-                "leader_epoch": epoch,
-                "timestamp_ms": None,
-                "state": state,
-                "run": run,
-                "producer": None if producer is None else self.producer + producer,
-                "seq": seq,
-                "key": key,
-                "value": value,
-                "read_ns": ns(FINISHED),
+                "offset": offset,
+                "error": error,
             }
         )
         return self
 
+    def _row(
+        self,
+        reader: str,
+        seq: int | None,
+        at: int,
+        producer: int | None,
+        partition: int,
+        topic: str,
+        key: int | None,
+        epoch: int | None,
+        state: str,
+        run: int | None,
+        value: bytes | None,
+    ) -> Row:
+        return {
+            "reader": reader,
+            "topic": topic,
+            "partition": self.partition + partition,
+            "offset": at,
+            "leader_epoch": epoch,
+            "timestamp_ms": None,
+            "state": state,
+            "run": run,
+            "producer": None if producer is None else self.producer + producer,
+            "seq": seq,
+            "key": key,
+            "value": value,
+            "read_ns": ns(FINISHED),
+            "session": None,
+            "position": None,
+        }
+
     def replica(
-        self, broker: int, seq: int, *, at: int = 0, producer: int = 0, state: str = "ok", run: int = RUN
+        self,
+        broker: int,
+        seq: int,
+        *,
+        at: int = 0,
+        producer: int = 0,
+        state: str = "ok",
+        run: int = RUN,
+        epoch: int = 0,
+        crc: int = 0,
+        control: bool = False,
     ) -> History:
         self.replicas.append(
             {
@@ -202,46 +313,96 @@ class History:
                 "topic": TOPIC,
                 "partition": self.partition,
                 "offset": at,
-                "leader_epoch": 0,
+                "leader_epoch": epoch,
                 "timestamp_ms": None,
-                "control": False,
+                "control": control,
                 "state": state,
                 "run": run,
                 "producer": self.producer + producer,
                 "seq": seq,
+                "crc": crc,
             }
         )
         return self
 
 
-def write_part(path: Path, rows: Sequence[Row], schema: pa.Schema) -> None:
+def sample(
+    at: float, broker: int, leader: int, epoch: int, *, partition: int = 0, answered: bool = True
+) -> Row:
+    """What a broker told of a partition's leader at a moment."""
+    return {
+        "at_ns": ns(at),
+        "broker": broker,
+        "answered": answered,
+        "controller": 101,
+        "topic": TOPIC,
+        "partition": partition,
+        "leader": leader,
+        "leader_epoch": epoch,
+        "isr": [1, 2, 3],
+        "log_start_offset": 0,
+        "log_end_offset": 0,
+        "high_watermark": 0,
+    }
+
+
+def write_part(path: Path, rows: Sequence[Row], schema: pa.Schema, row_group: int = 1_000_000) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path)
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path, row_group_size=row_group)
 
 
 def write_run(
-    folder: Path, *histories: History, meta: RunMeta | None = None, files: int = 1, reverse: bool = False
+    folder: Path,
+    *histories: History,
+    meta: RunMeta | None = None,
+    files: int = 1,
+    reverse: bool = False,
+    samples: Sequence[Row] = (),
+    row_group: int = 1_000_000,
 ) -> Path:
-    """Write a run folder of all these histories; `files` parts a journal, rows backwards if `reverse`."""
-    for name, attribute, schema in (
-        (SENDS_DIR, "sends", SENDS),
-        (READS_DIR, "reads", READS),
-        (REPLICAS_DIR, "replicas", REPLICAS),
-    ):
+    """Write a run folder of all these histories; `files` parts a journal, rows backwards if `reverse`.
+
+    A journal other than sends and reads is there if it has rows, or if the metadata speak of it.
+    """
+    meta = meta or run_meta()
+
+    def rows_of(attribute: str) -> list[Row]:
         rows = [row for history in histories for row in getattr(history, attribute)]
-        if name == REPLICAS_DIR and not rows:
-            continue
-        if reverse:
-            rows.reverse()
+        return rows[::-1] if reverse else rows
+
+    def write(name: str, rows: list[Row], schema: pa.Schema) -> None:
         for number in range(files):
-            write_part(folder / name / f"part-{number:05}.parquet", rows[number::files], schema)
+            write_part(folder / name / f"part-{number:05}.parquet", rows[number::files], schema, row_group)
+
+    final = meta.final_read
+    counts = {"records": len(rows_of("reads"))}
+    for name, attribute, schema, needed in (
+        (SENDS_DIR, "sends", SENDS, True),
+        (READS_DIR, "reads", READS, True),
+        (REPLICAS_DIR, "replicas", REPLICAS, False),
+        (COMMITTED_DIR, "committed", READS, meta.transactional),
+        (TRANSACTIONS_DIR, "txns", TRANSACTIONS, meta.transactional),
+        (COMMITS_DIR, "commits", COMMITS, False),
+    ):
+        rows = rows_of(attribute)
+        if rows or needed:
+            write(name, rows, schema)
+    if meta.transactional:
+        counts["committed_records"] = len(rows_of("committed"))
+    live = rows_of("live")
+    readers = []
+    for reader in meta.readers:
+        given = [row for row in live if row["reader"] == reader.name]
+        write(f"{LIVE_DIR}/{reader.name}", given, READS)
+        readers.append(reader.model_copy(update={"records": len(given), "closed": True}))
+    if samples:
+        write(SAMPLES_DIR, list(samples), SAMPLES)
     opened = [row for history in histories for row in history.opened]
     if opened:
         write_part(folder / SENDS_DIR / OPEN_SENDS, opened, SENDS)
-    meta = meta or run_meta()
-    if meta.final_read is not None:
-        count = sum(len(history.reads) for history in histories)
-        meta = meta.model_copy(update={"final_read": meta.final_read.model_copy(update={"records": count})})
+    meta = meta.model_copy(update={"readers": tuple(readers)})
+    if final is not None:
+        meta = meta.model_copy(update={"final_read": final.model_copy(update=counts)})
     meta.save(folder)
     return folder
 
@@ -250,5 +411,9 @@ def findings_of(folder: Path) -> list[Row]:
     """The findings that a check left, ordered by identity and offset."""
     rows = pq.read_table(folder / "findings").to_pylist()
     return sorted(
-        rows, key=lambda row: (row["producer"] or -1, row["seq"] or -1, row["finding"], row["offsets"])
+        rows,
+        key=lambda row: (
+            *(-1 if row[name] is None else row[name] for name in ("producer", "seq")),
+            *(row["finding"], row["offsets"], row["detail"]),
+        ),
     )

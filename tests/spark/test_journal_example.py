@@ -47,7 +47,7 @@ def test_the_example_is_checked(spark: SparkSession, tmp_path: Path, monkeypatch
 def test_without_your_word_a_loss_is_not_judged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = example(tmp_path, monkeypatch, **{'"attested": True, ': ""})
+    folder = example(tmp_path, monkeypatch, **{'"attested": True,': ""})
     verdict = judge(RunMeta.load(folder), check_run(spark, folder))
     assert verdict.verdict is VerdictWord.UNKNOWN
     assert any("no replica's own files" in reason for reason in verdict.reasons)

@@ -38,7 +38,7 @@ def _mixed() -> History:
     history.send(1, at=1, step=1, sent=11, closed=12).send(2, at=2, step=1, sent=12, closed=13)
     history.send(3, "indeterminate", error="_MSG_TIMED_OUT", closed=None).read(3, at=4).read(3, at=5)
     history.send(0, "unconfirmed", producer=1).send(1, "rejected", producer=1).read(7, at=6, producer=1)
-    return history.replica(1, 1).replica(2, 2)
+    return history.replica(1, 1, at=1).replica(2, 2, at=2)
 
 
 def _mixed_meta() -> RunMeta:

@@ -1,0 +1,71 @@
+"""What a check is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES
+from harness.model.journal import Outcome, TxnOutcome
+from harness.model.result import FindingClass
+
+Subject = Literal["record", "delivery", "replica"]
+Breaks = Literal["yes", "when idempotent", "when the settings keep the order", "no"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One class of findings: what it is, and the function that finds it.
+
+    `find` takes the frame of its subject and gives it back with its findings named: of records and
+    deliveries, rows that no check before claimed get their class in the column `finding`; of replicas, a row
+    a finding. `breaks` says whether a finding breaks the verdict. Definition, source and example are the
+    function's docstring.
+    """
+
+    finding: FindingClass
+    subject: Subject
+    breaks: Breaks
+    find: Callable[[DataFrame], DataFrame]
+
+    def definition(self) -> str:
+        return self._parts()[0]
+
+    def source(self) -> str:
+        return self._parts()[1]
+
+    def example(self) -> str:
+        return self._parts()[2]
+
+    def _parts(self) -> tuple[str, str, str]:
+        """The docstring: definition, `Source:`, `Example:`."""
+        text = " ".join(inspect.cleandoc(self.find.__doc__ or "").split())
+        definition, _, rest = text.partition("Source:")
+        source, _, example = rest.partition("Example:")
+        return definition.strip(), source.strip(), example.strip()
+
+
+def claim(rows: DataFrame, finding: FindingClass, condition: Column) -> DataFrame:
+    """Rows that no class has yet and for which the condition holds get this one."""
+    named = F.coalesce(F.col("finding"), F.when(condition, F.lit(finding.value)))
+    return rows.withColumn("finding", named)
+
+
+def outcome(word: Outcome) -> Column:
+    """Whether the send's outcome is this one."""
+    return F.col("outcome") == OUTCOMES.index(word)
+
+
+def txn_outcome(word: TxnOutcome) -> Column:
+    """Whether the send's transaction ended so."""
+    return F.col("txn_outcome") == TXN_OUTCOMES.index(word)
+
+
+def present() -> Column:
+    """Whether the final read holds the record."""
+    return F.col("read_rows") > 0

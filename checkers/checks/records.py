@@ -1,0 +1,171 @@
+"""Checks of records, in the order in which they claim: a record counts in the first class that applies.
+
+Each takes the facts of records (`checkers.facts.record.FACTS`) with what `checkers.prepare` adds.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checkers.checks.base import claim, outcome, present, txn_outcome
+from harness.model.journal import Outcome, TxnOutcome
+from harness.model.result import FindingClass
+
+
+def phantom(rows: DataFrame) -> DataFrame:
+    """Read somewhere (final read or live), never sent by this run.
+
+    Source: a log may hold only what producers sent (Kafka documentation, Design, Message Delivery Semantics).
+    Example: seq 3 of producer 0 is read, the journal of sends ends at seq 2.
+    """
+    return claim(rows, FindingClass.PHANTOM, F.col("send_rows") == 0)
+
+
+def misplaced(rows: DataFrame) -> DataFrame:
+    """Read, by any reader, from another topic or partition than sent to.
+
+    Source: a record is stored in the partition that the producer chose (Kafka documentation, Producer
+    design).
+    Example: sent to t-0, read from t-1.
+    """
+    return claim(rows, FindingClass.MISPLACED, F.col("away_spot").isNotNull())
+
+
+def corrupt(rows: DataFrame) -> DataFrame:
+    """A value that does not decode or whose CRC does not match (a finding each, beside the records), or
+    another key read, by any reader, than was sent.
+
+    Source: brokers keep keys and values as they are (Kafka documentation, Message Format).
+    Example: sent with key 5, read with key 6.
+    """
+    return claim(rows, FindingClass.CORRUPT, F.col("wrong_key"))
+
+
+def rejected_present(rows: DataFrame) -> DataFrame:
+    """`rejected`, that is certainly never written, yet in the final read or given to a live reader.
+
+    Source: the errors that prove it are listed with their sources in `workloads/outcomes.py`.
+    Example: refused with NOT_ENOUGH_REPLICAS on the first attempt, read at offset 7.
+    """
+    seen = present() | (F.col("live_rows") > 0)
+    return claim(rows, FindingClass.REJECTED_PRESENT, outcome(Outcome.REJECTED) & seen)
+
+
+def aborted_read(rows: DataFrame) -> DataFrame:
+    """Its transaction was aborted, and a reader of committed records (live, or the second final read) got it.
+
+    Source: KIP-98; Kafka documentation, Consumer Configs, isolation.level.
+    Example: transaction 4 was aborted, a live reader with isolation.level=read_committed got seq 40 of it.
+    """
+    given = (F.col("committed_rows") > 0) | (F.col("live_committed") > 0)
+    return claim(rows, FindingClass.ABORTED_READ, txn_outcome(TxnOutcome.ABORTED) & given)
+
+
+def duplicate(rows: DataFrame) -> DataFrame:
+    """One record at two or more offsets of the final read.
+
+    Source: a retry without idempotence may be appended again (Kafka documentation, Message Delivery
+    Semantics; KIP-98).
+    Example: read at offsets 20 and 25.
+    """
+    return claim(rows, FindingClass.DUPLICATE, F.col("copies") > 1)
+
+
+def inconsistent_offset(rows: DataFrame) -> DataFrame:
+    """Two records at one offset: it was acknowledged at an offset where the final read holds another while it
+    is elsewhere, or a live reader got it at an offset where the final read holds another.
+
+    Source: an offset names one record for ever (Kafka documentation, Design; KIP-101 on logs that diverged).
+    Example: a live reader got seq 8 at offset 20; the final read holds seq 9 there.
+    """
+    moved = outcome(Outcome.ACKED) & present() & F.col("overwritten")
+    return claim(rows, FindingClass.INCONSISTENT_OFFSET, moved | F.col("other_at_live"))
+
+
+def expired(rows: DataFrame) -> DataFrame:
+    """Acknowledged and gone by policy: its offset is below the log start offset, and the topic's retention
+    may have deleted a record of that age.
+
+    Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes.
+    Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under
+    retention.ms=60000.
+    """
+    return claim(rows, FindingClass.EXPIRED, outcome(Outcome.ACKED) & ~present() & F.col("may_expire"))
+
+
+def compacted(rows: DataFrame) -> DataFrame:
+    """Acknowledged and gone by policy: the topic is compacted, and the final read holds a record of the same
+    key at a higher offset than acknowledged.
+
+    Source: Kafka documentation, Log Compaction.
+    Example: key 5 was acknowledged at offset 3, and key 5 is read at offset 90.
+    """
+    return claim(rows, FindingClass.COMPACTED, outcome(Outcome.ACKED) & ~present() & F.col("may_compact"))
+
+
+def lost(rows: DataFrame) -> DataFrame:
+    """Acknowledged, not gone by policy, absent from a complete final read; or of a committed transaction of
+    which the final read of committed records holds nothing, though the log does.
+
+    `place`: overwritten (something else stands at its acknowledged offset), tail (its offset is at or beyond
+    the end), not committed, unknown.
+
+    Source: acks (Kafka documentation, Producer Configs); what follows from min.insync.replicas and elections.
+    Example: acknowledged at offset 20 under acks=1; after the election another record stands there.
+    """
+    acked = outcome(Outcome.ACKED)
+    uncommitted = F.col("not_committed") & ~F.col("torn")
+    return claim(rows, FindingClass.LOST, acked & (~present() | uncommitted))
+
+
+def vanished(rows: DataFrame) -> DataFrame:
+    """Not acknowledged, given to a live reader, absent from the final read, not gone by policy.
+
+    Source: readers get only what lies below the high watermark, which no election may lose (KIP-101,
+    KIP-279).
+    Example: a send that timed out was given to a live reader at offset 20 and is not in the log.
+    """
+    gone = ~outcome(Outcome.ACKED) & ~present() & (F.col("live_rows") > 0)
+    by_policy = F.col("may_expire") | F.col("may_compact")
+    return claim(rows, FindingClass.VANISHED, gone & ~by_policy)
+
+
+def unconfirmed_absent(rows: DataFrame) -> DataFrame:
+    """Sent under acks=0, absent: counted apart from `lost`, since no broker ever confirmed it.
+
+    Source: Kafka documentation, Producer Configs, acks=0.
+    Example: the client reported success at once, the record is not in the log.
+    """
+    never_given = ~present() & (F.col("live_rows") == 0)
+    return claim(rows, FindingClass.UNCONFIRMED_ABSENT, outcome(Outcome.UNCONFIRMED) & never_given)
+
+
+def torn_transaction(rows: DataFrame) -> DataFrame:
+    """Acknowledged in a committed transaction and in the log, but missing from the final read of committed
+    records, which holds another record of that transaction.
+
+    Source: a transaction's records become readable together or not at all (KIP-98).
+    Example: transaction 4 has seqs 40 to 49, all in the log; readers of committed records get 40 to 44.
+    """
+    return claim(rows, FindingClass.TORN_TRANSACTION, F.col("torn"))
+
+
+def reordered(rows: DataFrame) -> DataFrame:
+    """Late: some record of the same producer and partition with a higher seq has a lower first offset.
+
+    Source: Kafka documentation, Producer Configs, max.in.flight.requests.per.connection and
+    enable.idempotence.
+    Example: seq 7 lies at offset 21, seq 8 at offset 20: seq 7 is late.
+    """
+    return claim(rows, FindingClass.REORDERED, present() & F.col("late"))
+
+
+def recovered(rows: DataFrame) -> DataFrame:
+    """`indeterminate` or `unconfirmed`, present: allowed, and counted.
+
+    Source: ARCHITECTURE.md, Outcome of a send.
+    Example: the send timed out, the record is at offset 20.
+    """
+    open_fate = outcome(Outcome.INDETERMINATE) | outcome(Outcome.UNCONFIRMED)
+    return claim(rows, FindingClass.RECOVERED, present() & open_fate)

@@ -1,0 +1,36 @@
+"""Runs the checks: each subject's in one pass, and a check that fails is a reason, not a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+
+from checkers.checks import CHECKS, Check, Subject
+
+Result = TypeVar("Result")
+
+
+def claimed(
+    rows: DataFrame, subject: Subject, checks: tuple[Check, ...] = CHECKS
+) -> tuple[DataFrame, list[str]]:
+    """Rows with their findings named by all checks of a subject, and what failed."""
+    problems = []
+    for check in checks:
+        if check.subject != subject:
+            continue
+        outcome, problem = attempt(check.finding.value, partial(check.find, rows))
+        rows = rows if outcome is None else outcome
+        problems += [problem] if problem else []
+    return rows, problems
+
+
+def attempt(name: str, work: Callable[[], Result]) -> tuple[Result | None, str | None]:
+    """What `work` gives, or why it failed."""
+    try:
+        return work(), None
+    except Exception as error:  # whatever a check does wrong makes the verdict unknown, and is shown
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return None, f"the check of {name} failed ({reason}), so the verdict is unknown"

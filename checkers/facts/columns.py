@@ -1,0 +1,143 @@
+"""Columns of numbers: from Arrow to numpy and back. NULL stands for a null in every column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness.model.journal import Outcome, ReadState, TxnOutcome
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+NULL = int(np.iinfo(np.int64).min)
+"""A null. Of the columns here only a key could hold this very number; it then counts as none."""
+MOST = int(np.iinfo(np.int64).max)
+
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
+ACKED, UNCONFIRMED, REJECTED, INDETERMINATE = (
+    OUTCOMES.index(word)
+    for word in (Outcome.ACKED, Outcome.UNCONFIRMED, Outcome.REJECTED, Outcome.INDETERMINATE)
+)
+TXN_OUTCOMES = tuple(outcome.value for outcome in TxnOutcome)
+COMMITTED, ABORTED = (TXN_OUTCOMES.index(word) for word in (TxnOutcome.COMMITTED, TxnOutcome.ABORTED))
+READABLE = (ReadState.OK.value, ReadState.FOREIGN.value)
+"""States of values whose identity can be believed."""
+OTHER = -1
+"""Code of a word that this version does not know."""
+
+WIDTH = 2**32
+"""Partition numbers are 32 bits wide: topic index times this plus partition is one number a pair (a spot)."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of one length, by name."""
+
+    columns: dict[str, Ints]
+
+    def __getitem__(self, name: str) -> Ints:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def where(self, chosen: npt.NDArray[Any]) -> Rows:
+        """Rows of a mask, or at these indices."""
+        return Rows({name: column[chosen] for name, column in self.columns.items()})
+
+    @classmethod
+    def empty(cls, names: Iterable[str]) -> Rows:
+        return cls({name: np.empty(0, np.int64) for name in names})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows], names: Iterable[str]) -> Rows:
+        """All rows of all parts, which must have these columns."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            {
+                name: np.concatenate([part[name] for part in parts] or [np.empty(0, np.int64)])
+                for name in names
+            }
+        )
+
+
+def integers(column: Any) -> Ints:
+    """An Arrow column of integers or booleans as int64, nulls as NULL."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.null_count == len(column):
+        return np.full(len(column), NULL, np.int64)
+    if column.null_count:
+        column = pc.fill_null(column.cast(pa.int64()), NULL)
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+
+
+def words(column: Any) -> tuple[npt.NDArray[np.int32], list[str]]:
+    """An Arrow column of strings as indices into its different words; nulls are -1."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
+    indices = column.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int32()), -1)
+    return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False), [
+        str(word) for word in column.dictionary.to_pylist()
+    ]
+
+
+def codes(column: Any, known: Mapping[str, int]) -> Ints:
+    """An Arrow column of strings as the numbers that `known` gives them (else OTHER); nulls are NULL."""
+    indices, found = words(column)
+    numbers = np.array([known.get(word, OTHER) for word in found] + [NULL], np.int64)
+    return np.asarray(numbers[indices])
+
+
+def spots(topic: Any, partition: Any, topics: Mapping[str, int]) -> Ints:
+    """Topic and partition as one number."""
+    return codes(topic, topics) * WIDTH + integers(partition)
+
+
+def partitions(spot: Ints) -> Ints:
+    """The partition numbers in spots."""
+    half = WIDTH // 2
+    return np.asarray((spot + half) % WIDTH - half)
+
+
+class Words:
+    """Strings that are met on the way, numbered from 0 as they come."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def code(self, column: Any) -> Ints:
+        """An Arrow column of strings as their numbers here; nulls are NULL."""
+        indices, found = words(column)
+        for word in found:
+            if word not in self._numbers:
+                self._numbers[word] = len(self.names)
+                self.names.append(word)
+        return np.asarray(np.array([self._numbers[word] for word in found] + [NULL], np.int64)[indices])
+
+    def array(self, codes: Ints) -> pa.Array:
+        """The strings of these numbers."""
+        names = pa.array(self.names, pa.string())
+        missing = codes == NULL
+        return names.take(pa.array(np.where(missing, 0, codes), mask=missing))
+
+
+def nullable(column: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """An Arrow column; NULL becomes null."""
+    missing = column == NULL
+    if not missing.any():
+        return pa.array(column).cast(kind)
+    return pa.array(np.where(missing, 0, column), mask=missing).cast(kind)

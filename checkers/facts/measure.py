@@ -1,0 +1,252 @@
+"""The facts of a run: chooses the plan, lets Spark's tasks work, and gathers what they tell."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from checkers.facts.footers import Group, JournalFile, NoStatistics, groups, words
+from checkers.facts.offsets import Held, packed, together, unpacked
+from checkers.facts.planning import BLOCK_ROWS, Plan, plan
+from checkers.facts.record import FACTS
+from checkers.facts.shuffle import ShuffleTask, bands_of, blocks_of
+from checkers.facts.tasks import BlockTask, Common, IndexTask, Later, Report, empty_facts
+from checkers.load import RunFrames, columns, read_parquet
+from checkers.scan import Codes
+from harness.model.journal import Outcome, ReadState
+from harness.model.places import Place
+
+PlanName = Literal["blocks", "shuffle"]
+
+MOST_READ = 2.5
+"""Blocks may read so many bytes for each byte there is; beyond that the rows are shuffled instead."""
+_SHARE_ROWS = 4_000_000
+_DDL = "answer binary"
+FACTS_READ = columns(
+    ", ".join(
+        f"{field.name} {kind}"
+        for field in FACTS
+        for kind in [
+            {
+                "int64": "bigint",
+                "int32": "int",
+                "string": "string",
+                "bool": "boolean",
+                "list<item: int64>": "array<bigint>",
+            }[str(field.type)]
+        ]
+    )
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a run after every record was looked at.
+
+    `frame` has the columns of `record.FACTS`, `count` rows. `outcomes` counts sends by outcome,
+    `acked_by_step` by step index. `repeated`: sends that the journal holds more than once. `held` and
+    `held_committed` tell what the final reads hold. `problems` say what makes the verdict unknown.
+    """
+
+    frame: DataFrame
+    count: int
+    outcomes: dict[str, int]
+    acked_by_step: dict[int, int]
+    reads: int
+    repeated: int
+    codes: Codes
+    held: Held
+    held_committed: Held
+    plan: PlanName
+    problems: tuple[str, ...]
+
+
+def measure(
+    frames: RunFrames, scratch: Place, *, force: PlanName | None = None, block_rows: int = BLOCK_ROWS
+) -> Facts:
+    """Tell plain records from the others; facts are written below `scratch`, an empty folder.
+
+    Args:
+        force: this plan, whatever the statistics of the files say (None: the better one).
+        block_rows: sends in a block.
+    """
+    spark = frames.sends.sparkSession
+    topics = _topics(frames)
+    codes = Codes(topics=topics)
+    numbers = {name: number for number, name in enumerate(topics)}
+    held = _index(spark, frames.files.final, numbers)
+    committed_readers = frozenset(n for n, reader in enumerate(frames.readers) if reader.committed)
+    held_committed = _index(spark, frames.files.committed, numbers) if committed_readers else Held({}, {}, {})
+    folder = scratch / "facts"
+    folder.mkdir()
+    (scratch / "index").write_bytes(packed(held))
+    empty_facts(str(folder))
+    common = Common(
+        run=frames.meta.run_id,
+        topics=numbers,
+        committed_readers=committed_readers,
+        transactional=frames.committed is not None,
+        txns=tuple(file.path for file in frames.files.txns),
+        index=str(scratch / "index"),
+        facts=str(folder),
+    )
+    chosen = None if force == "shuffle" else _plan(frames, block_rows)
+    if chosen is not None and (force == "blocks" or chosen.ratio <= MOST_READ):
+        reports = _in_blocks(spark, common, chosen)
+    else:
+        chosen = None
+        bands = bands_of(frames, block_rows)
+        rows = blocks_of(frames, codes, bands)
+
+        def work(later: Mapping[int, Later]) -> list[Report]:
+            return _reports(rows.mapInArrow(ShuffleTask(common, later), _DDL))
+
+        reports = _ordered(work, bands.count)
+    outcomes: Counter[str] = Counter()
+    acked: Counter[int] = Counter()
+    for report in reports:
+        for step, word, count in report.sends:
+            outcomes[word] += count
+            if word == Outcome.ACKED:
+                acked[step] += count
+    return Facts(
+        frame=read_parquet(spark, FACTS_READ, folder),
+        count=sum(report.facts for report in reports),
+        outcomes=dict(outcomes),
+        acked_by_step=dict(acked),
+        reads=sum(file.rows for file in frames.files.final),
+        repeated=sum(report.repeated for report in reports),
+        codes=codes,
+        held=held,
+        held_committed=held_committed,
+        plan="shuffle" if chosen is None else "blocks",
+        problems=_unknown_words(frames, outcomes),
+    )
+
+
+def _plan(frames: RunFrames, block_rows: int) -> Plan | None:
+    files = frames.files
+    try:
+        live = [group for number, parts in enumerate(files.live) for group in groups(parts, number)]
+        return plan(
+            {
+                "sends": groups(files.sends),
+                "opened": groups(files.opened),
+                "final": groups(files.final),
+                "committed": groups(files.committed),
+                "live": live,
+            },
+            block_rows,
+        )
+    except NoStatistics:
+        return None
+
+
+def _in_blocks(spark: SparkSession, common: Common, chosen: Plan) -> list[Report]:
+    def work(later: Mapping[int, Later]) -> list[Report]:
+        """All blocks, or those that must know of later ones."""
+        blocks = tuple(block for block in chosen.blocks if not later or block.number in later)
+        task = BlockTask(common, chosen.bands, blocks, later)
+        if len(blocks) <= 1:
+            # Not worth a process of its own.
+            return [task.report(index) for index in range(len(blocks))]
+        numbers = spark.range(0, len(blocks), 1, len(blocks))
+        return _reports(numbers.mapInArrow(task, _DDL))
+
+    return _ordered(work, chosen.bands.count)
+
+
+def _reports(answers: DataFrame) -> list[Report]:
+    return [Report.read(bytes(row.answer).decode()) for row in answers.collect()]
+
+
+def _ordered(work: Callable[[Mapping[int, Later]], list[Report]], bands: int) -> list[Report]:
+    """Reports of all blocks, in which a record also counts as late if what it follows is in another block.
+
+    Order is kept from block to block nearly always. Where it is not, the blocks concerned are told of again,
+    knowing the lowest offset of all blocks after them.
+    """
+    reports = {report.number: report for report in work({})}
+    edges = defaultdict(list)
+    for report in reports.values():
+        for edge in report.edges:
+            edges[edge.producer, edge.spot].append((report.number, edge.least, edge.most))
+    later: dict[int, Later] = defaultdict(dict)
+    for name, listed in edges.items():
+        lowest = None
+        for number, least, most in sorted(listed, reverse=True):
+            if number >= bands:
+                continue
+            if lowest is not None and most > lowest:
+                later[number][name] = lowest
+            lowest = least if lowest is None else min(lowest, least)
+    if later:
+        reports |= {report.number: report for report in work(dict(later))}
+    return list(reports.values())
+
+
+def _index(spark: SparkSession, files: Sequence[JournalFile], topics: Mapping[str, int]) -> Held:
+    """What a read holds. Any order of rows will do, so the row groups are dealt out as they lie."""
+    shares: list[list[Group]] = [[]]
+    rows = 0
+    for file in files:
+        for number in range(file.footer.num_row_groups):
+            count = file.footer.row_group(number).num_rows
+            if rows + count > _SHARE_ROWS and shares[-1]:
+                shares.append([])
+                rows = 0
+            shares[-1].append(Group(file.path, number, count, 0, None))
+            rows += count
+    task = IndexTask(topics, tuple(tuple(share) for share in shares))
+    if len(shares) == 1:
+        return task.index(0)
+    answers = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, _DDL).collect()
+    return together(unpacked(bytes(row.answer)) for row in answers)
+
+
+def _topics(frames: RunFrames) -> tuple[str, ...]:
+    """Names of all topics in the run, sorted."""
+    files = frames.files
+    found = {frames.meta.topic}
+    if frames.meta.final_read is not None:
+        found |= {bound.topic for bound in frames.meta.final_read.bounds}
+    found |= _words(files.sends + files.opened, frames.sends, "topic")
+    for parts, frame in _reads(frames):
+        found |= _words(parts, frame, "topic")
+    return tuple(sorted(found))
+
+
+def _reads(frames: RunFrames) -> list[tuple[Iterable[JournalFile], DataFrame | None]]:
+    """All journals of reads: files, and the same as a frame."""
+    files = frames.files
+    live = [file for parts in files.live for file in parts]
+    return [(files.final, frames.reads), (files.committed, frames.committed), (live, frames.live)]
+
+
+def _words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> set[str]:
+    if frame is None:
+        return set()
+    found = words(list(files), name)
+    if found is not None:
+        return found
+    return {row[0] for row in frame.select(F.col(name)).distinct().collect() if row[0] is not None}
+
+
+def _unknown_words(frames: RunFrames, outcomes: Mapping[str, Any]) -> tuple[str, ...]:
+    states: set[str] = set()
+    for parts, frame in _reads(frames):
+        states |= _words(parts, frame, "state")
+    return tuple(
+        f"the {journal} journal holds the {what} '{word}', which this version does not know, "
+        "so the verdict is unknown"
+        for journal, what, found, known in (
+            ("sends", "outcome", set(outcomes), {outcome.value for outcome in Outcome}),
+            ("reads", "state", states, {state.value for state in ReadState}),
+        )
+        for word in sorted(found - known)
+    )

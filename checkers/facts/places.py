@@ -1,0 +1,104 @@
+"""Identities of a block as places in an array: (producer, seq) to 0, 1, 2, ... in that order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.facts.columns import Ints
+
+_ROOM = 4
+_LEAST_ROOM = 65_536
+"""Up to so many places a number are kept free; sparser numbers are ranked instead."""
+
+
+class Places:
+    """Places of the pairs (a, b) that are given once here; they rise with a, then b.
+
+    Where b is about dense, as sequence numbers are, a place is computed by adding; else by binary search.
+    """
+
+    def __init__(self, a: Ints, b: Ints) -> None:
+        self._many, inverse = _ranks(a)
+        groups = len(self._many)
+        if groups == 1:
+            low, high = np.array([b.min()]), np.array([b.max()])
+        else:
+            low = np.full(groups, np.iinfo(np.int64).max)
+            high = np.full(groups, np.iinfo(np.int64).min)
+            np.minimum.at(low, inverse, b)
+            np.maximum.at(high, inverse, b)
+        self._low, self._high = low, high
+        widths = [int(top) - int(bottom) + 1 for bottom, top in zip(low.tolist(), high.tolist(), strict=True)]
+        self._dense = sum(widths) <= _ROOM * len(a) + _LEAST_ROOM
+        if self._dense:
+            self._base = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.int64) if groups else low
+            self.size = sum(widths)
+            return
+        self._seqs = np.unique(b)
+        self._pairs = np.unique(inverse * len(self._seqs) + np.searchsorted(self._seqs, b))
+        self.size = len(self._pairs)
+
+    def of(self, a: Ints, b: Ints) -> Ints:
+        """Place of each pair; -1 where there is none (and some that were not given have one, if dense)."""
+        if not len(self._many) or not len(a):
+            return np.full(len(a), -1, np.int64)
+        if len(self._many) == 1:
+            inside = (a == self._many[0]) & (b >= self._low[0]) & (b <= self._high[0])
+            rank: Ints | int = 0
+        else:
+            rank = _rank(self._many, a)
+            inside = (self._many[rank] == a) & (b >= self._low[rank]) & (b <= self._high[rank])
+        if self._dense:
+            shift = self._base[rank] - self._low[rank]
+            place = b + shift
+            return place if inside.all() else np.where(inside, place, -1)
+        at = np.minimum(np.searchsorted(self._seqs, b), len(self._seqs) - 1)
+        inside &= self._seqs[at] == b
+        pair = rank * len(self._seqs) + at
+        place = np.minimum(np.searchsorted(self._pairs, pair), self.size - 1)
+        return np.where(inside & (self._pairs[place] == pair), place, -1)
+
+    def producers(self) -> Ints:
+        """The different a, rising."""
+        return self._many
+
+    def group(self, place: Ints) -> Ints:
+        """Index into `producers` of each place."""
+        if len(self._many) == 1:
+            return np.zeros(len(place), np.int64)
+        if self._dense:
+            return np.searchsorted(self._base, place, "right") - 1
+        return np.asarray(self._pairs[place] // len(self._seqs))
+
+
+_SMALL = 65_536
+
+
+def _ranks(a: Ints) -> tuple[Ints, Ints]:
+    """Different numbers of `a`, rising, and the index of each in them."""
+    if not len(a):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    low, high = int(a.min()), int(a.max())
+    if low == high:
+        return np.array([low], np.int64), np.zeros(len(a), np.int64)
+    if high - low < _SMALL:
+        seen = np.zeros(high - low + 1, bool)
+        seen[a - low] = True
+        return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[a - low]
+    many, inverse = np.unique(a, return_inverse=True)
+    return many, inverse
+
+
+def _rank(many: Ints, a: Ints) -> Ints:
+    """Index in `many` of each number, or of some other where it is not there."""
+    low, high = int(many[0]), int(many[-1])
+    if high - low < _SMALL:
+        table = np.zeros(high - low + 1, np.int64)
+        table[many - low] = np.arange(len(many))
+        return np.asarray(table[np.clip(a, low, high) - low])
+    return np.minimum(np.searchsorted(many, a), len(many) - 1)
+
+
+def ranked(a: Ints) -> tuple[Ints, Ints]:
+    """Different numbers of `a`, rising, and the index of each in them."""
+    return _ranks(a)

@@ -1,0 +1,153 @@
+"""Which row groups to read together: blocks of records that one task tells the facts of.
+
+A block is a band: of every producer the same share of its sequence numbers. Producers write side by side, so
+what lies close in a journal lies in one band or two, also where the records of all producers are mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.facts.columns import Ints
+from checkers.facts.footers import Group
+from checkers.facts.places import ranked
+
+BLOCK_ROWS = 2**19
+"""Sends in a block. A task holds about 400 bytes for each send and read of its block."""
+STRAY_ROWS = 2**21
+MOST_PRODUCERS = 100_000
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Of each producer (rising) the least and the greatest seq sent, cut into `count` bands of `width`."""
+
+    producer: Ints
+    low: Ints
+    high: Ints
+    width: Ints
+    count: int
+
+    @classmethod
+    def of(cls, producer: Ints, low: Ints, high: Ints, rows: int, block_rows: int) -> Bands:
+        """Bands for so many sends in all. Each producer may be given several times."""
+        many, inverse = ranked(producer)
+        lowest, highest = np.full(len(many), 2**63 - 1), np.full(len(many), -(2**63))
+        np.minimum.at(lowest, inverse, low)
+        np.maximum.at(highest, inverse, high)
+        count = max(1, -(-rows // block_rows))
+        # Plain integers: a range of all 64-bit numbers is wider than 64 bits.
+        widths = [
+            min(2**63 - 1, max(1, -(-(top - bottom + 1) // count)))
+            for bottom, top in zip(lowest.tolist(), highest.tolist(), strict=True)
+        ]
+        return cls(many, lowest, highest, np.array(widths, np.int64), count)
+
+    def band(self, number: int) -> tuple[Ints, Ints]:
+        """Of each producer the least and the greatest seq of a band; empty where the least is greater."""
+        low = [
+            bottom + number * width
+            for bottom, width in zip(self.low.tolist(), self.width.tolist(), strict=True)
+        ]
+        high = [
+            top if number == self.count - 1 else min(top, start + width - 1)
+            for start, width, top in zip(low, self.width.tolist(), self.high.tolist(), strict=True)
+        ]
+        # A band beyond the greatest number is empty.
+        fits = [(start, end) if start <= end else (1, 0) for start, end in zip(low, high, strict=True)]
+        return np.array([one[0] for one in fits], np.int64), np.array([one[1] for one in fits], np.int64)
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one task reads: row groups by journal ("sends", "opened", "final", "committed", "live").
+
+    It tells of the records of a band, or, with `stray` (one of how many), of those that are in no band: their
+    producer or sequence number was never sent.
+    """
+
+    number: int
+    groups: dict[str, tuple[Group, ...]]
+    stray: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Blocks of a run, and how many bytes they read for each byte there is."""
+
+    bands: Bands
+    blocks: tuple[Block, ...]
+    ratio: float
+
+
+def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> Plan | None:
+    """Plan the blocks of a run; None: there are too many producers, or sends without an identity."""
+    sent = [*journals["sends"], *journals["opened"]]
+    producer: list[int] = []
+    low: list[int] = []
+    high: list[int] = []
+    for group in sent:
+        if group.bounds is None or group.bounds[1] - group.bounds[0] >= MOST_PRODUCERS:
+            return None
+        first, last, bottom, top = group.bounds
+        producer += range(first, last + 1)
+        low += [bottom] * (last + 1 - first)
+        high += [top] * (last + 1 - first)
+        if len(producer) > 10 * MOST_PRODUCERS:
+            return None
+    bands = Bands.of(
+        np.array(producer, np.int64),
+        np.array(low, np.int64),
+        np.array(high, np.int64),
+        rows=sum(group.rows for group in sent),
+        block_rows=block_rows,
+    )
+    if any(
+        top - bottom >= 2**63 for bottom, top in zip(bands.low.tolist(), bands.high.tolist(), strict=True)
+    ):
+        return None
+    parts: list[dict[str, list[Group]]] = [{name: [] for name in journals} for _ in range(bands.count)]
+    strays: dict[str, list[Group]] = {name: [] for name in journals}
+    there = read = 0
+    for name, of_journal in journals.items():
+        for group in of_journal:
+            there += group.size
+            if group.bounds is None:
+                continue
+            touched, contained = _touched(bands, group.bounds)
+            read += group.size * len(touched)
+            for number in touched:
+                parts[number][name].append(group)
+            if not contained:
+                strays[name].append(group)
+    blocks = [
+        Block(number, {name: tuple(listed) for name, listed in part.items()})
+        for number, part in enumerate(parts)
+    ]
+    stray_rows = sum(group.rows for listed in strays.values() for group in listed)
+    several = -(-stray_rows // STRAY_ROWS)
+    for number in range(several):
+        read += sum(group.size for listed in strays.values() for group in listed)
+        chosen = {name: tuple(listed) for name, listed in strays.items()}
+        blocks.append(Block(bands.count + number, chosen, (number, several)))
+    return Plan(bands, tuple(blocks), read / there if there else 1.0)
+
+
+def _touched(bands: Bands, bounds: tuple[int, int, int, int]) -> tuple[range, bool]:
+    """Bands that a row group of these bounds may hold records of, and whether it holds of no others."""
+    first, last, bottom, top = bounds
+    begin, end = np.searchsorted(bands.producer, first), np.searchsorted(bands.producer, last, "right")
+    if begin == end:
+        return range(0), False
+    low, high, width = (column[begin:end] for column in (bands.low, bands.high, bands.width))
+    contained = bool(end - begin == last - first + 1 and bottom >= low.max() and top <= high.min())
+    meets = (bottom <= high) & (top >= low)
+    if not meets.any():
+        return range(0), contained
+    low, high, width = low[meets], high[meets], width[meets]
+    start = ((np.maximum(bottom, low) - low) // width).min()
+    stop = ((np.minimum(top, high) - low) // width).max()
+    return range(int(start), min(int(stop), bands.count - 1) + 1), contained

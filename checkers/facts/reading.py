@@ -1,0 +1,175 @@
+"""Columns of numbers from the row groups of journals: what a task reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, TXN_COLUMNS
+from checkers.facts.columns import (
+    INDETERMINATE,
+    OTHER,
+    OUTCOMES,
+    READABLE,
+    TXN_OUTCOMES,
+    Flags,
+    Ints,
+    Rows,
+    Words,
+    codes,
+    integers,
+    spots,
+    words,
+)
+from checkers.facts.footers import Group
+from harness.model.places import open_parquet
+
+_TEXTS = {"topic", "outcome", "error", "state"}
+_OF_SENDS = [
+    *("producer", "seq", "topic", "partition", "key", "step", "sent_ns", "outcome", "closed_ns"),
+    *("offset", "error", "txn"),
+]
+_OF_READS = ["topic", "partition", "offset", "leader_epoch", "state", "run", "producer", "seq", "key"]
+_OF_INDEX = ["topic", "partition", "offset", "leader_epoch", "state"]
+
+Wanted = Callable[[Ints, Ints], Flags]
+"""From producer and seq: the rows that are wanted."""
+
+
+def tables(groups: Iterable[Group], columns: list[str]) -> Iterable[tuple[Group, Any]]:
+    """Row groups that lie next to each other in a file are read as one table."""
+    texts = [name for name in columns if name in _TEXTS]
+    for path, of_file in groupby(groups, attrgetter("path")):
+        with open_parquet(path, read_dictionary=texts, memory_map=True) as file:
+            for group in of_file:
+                yield group, file.read_row_group(group.number, columns=columns, use_threads=False)
+
+
+@dataclass
+class Met:
+    """Words that were met in a sends journal: names of errors, outcomes as they are written there."""
+
+    errors: Words = field(default_factory=Words)
+    outcomes: Words = field(default_factory=Words)
+
+
+def sends_of(table: Any, topics: Mapping[str, int], met: Met) -> Rows:
+    """Rows of the sends journal as `SEND_COLUMNS`, and `word`, the outcome as it is written there."""
+    columns = {
+        name: integers(table.column(name))
+        for name in ("producer", "seq", "key", "step", "sent_ns", "closed_ns", "offset", "txn")
+    }
+    columns["spot"] = spots(table.column("topic"), table.column("partition"), topics)
+    columns["word"] = met.outcomes.code(table.column("outcome"))
+    known = [_OUTCOME_CODES.get(word, OTHER) for word in met.outcomes.names]
+    columns["outcome"] = np.array([*known, OTHER], np.int64)[columns["word"]]
+    columns["error"] = met.errors.code(table.column("error"))
+    return Rows({name: columns[name] for name in (*SEND_COLUMNS, "word")})
+
+
+_OUTCOME_CODES = {word: code for code, word in enumerate(OUTCOMES)}
+_TXN_CODES = {word: code for code, word in enumerate(TXN_OUTCOMES)}
+
+
+def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted) -> Rows:
+    """Rows of a journal of reads whose identity can be believed, as `READ_COLUMNS`."""
+    identity = [integers(table.column(name)) for name in ("run", "producer", "seq")]
+    chosen = readable(table)
+    inside = wanted(*identity[1:])
+    chosen = inside if chosen is None else chosen & inside
+    columns = {
+        **dict(zip(("run", "producer", "seq"), identity, strict=True)),
+        "spot": spots(table.column("topic"), table.column("partition"), topics),
+        "offset": integers(table.column("offset")),
+        "key": integers(table.column("key")),
+        "epoch": integers(table.column("leader_epoch")),
+        "source": np.full(table.num_rows, source, np.int64),
+    }
+    rows = Rows({name: columns[name] for name in READ_COLUMNS})
+    return rows if chosen.all() else rows.where(chosen)
+
+
+def readable(table: Any) -> Flags | None:
+    """Rows whose identity can be believed; None: all."""
+    indices, found = words(table.column("state"))
+    good = np.array([word in READABLE for word in found] + [False], bool)
+    return None if good[:-1].all() and not (indices < 0).any() else np.asarray(good[indices])
+
+
+def read_sends(
+    groups: Sequence[Group],
+    opened: Sequence[Group],
+    topics: Mapping[str, int],
+    met: Met,
+    wanted: Wanted,
+) -> Rows:
+    """Sends of a block. What a crash left open is indeterminate, unless it closed after all."""
+    parts: list[Rows] = []
+    for listed, left_open in ((groups, False), (opened, True)):
+        for _, table in tables(listed, _OF_SENDS):
+            rows = sends_of(table, topics, met)
+            chosen = wanted(rows["producer"], rows["seq"])
+            rows = rows if chosen.all() else rows.where(chosen)
+            if left_open:
+                rows = _still_open(rows, Rows.joined(parts, (*SEND_COLUMNS, "word")), met)
+            parts.append(rows)
+    return Rows.joined(parts, (*SEND_COLUMNS, "word"))
+
+
+def _still_open(rows: Rows, closed: Rows, met: Met) -> Rows:
+    (word,) = met.outcomes.code(pa.array([OUTCOMES[INDETERMINATE]])).tolist()
+    pairs = set(zip(closed["producer"].tolist(), closed["seq"].tolist(), strict=True))
+    here = zip(rows["producer"].tolist(), rows["seq"].tolist(), strict=True)
+    rows = rows.where(np.array([pair not in pairs for pair in here], bool))
+    fate = {"outcome": np.full(len(rows), INDETERMINATE), "word": np.full(len(rows), word)}
+    return Rows(rows.columns | fate)
+
+
+def read_reads(groups: Sequence[Group], topics: Mapping[str, int], wanted: Wanted) -> Rows:
+    """Reads of a block; `source` is the reader's number (-1: the final read)."""
+    parts = [reads_of(table, topics, group.reader, wanted) for group, table in tables(groups, _OF_READS)]
+    return Rows.joined(parts, READ_COLUMNS)
+
+
+def read_txns(paths: Sequence[str]) -> Rows:
+    """The journal of transactions as `TXN_COLUMNS`."""
+    parts = []
+    for path in paths:
+        with open_parquet(path) as file:
+            parts.append(txns_of(file.read(columns=["producer", "txn", "outcome"], use_threads=False)))
+    return Rows.joined(parts, TXN_COLUMNS)
+
+
+def txns_of(table: Any) -> Rows:
+    outcome = codes(table.column("outcome"), _TXN_CODES)
+    return Rows(
+        {
+            "producer": integers(table.column("producer")),
+            "txn": integers(table.column("txn")),
+            "outcome": outcome,
+        }
+    )
+
+
+def index_columns(table: Any, topics: Mapping[str, int]) -> tuple[Ints, Ints, Flags, Ints]:
+    """Spot, offset, whether the identity can be believed, and leader epoch of each row."""
+    good = readable(table)
+    return (
+        spots(table.column("topic"), table.column("partition"), topics),
+        integers(table.column("offset")),
+        np.ones(table.num_rows, bool) if good is None else good,
+        integers(table.column("leader_epoch")),
+    )
+
+
+def read_index(
+    groups: Sequence[Group], topics: Mapping[str, int]
+) -> Iterable[tuple[Ints, Ints, Flags, Ints]]:
+    for _, table in tables(groups, _OF_INDEX):
+        yield index_columns(table, topics)

@@ -1,0 +1,221 @@
+"""Facts of records that are not plain: one row a record, numbers (and the error's name)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.facts.block import SEND_COLUMNS, Sorted
+from checkers.facts.columns import ACKED, MOST, NULL, Flags, Ints, Rows, Words, nullable, partitions
+from checkers.facts.offsets import Held
+
+MOST_OFFSETS = 5
+_LAST = 2**32
+"""Added to a reader's number, so that others come first."""
+
+FACTS = pa.schema(
+    [
+        ("run", pa.int64()),
+        ("producer", pa.int32()),
+        ("seq", pa.int64()),
+        ("send_rows", pa.int32()),
+        ("spot", pa.int64()),
+        ("key", pa.int64()),
+        ("step", pa.int32()),
+        ("outcome", pa.int32()),
+        ("sent_ns", pa.int64()),
+        ("closed_ns", pa.int64()),
+        ("acked_offset", pa.int64()),
+        ("error", pa.string()),
+        ("txn", pa.int64()),
+        ("txn_outcome", pa.int32()),
+        ("read_rows", pa.int64()),
+        ("copies", pa.int32()),
+        ("epochs", pa.int32()),
+        ("offsets", pa.list_(pa.int64())),
+        ("committed_rows", pa.int64()),
+        ("live_rows", pa.int64()),
+        ("live_committed", pa.int64()),
+        ("live_reader", pa.int32()),
+        ("live_offset", pa.int64()),
+        ("seen_spot", pa.int64()),
+        ("away_spot", pa.int64()),
+        ("first_key", pa.int64()),
+        ("wrong_key", pa.bool_()),
+        ("read_key", pa.int64()),
+        ("overwritten", pa.bool_()),
+        ("overwritten_badly", pa.bool_()),
+        ("epoch_there", pa.int32()),
+        ("other_at_live", pa.bool_()),
+        ("late", pa.bool_()),
+    ]
+)
+"""Facts of a record, one row each.
+
+`send_rows`: rows of the sends journal (0: never sent; then what is known of a send is null). `spot` is where
+it was sent to (`columns.WIDTH`), `outcome` and `txn_outcome` are indices into `OUTCOMES` and `TXN_OUTCOMES`.
+Of the final read: `read_rows`, `copies` (different places), `epochs` (different leader epochs, at least 1),
+`offsets` (the first few, rising). `committed_rows`: rows of the final read of committed records. Of live
+readers: `live_rows`, `live_committed` (rows of readers of committed records), `live_reader` (the first one's
+number, readers of committed records before others), `live_offset` (the lowest). Of any read: `seen_spot` the
+least spot, `away_spot` one that it was not sent to, `first_key` the least key, `wrong_key` whether a read had
+another key than sent, `read_key` which (null: none). `overwritten`: it is not at its acknowledged offset, but
+another identity is; `overwritten_badly`: only a value that does not check is; `epoch_there`: leader epoch in
+which that was written. `other_at_live`: a live reader got it where the final read holds another identity.
+`late`: some record of the same producer and spot with a higher seq has a lower first offset.
+"""
+
+
+def facts_of(
+    rest: Sorted, run: int, errors: Words, index: Held, committed_readers: frozenset[int]
+) -> pa.Table:
+    """Facts of all records of `rest`, in no order."""
+    count = rest.records
+    send = {name: np.full(count, NULL, np.int64) for name in (*SEND_COLUMNS, "journaled", "txn_outcome")}
+    for name, column in send.items():
+        column[rest.sends_of] = rest.sends[name]
+    identity = {"run": np.full(count, run), "producer": send["producer"], "seq": send["seq"]}
+    for rows, of in (
+        (rest.final, rest.final_of),
+        (rest.committed, rest.committed_of),
+        (rest.live, rest.live_of),
+    ):
+        for name, column in identity.items():
+            column[of] = rows[name]
+    copies, epochs, offsets = _copies(rest.final, rest.final_of, count)
+    reads = (
+        (rest.final, rest.final_of),
+        (rest.committed, rest.committed_of),
+        (rest.live, rest.live_of),
+    )
+    least, most = _extremes(reads, "spot", count)
+    # Partition -1: the client did not say where it sent to, so any one partition is the right one.
+    wanted = np.where(partitions(send["spot"]) < 0, least, send["spot"])
+    away = np.where(least != wanted, least, np.where(most != wanted, most, NULL))
+    sent = send["journaled"] != NULL
+    first_key, wrong_key, read_key = _keys(reads, send["key"], count)
+    at_ack = np.zeros(count, bool)
+    there = (rest.final["spot"] == send["spot"][rest.final_of]) & (
+        rest.final["offset"] == send["offset"][rest.final_of]
+    )
+    at_ack[rest.final_of[there]] = True
+    asked = np.flatnonzero(~at_ack & (send["outcome"] == ACKED) & (send["offset"] != NULL))
+    place = send["spot"][asked], send["offset"][asked]
+    by_other, by_bad = index.has(index.readable, *place), index.has(index.bad, *place)
+    overwritten, badly = np.zeros(count, bool), np.zeros(count, bool)
+    overwritten[asked], badly[asked] = by_other, by_bad & ~by_other
+    epoch_there = np.full(count, NULL, np.int64)
+    epoch_there[asked] = np.where(by_other | by_bad, index.epoch(*place), NULL)
+    live_reader, live_offset = np.full(count, MOST), np.full(count, MOST)
+    of_committed = np.isin(rest.live["source"], list(committed_readers))
+    np.minimum.at(live_reader, rest.live_of, rest.live["source"] + np.where(of_committed, 0, _LAST))
+    np.minimum.at(live_offset, rest.live_of, rest.live["offset"])
+    unseen = live_offset == MOST
+    columns = {
+        **identity,
+        "send_rows": np.where(sent, send["journaled"], 0),
+        **{name: send[name] for name in ("spot", "key", "step", "outcome", "sent_ns", "closed_ns")},
+        "acked_offset": send["offset"],
+        "txn": send["txn"],
+        "txn_outcome": send["txn_outcome"],
+        "read_rows": np.bincount(rest.final_of, minlength=count),
+        "copies": copies,
+        "epochs": epochs,
+        "committed_rows": np.bincount(rest.committed_of, minlength=count),
+        "live_rows": np.bincount(rest.live_of, minlength=count),
+        "live_committed": np.bincount(rest.live_of[of_committed], minlength=count),
+        "live_reader": np.where(unseen, NULL, live_reader % _LAST),
+        "live_offset": np.where(unseen, NULL, live_offset),
+        "seen_spot": np.where(least == MOST, NULL, least),
+        "away_spot": np.where((least == MOST) | ~sent, NULL, away),
+        "first_key": first_key,
+        "read_key": read_key,
+        "epoch_there": epoch_there,
+    }
+    flags = {
+        "wrong_key": wrong_key & sent,
+        "overwritten": overwritten,
+        "overwritten_badly": badly,
+        "other_at_live": _other_at_live(rest, index, count),
+        "late": rest.late,
+    }
+    arrays = {name: nullable(columns[name], FACTS.field(name).type) for name in columns}
+    arrays |= {name: pa.array(flag) for name, flag in flags.items()}
+    arrays |= {"error": errors.array(send["error"]), "offsets": offsets}
+    return pa.Table.from_arrays([arrays[name] for name in FACTS.names], schema=FACTS)
+
+
+def _copies(rows: Rows, of: Ints, count: int) -> tuple[Ints, Ints, pa.Array]:
+    """Of the final read, by record: different places, different leader epochs, the first few offsets."""
+    how_many = np.bincount(of, minlength=count)
+    if not len(of) or how_many.max() <= 1:
+        starts = np.concatenate([[0], np.cumsum(how_many)])
+        values = rows["offset"][np.argsort(of, kind="stable")]
+        return how_many, how_many.copy(), _lists(starts, values)
+    order = np.lexsort((rows["spot"], rows["offset"], of))
+    record, offset, spot = of[order], rows["offset"][order], rows["spot"][order]
+    new = np.concatenate(
+        [[True], (record[1:] != record[:-1]) | (offset[1:] != offset[:-1]) | (spot[1:] != spot[:-1])]
+    )
+    record, offset = record[new], offset[new]
+    copies = np.bincount(record, minlength=count)
+    begin = np.concatenate([[0], np.cumsum(copies)])
+    shown = np.arange(len(record)) - begin[record] < MOST_OFFSETS
+    starts = np.concatenate([[0], np.cumsum(np.minimum(copies, MOST_OFFSETS))])
+    several = np.flatnonzero((how_many[of] > 1) & (rows["epoch"] != NULL))
+    record, epoch = of[several], rows["epoch"][several]
+    order = np.lexsort((epoch, record))
+    record, epoch = record[order], epoch[order]
+    new = np.ones(len(record), bool)
+    new[1:] = (record[1:] != record[:-1]) | (epoch[1:] != epoch[:-1])
+    epochs = np.maximum(np.bincount(record[new], minlength=count), np.minimum(how_many, 1))
+    return copies, epochs, _lists(starts, offset[shown])
+
+
+def _lists(starts: Ints, values: Ints) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(values))
+
+
+def _extremes(reads: tuple[tuple[Rows, Ints], ...], name: str, count: int) -> tuple[Ints, Ints]:
+    """By record the least and the greatest of a column over all reads; MOST and NULL where there are none."""
+    least, most = np.full(count, MOST), np.full(count, NULL)
+    for rows, of in reads:
+        known = np.flatnonzero(rows[name] != NULL)
+        np.minimum.at(least, of[known], rows[name][known])
+        np.maximum.at(most, of[known], rows[name][known])
+    return least, most
+
+
+def _keys(reads: tuple[tuple[Rows, Ints], ...], key: Ints, count: int) -> tuple[Ints, Flags, Ints]:
+    """By record: the least key read, whether any differs from the one sent, and which."""
+    least, most = _extremes(reads, "key", count)
+    without = np.zeros(count, bool)
+    rows_read = np.zeros(count, np.int64)
+    for rows, of in reads:
+        without[of[rows["key"] == NULL]] = True
+        rows_read += np.bincount(of, minlength=count)
+    some = least != MOST
+    least, most = np.where(some, least, NULL), np.where(some, most, NULL)
+    different = np.where(some & (least != key), least, np.where(some & (most != key), most, NULL))
+    wrong = (rows_read > 0) & ((different != NULL) | (without & (key != NULL)))
+    return least, wrong, different
+
+
+def _other_at_live(rest: Sorted, index: Held, count: int) -> Flags:
+    """Which records a live reader got where the final read holds another identity."""
+    found = np.zeros(count, bool)
+    if not len(rest.live):
+        return found
+    spot = np.concatenate([rest.final["spot"], rest.live["spot"]])
+    offset = np.concatenate([rest.final["offset"], rest.live["offset"]])
+    of = np.concatenate([rest.final_of, rest.live_of])
+    live = np.concatenate([np.zeros(len(rest.final), bool), np.ones(len(rest.live), bool)])
+    order = np.lexsort((live, offset, spot, of))
+    of, spot, offset, live = of[order], spot[order], offset[order], live[order]
+    new = np.ones(len(of), bool)
+    new[1:] = (of[1:] != of[:-1]) | (spot[1:] != spot[:-1]) | (offset[1:] != offset[:-1])
+    # Places that begin with a row of a live reader have none of the final read.
+    alone = np.flatnonzero(new & live)
+    other = index.has(index.readable, spot[alone], offset[alone])
+    found[of[alone[other]]] = True
+    return found

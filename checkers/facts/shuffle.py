@@ -1,0 +1,159 @@
+"""The general plan: Spark brings the rows of a block together, for journals in any order and from anywhere.
+
+The same blocks as in `checkers.facts.planning`, told of by the same code; only the way in which their rows
+come is another: every row is read once by Spark and sent to the task of its block, instead of being read
+where it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, Told
+from checkers.facts.columns import OTHER, OUTCOMES, READABLE, Rows, integers
+from checkers.facts.planning import BLOCK_ROWS, MOST_PRODUCERS, Bands
+from checkers.facts.reading import Met, read_txns
+from checkers.facts.tasks import Common, Later, answer, tell
+from checkers.load import RunFrames
+from checkers.scan import Codes, spot
+from harness.model.errors import CheckError
+
+_SEND, _FINAL, _COMMITTED, _LIVE = range(4)
+_NUMBERS = (
+    *("run", "producer", "seq", "spot", "key", "offset"),
+    *("epoch", "source", "step", "sent_ns", "closed_ns", "txn"),
+)
+
+
+def bands_of(frames: RunFrames, block_rows: int = BLOCK_ROWS) -> Bands:
+    """Bands of a run, from a first look at all its sends.
+
+    Raises:
+        CheckError: more producers than can be told apart one by one.
+    """
+    found = (
+        frames.sends.groupBy("producer")
+        .agg(F.min("seq").alias("low"), F.max("seq").alias("high"), F.count(F.lit(1)).alias("rows"))
+        .limit(MOST_PRODUCERS + 1)
+        .collect()
+    )
+    if len(found) > MOST_PRODUCERS:
+        raise CheckError(
+            "the sends journal has too many producers",
+            expected=f"at most {MOST_PRODUCERS:,}",
+            found="more",
+            next_step="number the producers of one client together before they are imported",
+        )
+    producer, low, high = (
+        np.array([row[name] for row in found], np.int64) for name in ("producer", "low", "high")
+    )
+    return Bands.of(producer, low, high, rows=sum(row.rows for row in found), block_rows=block_rows)
+
+
+def blocks_of(frames: RunFrames, codes: Codes, bands: Bands) -> DataFrame:
+    """All rows of sends and reads, a block a partition.
+
+    Columns: `kind` (int), `block` (int), the numbers of `_NUMBERS` (bigint), `word` and `error` (string).
+    """
+    rows = _sends(frames, codes)
+    for kind, reads in ((_FINAL, frames.reads), (_COMMITTED, frames.committed), (_LIVE, frames.live)):
+        if reads is not None:
+            rows = rows.unionByName(_reads(reads, kind, codes))
+    spark = frames.sends.sparkSession
+    limits = list(
+        zip(
+            *(column.tolist() for column in (bands.producer, bands.low, bands.high, bands.width)), strict=True
+        )
+    )
+    table = spark.createDataFrame(limits, "producer bigint, low bigint, high bigint, width bigint")
+    inside = F.col("seq").between(F.col("low"), F.col("high"))
+    # A range of more than 2^63 numbers cannot be subtracted in 64 bits: it is one block.
+    band = F.coalesce(F.expr("try_subtract(seq, low) div width"), F.lit(0))
+    stray = bands.count + F.pmod(F.hash("run", "producer", "seq"), F.lit(bands.count))
+    block = F.when(inside, F.least(band, F.lit(bands.count - 1))).otherwise(stray).cast("int")
+    return (
+        rows.join(F.broadcast(table), "producer", "left")
+        .withColumn("block", block)
+        .drop("low", "high", "width")
+        .repartitionById(2 * bands.count, F.col("block"))
+    )
+
+
+def _sends(frames: RunFrames, codes: Codes) -> DataFrame:
+    return frames.sends.select(
+        F.lit(_SEND).alias("kind"),
+        F.lit(frames.meta.run_id).cast("bigint").alias("run"),
+        *(_big(name) for name in ("producer", "seq", "key", "offset", "step", "sent_ns", "closed_ns", "txn")),
+        spot(F.col("topic"), F.col("partition"), codes).alias("spot"),
+        *(F.lit(None).cast("bigint").alias(name) for name in ("epoch", "source")),
+        F.col("outcome").alias("word"),
+        "error",
+    )
+
+
+def _reads(reads: DataFrame, kind: int, codes: Codes) -> DataFrame:
+    source = F.col("source") if "source" in reads.columns else F.lit(-1)
+    return reads.where(F.col("state").isin(*READABLE)).select(
+        F.lit(kind).alias("kind"),
+        *(_big(name) for name in ("run", "producer", "seq", "key", "offset")),
+        spot(F.col("topic"), F.col("partition"), codes).alias("spot"),
+        F.col("leader_epoch").cast("bigint").alias("epoch"),
+        source.cast("bigint").alias("source"),
+        *(F.lit(None).cast("bigint").alias(name) for name in ("step", "sent_ns", "closed_ns", "txn")),
+        *(F.lit(None).cast("string").alias(name) for name in ("word", "error")),
+    )
+
+
+def _big(name: str) -> Column:
+    return F.col(name).cast("bigint").alias(name)
+
+
+@dataclass(frozen=True)
+class ShuffleTask:
+    """For `mapInArrow` over `blocks_of`: one report a block."""
+
+    common: Common
+    later: Mapping[int, Later]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts: list[tuple[Rows, Met]] = []
+        met = Met()
+        for batch in batches:
+            parts.append((self._rows(pa.Table.from_batches([batch]), met), met))
+        if not parts:
+            return
+        names = (*_NUMBERS, "kind", "block", "word", "outcome", "error")
+        rows = Rows.joined([part for part, _ in parts], names)
+        for block in np.unique(rows["block"]).tolist():
+            here = rows if (rows["block"] == block).all() else rows.where(rows["block"] == block)
+            report = tell(self.common, block, self._told(here), met, self.later.get(block, {}))
+            yield answer(report.text().encode())
+
+    def _rows(self, table: pa.Table, met: Met) -> Rows:
+        columns = {name: integers(table.column(name)) for name in (*_NUMBERS, "kind", "block")}
+        columns["word"] = met.outcomes.code(table.column("word"))
+        columns["error"] = met.errors.code(table.column("error"))
+        known = [OUTCOMES.index(word) if word in OUTCOMES else OTHER for word in met.outcomes.names]
+        columns["outcome"] = np.array([*known, OTHER], np.int64)[np.maximum(columns["word"], -1)]
+        return Rows(columns)
+
+    def _told(self, rows: Rows) -> Told:
+        def of(kind: int, names: tuple[str, ...]) -> Rows:
+            chosen = rows["kind"] == kind
+            return Rows({name: rows[name][chosen] for name in names})
+
+        return Told(
+            run=self.common.run,
+            sends=of(_SEND, (*SEND_COLUMNS, "word")),
+            final=of(_FINAL, READ_COLUMNS),
+            committed=of(_COMMITTED, READ_COLUMNS) if self.common.transactional else None,
+            live=of(_LIVE, READ_COLUMNS),
+            txns=read_txns(self.common.txns),
+            committed_readers=self.common.committed_readers,
+        )
