@@ -19,12 +19,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from harness.claims import registry
-from harness.claims.frame import Answer, Claim, ClaimResult, NotYet, Role, TrialResult
+from harness.claims import plots, registry
+from harness.claims.frame import Answer, Claim, ClaimResult, Role, TrialResult
 from harness.planning import lines, plan_of
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs" / "claims"
 _RESULTS = "results.json"
+_SIDE_BY_SIDE = frozenset({"R10", "R18"})
 _INTRO = """# Claims
 
 What textbooks and study notes say of Kafka's guarantees, put to the test on real brokers. Each claim has a
@@ -55,6 +56,7 @@ def files() -> dict[str, str]:
     runs = saved()
     found = {f"{claim.id}.md": page(claim, runs) for claim in registry.CLAIMS}
     found["README.md"] = overview(runs)
+    found |= pictures(runs)
     return found
 
 
@@ -68,8 +70,15 @@ def taken(paths: Sequence[Path]) -> Runs:
     """The runs in these files of `kafka-chaos claims`, without the folders of the machine that made them."""
     results = TypeAdapter(tuple[ClaimResult, ...])
     runs = tuple(results.validate_json(path.read_text()) for path in paths)
+    runs = (*(tuple(map(_without_story, run)) for run in runs[:-1]), *runs[-1:])
     kernel = ".".join(platform.release().split(".")[:2])
     return Runs(machine=f"{os.cpu_count()} cores, Linux {kernel}", runs=runs)
+
+
+def _without_story(result: ClaimResult) -> ClaimResult:
+    """Pages tell the latest run only; of those before it what was seen is enough."""
+    trials = tuple(trial.model_copy(update={"story": ()}) for trial in result.trials)
+    return result.model_copy(update={"trials": trials})
 
 
 def overview(runs: Runs) -> str:
@@ -81,13 +90,7 @@ def overview(runs: Runs) -> str:
         "| claim | expected | seen | control expected | control seen | verdict | seconds |",
         "|---|---|---|---|---|---|---|",
     ]
-    for one in registry.listed():
-        if isinstance(one, NotYet):
-            out.append(f"| {one.id} {_cell(one.title)} | - | - | - | - | not possible yet | - |")
-        else:
-            out.append(_row(one, runs.of(one.id)))
-    out += ["", "Not possible yet:", ""]
-    out += [f"- **{one.id}** {one.title}: {one.reason}." for one in registry.NOT_YET]
+    out += [_row(claim, runs.of(claim.id)) for claim in registry.CLAIMS]
     return "\n".join([*out, ""])
 
 
@@ -126,6 +129,9 @@ def page(claim: Claim, runs: Runs) -> str:
         out += [f"- {_cell(reason)}" for reason in results[-1].reasons]
     else:
         out += ["Not run yet.", ""]
+    if results:
+        out += _pictures(claim, runs)
+        out += _stories(results[-1])
     out += ["## Step by step", ""]
     for experiment, arms in claim.experiments():
         out += [f"{experiment.name}: {experiment.title}. Arms: {', '.join(arms)}.", "", "```text"]
@@ -141,6 +147,54 @@ def page(claim: Claim, runs: Runs) -> str:
         "",
     ]
     return "\n".join(out)
+
+
+def pictures(runs: Runs) -> dict[str, str]:
+    """SVG files by name, of what runs have measured."""
+    found = {}
+    elections = plots.elections(runs.of("R9"))
+    if elections.lines:
+        found["R9.svg"] = plots.svg(elections)
+    latest = runs.of("R10")[-1:]
+    if latest and plots.acknowledgements(latest[0]).lines:
+        found["R10.svg"] = plots.svg(plots.acknowledgements(latest[0]))
+    return found
+
+
+def _pictures(claim: Claim, runs: Runs) -> Iterable[str]:
+    name = f"{claim.id}.svg"
+    if name in pictures(runs):
+        yield f"![{_cell(claim.title)}]({name})"
+        yield ""
+    if claim.id in _SIDE_BY_SIDE:
+        yield "## Side by side"
+        yield ""
+        yield from plots.side_by_side(runs.of(claim.id)[-1].trials)
+        yield ""
+
+
+def _stories(result: ClaimResult) -> Iterable[str]:
+    told = [trial for trial in result.trials if trial.story]
+    if not told:
+        return
+    yield "## What happened"
+    yield ""
+    yield "Drawn from the journals of the latest run. A row is what brokers said after something had"
+    yield "happened: each its log end offset (LEO), the leader its high watermark (HW) and epoch too, and"
+    yield "the ISR as the newest leader has it."
+    yield ""
+    seen: set[tuple[str, str]] = set()
+    for trial in told:
+        # One arm may be a claim's and a control's.
+        if (trial.experiment, trial.arm) in seen:
+            continue
+        seen.add((trial.experiment, trial.arm))
+        yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
+        yield ""
+        yield "```text"
+        yield from trial.story
+        yield "```"
+        yield ""
 
 
 def _trial(trial: TrialResult) -> Iterable[str]:
@@ -165,7 +219,7 @@ def _cell(text: str) -> str:
 def drifted() -> list[str]:
     """Names of generated files that are missing, differ, or belong to no claim any more."""
     wanted = files()
-    here = {path.name: path.read_text() for path in _FOLDER.glob("*.md")}
+    here = {path.name: path.read_text() for path in _FOLDER.iterdir() if path.suffix in (".md", ".svg")}
     return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
 
 

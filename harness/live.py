@@ -288,9 +288,11 @@ class LiveCluster:
         return None
 
     def _first(self, what: str, asked: Callable[[BrokerConnection], _T]) -> _T:
-        """The answer of the first broker that gives one; those that answer quickly are asked first."""
+        """The answer of the first broker that gives one; those that answer quickly are asked first. With
+        ZooKeeper it is the controller, which refers no such request on."""
         awake = {seen.broker for seen in self.view(()).answered()}
-        turn = sorted(self.broker_ids, key=lambda number: number not in awake)
+        controller = self.controller() if self.zookeeper_ids else None
+        turn = sorted(self.broker_ids, key=lambda number: (number != controller, number not in awake))
         connections = (self._connection(number, wire_admin.ANSWER_SECONDS) for number in turn)
         return wire_admin.first_answer(connections, asked, what)
 

@@ -90,6 +90,7 @@ def plan(
         if spec.combined:
             listeners["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
         own = {
+            **spec.broker_properties.get(number, {}),
             **listeners,
             "node.id": str(number),
             "process.roles": "broker,controller" if spec.combined else "broker",
@@ -125,7 +126,11 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
     for number, port in enumerate(host_ports, start=1):
         name = f"broker-{number}"
         own = zookeeper.settings(
-            shared | _listeners(name, port) | _rack(spec, number) | {"broker.id": str(number)}
+            shared
+            | spec.broker_properties.get(number, {})
+            | _listeners(name, port)
+            | _rack(spec, number)
+            | {"broker.id": str(number)}
         )
         nodes.append(
             Node(

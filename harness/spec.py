@@ -50,9 +50,9 @@ class ClusterSpec(BaseModel):
     `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
     the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
     `skewable_clocks` starts every node so that its clock can be shifted. With `metadata: zookeeper` there is
-    one ZooKeeper server in place of controllers.
-    `skewable_clocks` starts every node so that its clock can be shifted. `racks` puts broker N into rack rN
-    and lets readers that name a rack fetch from followers (KIP-392).
+    one ZooKeeper server in place of controllers. `racks` puts broker N into rack rN and lets readers that
+    name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
+    broker id; they win over `properties`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +65,7 @@ class ClusterSpec(BaseModel):
     image: str | None = None
     profile: Profile = Profile.FAST
     properties: dict[str, Setting] = Field(default_factory=dict)
+    broker_properties: dict[int, dict[str, Setting]] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False
     racks: bool = False
@@ -100,6 +101,15 @@ class ClusterSpec(BaseModel):
             )
         if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
+        return self
+
+    @model_validator(mode="after")
+    def _properties_of_brokers(self) -> ClusterSpec:
+        for number in self.broker_properties:
+            if not 1 <= number <= self.brokers:
+                raise ValueError(
+                    f"broker_properties names broker {number}; the cluster has brokers 1 to {self.brokers}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from harness.experiment import Experiment
-from harness.spec import ClusterSpec
+from harness.spec import ClusterSpec, Metadata
 
 COMMON = ClusterSpec(
     racks=True,
@@ -22,6 +22,7 @@ COMMON = ClusterSpec(
         "replica.high.watermark.checkpoint.interval.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.initial.task.delay.ms": "500",
+        "log.cleaner.backoff.ms": "200",
     },
 )
 """Three brokers and a controller, profile `fast` with Kafka's own lag, a rack each; it serves most claims."""
@@ -44,6 +45,36 @@ FIVE_CONTROLLERS = COMMON.model_copy(update={"controllers": 5})
 
 MANY = COMMON.model_copy(update={"properties": {**COMMON.properties, "log.index.size.max.bytes": "65536"}})
 """As the common cluster, for thousands of partitions; they would slow down what came after them."""
+
+ZOOKEEPER = ClusterSpec(
+    metadata=Metadata.ZOOKEEPER,
+    version="3.9.2",
+    properties={name: value for name, value in COMMON.properties.items() if "election.interval" not in name},
+)
+"""As the common cluster, with ZooKeeper, whose controllers elect uncleanly at once."""
+TWO_OF_OLD = ClusterSpec(
+    metadata=Metadata.ZOOKEEPER,
+    version="2.8.2",
+    brokers=2,
+    properties={
+        "replica.lag.time.max.ms": "60000",
+        "auto.leader.rebalance.enable": "false",
+        "replica.high.watermark.checkpoint.interval.ms": "500",
+    },
+)
+"""Two brokers that still write message format 0.10.2 where a topic asks for it; leader epochs came with 0.11
+(KIP-101)."""
+PATIENT_LEADER = TWO_OF_OLD.model_copy(
+    update={
+        "properties": {
+            **TWO_OF_OLD.properties,
+            # There must be time for a cut and a kill before the next one.
+            "replica.high.watermark.checkpoint.interval.ms": "10000",
+        },
+        "broker_properties": {1: {"zookeeper.session.timeout.ms": "30000"}},
+    }
+)
+"""The same; broker 1 counts as alive for 30 s after it was last heard of."""
 
 
 def experiment(text: str, cluster: ClusterSpec = COMMON) -> Experiment:

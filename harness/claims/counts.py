@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from harness.claims.evidence import SECOND, Finished
+from harness.claims.evidence import SECOND, Finished, NotThere
 from harness.claims.expecting import Expectation, between, exactly, told
 from harness.model.journal import Outcome
 from harness.model.result import FindingClass
@@ -101,6 +101,20 @@ def _stall(run: Finished, step: str) -> float:
     begun = run.step(step).started_ns
     closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED)
     return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
+
+
+def acks_curve(run: Finished, step: str, bucket: float = 0.25) -> tuple[tuple[float, float], ...]:
+    """Acknowledged records a second, by seconds after a write step began; () where nothing was."""
+    try:
+        begun = run.step(step).started_ns
+        closed = [row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED]
+    except NotThere:
+        return ()
+    counted = Counter(int((at_ns - begun) / SECOND / bucket) for at_ns in closed)
+    return tuple(
+        (round(number * bucket, 2), counted[number] / bucket)
+        for number in range(max(counted, default=-1) + 1)
+    )
 
 
 def stall_as_long_as(step: str, kind: str) -> Expectation:

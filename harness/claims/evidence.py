@@ -124,6 +124,34 @@ class Finished:
     def samples(self) -> list[Row]:
         return sorted(self._rows(SAMPLES_DIR), key=lambda row: (row["at_ns"], row["broker"]))
 
+    @cached_property
+    def _by_moment(self) -> dict[int, list[Row]]:
+        found: dict[int, list[Row]] = {}
+        for row in self.samples:
+            found.setdefault(row["at_ns"], []).append(row)
+        return found
+
+    @property
+    def sample_moments(self) -> list[int]:
+        """When brokers were sampled, in order."""
+        return list(self._by_moment)
+
+    def sampled(self, at_ns: int) -> list[Row]:
+        """What brokers said at one of those moments."""
+        return self._by_moment[at_ns]
+
+    def decided_ns(self) -> list[int]:
+        """When faults were decided on."""
+        rows = pq.read_table(self.folder / FAULTS_FILE).to_pylist()
+        return [row["at_ns"] for row in rows if row["phase"] == "decided"]
+
+    def events(self) -> Iterator[tuple[int, str]]:
+        """When faults were there and when they were taken back, in words."""
+        words = {"injected": "", "undone": "end of "}
+        for row in pq.read_table(self.folder / FAULTS_FILE).to_pylist():
+            if row["phase"] in words:
+                yield row["at_ns"], f"{words[row['phase']]}{row['kind']}: {row['target']}"
+
     def states(self, partition: int = 0) -> Iterator[State]:
         """The partition, sample by sample, by the newest belief; the leader's own word goes first."""
         moments: dict[int, list[Row]] = {}

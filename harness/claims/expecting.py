@@ -11,20 +11,24 @@ from harness.claims.frame import Seen
 
 @dataclass(frozen=True)
 class Expectation:
-    """`look` gives what was seen, in words, and whether it is as expected (None: that cannot be told)."""
+    """`look` gives what was seen, in words, and whether it is as expected (None: that cannot be told);
+    `measure` the same as a number, where it is one."""
 
     what: str
     expected: str
     look: Callable[[Finished], tuple[str, bool | None]]
     given: bool = False
+    measure: Callable[[Finished], float] | None = None
 
     def held_against(self, run: Finished) -> Seen:
         """Never raises for what the run lacks: then it could not be told."""
+        number = None
         try:
             seen, ok = self.look(run)
+            number = None if self.measure is None else round(self.measure(run), 3)
         except NotThere as error:
             seen, ok = str(error), None
-        return Seen(what=self.what, expected=self.expected, seen=seen, ok=ok, given=self.given)
+        return Seen(what=self.what, expected=self.expected, seen=seen, ok=ok, given=self.given, number=number)
 
 
 def given(expectation: Expectation) -> Expectation:
@@ -55,7 +59,7 @@ def between(
         words = f"{found:,}" if isinstance(found, int) else f"{found:.1f}"
         return words + after, least <= found and (most is None or found <= most)
 
-    return Expectation(what, expected, look)
+    return Expectation(what, expected, look, measure=of)
 
 
 def told(value: object) -> str:

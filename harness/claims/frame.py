@@ -39,12 +39,13 @@ class Answer(StrEnum):
 @dataclass(frozen=True)
 class Trial:
     """One arm of an experiment, and what is expected of it; a table has room for the first, but for what is
-    given."""
+    given. `curve`: the write step whose acknowledgements are plotted."""
 
     role: Role
     experiment: Experiment
     arm: str
     expects: tuple[Expectation, ...]
+    curve: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Claim:
 
     `words` is the claim as engineers make it, `set_up` what is done, in words. `today` says what today's
     Kafka does, since which version, where the claim is out of date. `by_day`: short and steady enough for
-    every change. `since`: the first Kafka version that it can be tried on (empty: any).
+    every change. `since`: the first Kafka version that it can be tried on (empty: any); `only`: its arms name
+    the versions themselves, and it can be tried on no other.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Claim:
     today: str = ""
     by_day: bool = False
     since: str = ""
+    only: str = ""
 
     def too_old(self) -> str | None:
         """Why the Kafka version of the trials cannot show the claim (None: it can)."""
@@ -71,6 +74,11 @@ class Claim:
         if not self.since or _numbers(version) >= _numbers(self.since):
             return None
         return f"it needs Kafka {self.since} or later, and this is {version}"
+
+    @property
+    def kafka(self) -> str:
+        """The Kafka versions of its arms."""
+        return ", ".join(dict.fromkeys(trial.experiment.cluster.version for trial in self.trials))
 
     def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
         """Each experiment once, in order, with the arms that trials name."""
@@ -82,15 +90,6 @@ class Claim:
         return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
 
 
-@dataclass(frozen=True)
-class NotYet:
-    """A claim that cannot be put to the test yet, and why."""
-
-    id: str
-    title: str
-    reason: str
-
-
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -98,7 +97,8 @@ class _Frozen(BaseModel):
 class Seen(_Frozen):
     """One thing that was expected, and what was seen instead. `ok` None: it could not be told.
 
-    `given`: what must be so for the rest to mean anything; if it is not, nothing was shown.
+    `given`: what must be so for the rest to mean anything; if it is not, nothing was shown. `number`: what
+    was seen, where that is a measure.
     """
 
     what: str
@@ -106,11 +106,13 @@ class Seen(_Frozen):
     seen: str
     ok: bool | None
     given: bool = False
+    number: float | None = None
 
 
 class TrialResult(_Frozen):
     """What came of one trial. `folder` is below that of the whole run of claims; `doubts` say why it proves
-    nothing (none: it does)."""
+    nothing (none: it does); `story` is what happened, as lines of text; `curve` what a plot shows of it,
+    as (seconds, acknowledged records a second)."""
 
     role: Role
     experiment: str
@@ -118,6 +120,8 @@ class TrialResult(_Frozen):
     folder: str
     doubts: tuple[str, ...]
     rows: tuple[Seen, ...]
+    story: tuple[str, ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
 
     def shown(self) -> tuple[Seen, ...]:
         """All but what was only given."""

@@ -31,8 +31,8 @@ CLAIM = Claim(
     title="A follower that does not fetch leaves the ISR, and comes back when it has caught up",
     words="A follower that has not caught up within replica.lag.time.max.ms leaves the ISR; the rest go on "
     "committing; once it has caught up it is back.",
-    set_up="replica.lag.time.max.ms is 6 s. 100 records/s with acks=all; one follower is cut from the "
-    "leader for 11 s, and then not. Control: cut for 2 s.",
+    set_up="replica.lag.time.max.ms is 8 s. 20 records/s with acks=all; one follower is cut from the leader"
+    " for 14 s, and then not. Control: cut for 2 s.",
     today="The leader looks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
     "and a half times that (Kafka 0.9 and later, KIP-16).",
     trials=(

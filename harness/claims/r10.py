@@ -48,6 +48,7 @@ CLAIM = Claim(
                 load_seconds("loaded", 1),
                 lost(0),
             ),
+            curve="writing",
         ),
         Trial(
             Role.CONTROL,
@@ -59,6 +60,7 @@ CLAIM = Claim(
                 load_seconds("loaded", 1),
                 lost(0),
             ),
+            curve="writing",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Every claim, in order, and those that cannot be put to the test yet."""
+"""Every claim, in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 import harness.claims
-from harness.claims.frame import Claim, NotYet
+from harness.claims.frame import Claim
 from harness.model.errors import BadInput
 
 
@@ -22,40 +22,16 @@ def _found() -> tuple[Claim, ...]:
 
 CLAIMS: tuple[Claim, ...] = _found()
 
-_ZOOKEEPER = "needs a cluster with ZooKeeper and brokers of old, which cannot be started yet"
-
-NOT_YET: tuple[NotYet, ...] = (
-    NotYet(
-        "R6",
-        "Leader epochs prevent loss when a follower restarts before it has learned the high watermark",
-        f"the control arm, inter-broker protocol 0.10.2, {_ZOOKEEPER}",
-    ),
-    NotYet(
-        "R7",
-        "Leader epochs prevent divergence after both replicas die",
-        f"the control arm, inter-broker protocol 0.10.2, {_ZOOKEEPER}",
-    ),
-    NotYet("R21", "The same holds with ZooKeeper controllers and with KRaft", _ZOOKEEPER),
-)
-
 
 def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
     """Claims by their ids, in whatever case; none given: all.
 
     Raises:
-        BadInput: there is no such claim, or it cannot be put to the test yet.
+        BadInput: there is no such claim.
     """
     known = {claim.id: claim for claim in CLAIMS}
     wanted = [one.upper() for one in ids]
     for number in wanted:
-        later = next((one for one in NOT_YET if one.id == number), None)
-        if later is not None:
-            raise BadInput(
-                f"claim {number} cannot be put to the test yet",
-                where=later.title,
-                found=later.reason,
-                next_step="`kafka-chaos claims --list` shows which can",
-            )
         if number not in known:
             close = difflib.get_close_matches(number, known, n=1)
             raise BadInput(
@@ -64,8 +40,3 @@ def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
                 next_step=f"did you mean {close[0]}?" if close else "`kafka-chaos claims --list` lists them",
             )
     return tuple(known[number] for number in dict.fromkeys(wanted)) or CLAIMS
-
-
-def listed() -> list[Claim | NotYet]:
-    """All, those that cannot be put to the test yet among them, by their numbers."""
-    return sorted([*CLAIMS, *NOT_YET], key=lambda one: int(one.id[1:]))

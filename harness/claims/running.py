@@ -10,8 +10,10 @@ from pathlib import Path
 
 from checkers.session import java_version
 from harness import engine, possible
+from harness.claims.counts import acks_curve
 from harness.claims.evidence import Finished
 from harness.claims.frame import Claim, ClaimResult, Seen, Trial, TrialResult, judged
+from harness.claims.story import story
 from harness.cluster import Cluster
 from harness.execution import Job, Options, job_of
 from harness.experiment import Experiment
@@ -35,7 +37,10 @@ class _Ran:
 
 
 def on_version(claim: Claim, version: str | None, image: str | None) -> Claim:
-    """The claim on another Kafka version or image (None: as written)."""
+    """The claim on another Kafka version or image (None: as written). One whose arms name their versions
+    stays on those."""
+    if claim.only:
+        return claim
     trials = tuple(
         replace(trial, experiment=overridden(trial.experiment, version, image, None))
         for trial in claim.trials
@@ -60,7 +65,7 @@ def run_claims(
     able = [one for one in ran if _prepared(one, options, found)]
     for number, spec in enumerate(dict.fromkeys(one.experiment.cluster.model_dump_json() for one in able)):
         mine = [one for one in able if one.experiment.cluster.model_dump_json() == spec]
-        _on_clusters(mine, options, f"logs-{number + 1}")
+        _on_clusters(mine, options, f"logs-{number + 1}", found)
     results = []
     for claim in claims:
         results.append(_result(claim, [one for one in ran if one.claim is claim]))
@@ -78,8 +83,11 @@ def run_on(cluster: Cluster, claim: Claim, options: Options) -> ClaimResult:
     return _result(claim, ran)
 
 
-def _on_clusters(waiting: Sequence[_Ran], options: Options, logs: str) -> None:
-    """Run experiments of one spec on one cluster; after one that broke, on a new one."""
+def _on_clusters(waiting: Sequence[_Ran], options: Options, logs: str, probed: Sequence[Capability]) -> None:
+    """Run experiments of one spec on one cluster; after one that broke, on a new one.
+
+    One that broke after others on its cluster is run again on the new one: what they left may be why.
+    """
     left = list(waiting)
     number = 0
     while left:
@@ -88,11 +96,16 @@ def _on_clusters(waiting: Sequence[_Ran], options: Options, logs: str) -> None:
         spec = left[0].experiment.cluster
         try:
             with _started(spec, folder, options.tell) as cluster:
+                fresh = True
                 while left:
                     one = left.pop(0)
                     _run(one, cluster)
                     if one.error is not None:
+                        if not fresh:
+                            one.error = None
+                            left[:0] = [one] if _prepared(one, options, probed) else []
                         break
+                    fresh = False
         except ClusterError as error:
             # It did not come up: what was to run on it cannot be told.
             for one in left:
@@ -140,7 +153,7 @@ def _result(claim: Claim, ran: Iterable[_Ran]) -> ClaimResult:
         reasons=reasons,
         trials=tuple(trials),
         seconds=round(sum(one.seconds for one in ran), 1),
-        kafka=ran[0].experiment.cluster.version,
+        kafka=claim.kafka,
     )
 
 
@@ -166,6 +179,8 @@ def seen(trial: Trial, folder: Path, arm: ArmResult) -> TrialResult:
         folder=str(run.folder.relative_to(folder.parent.parent)),
         doubts=doubts,
         rows=rows + tuple(_broken(text) for text in broken),
+        story=story(run, trial.experiment),
+        curve=acks_curve(run, trial.curve) if trial.curve else (),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from harness.claims.frame import Answer, Claim, ClaimResult, NotYet, Role
+from harness.claims.frame import Answer, Claim, ClaimResult, Role
 
 _COLOURS = {Answer.YES: "green", Answer.NO: "bold red", Answer.UNKNOWN: "yellow"}
 COLUMNS = ("claim", "expected", "seen", "control expected", "control seen", "verdict", "seconds")
@@ -23,7 +23,7 @@ def cells(result: ClaimResult) -> tuple[str, ...]:
     return (*columns, result.answer.value, f"{result.seconds:.0f}")
 
 
-def table(results: Sequence[ClaimResult], later: Sequence[NotYet] = ()) -> Table:
+def table(results: Sequence[ClaimResult]) -> Table:
     """One row a claim."""
     shown = Table(box=None, pad_edge=False, header_style="bold underline", show_lines=False, padding=(0, 1))
     for column in COLUMNS:
@@ -31,8 +31,6 @@ def table(results: Sequence[ClaimResult], later: Sequence[NotYet] = ()) -> Table
     for result in results:
         *plain, verdict, seconds = cells(result)
         shown.add_row(*map(Text, plain), Text(verdict, style=_COLOURS[result.answer]), seconds)
-    for one in later:
-        shown.add_row(Text(f"{one.id} {one.title}"), *["-"] * 4, Text("not possible yet", style="dim"), "-")
     return shown
 
 
@@ -48,16 +46,13 @@ def reasons(results: Sequence[ClaimResult]) -> list[str]:
     return lines
 
 
-def listing(claims: Sequence[Claim | NotYet]) -> Table:
+def listing(claims: Sequence[Claim]) -> Table:
     """What there is, without running anything."""
     shown = Table(box=None, pad_edge=False, header_style="bold underline")
     for column in ("claim", "title", "arms", "controls"):
         shown.add_column(column, overflow="fold")
     for one in claims:
-        if isinstance(one, NotYet):
-            shown.add_row(one.id, Text(one.title), Text(f"not possible yet: {one.reason}", style="dim"), "")
-        else:
-            shown.add_row(one.id, Text(one.title), *(_arms(one, role) for role in Role))
+        shown.add_row(one.id, Text(one.title), *(_arms(one, role) for role in Role))
     return shown
 
 

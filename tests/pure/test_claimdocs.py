@@ -59,8 +59,8 @@ def test_what_was_seen_is_told_with_how_often() -> None:
     assert "| acks=1: 499 | " not in overview
     assert "acks=1: of 1,000 acked records lost: 500 | 499 |" in overview
     assert "| yes 1/2, unknown 1/2 | 61-75 |" in overview
-    assert "| R6 " in overview
-    assert "not possible yet" in overview
+    assert "| [R6](R6.md) " in overview
+    assert "not run yet" in overview
 
 
 def test_runs_are_taken_whole_and_hold_no_path_of_a_machine(tmp_path: Path) -> None:

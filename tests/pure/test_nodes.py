@@ -53,6 +53,25 @@ def test_properties_win_over_the_profile_and_the_network_over_both() -> None:
     )
 
 
+@pytest.mark.parametrize("kept", [{}, {"metadata": "zookeeper", "version": "3.9.2"}])
+def test_properties_of_one_broker_are_its_own(kept: dict[str, Any]) -> None:
+    own = {2: {"replica.lag.time.max.ms": 9000, "broker.id": 7}}
+    spec = ClusterSpec(properties={"replica.lag.time.max.ms": 8000}, broker_properties=own, **kept)
+    lags, ids = [], []
+    for node in (node for node in plan(spec, [1, 2, 3], "id") if node.broker):
+        whole = node.environment.get("KAFKA_CHAOS_SETTINGS")
+        lines = dict(line.split("=", 1) for line in whole.splitlines()) if whole else node.environment
+        lags.append(lines.get("replica.lag.time.max.ms") or lines["KAFKA_REPLICA_LAG_TIME_MAX_MS"])
+        ids.append(lines["broker.id"] if kept else lines["KAFKA_NODE_ID"])
+    assert lags == ["8000", "9000", "8000"]
+    assert ids == ["1", "2", "3"]
+
+
+def test_properties_of_a_broker_that_is_not_there_are_refused() -> None:
+    with pytest.raises(ValidationError, match="names broker 4; the cluster has brokers 1 to 3"):
+        ClusterSpec(broker_properties={4: {"a": "b"}})
+
+
 def test_racks_are_one_a_broker_and_followers_may_be_fetched_from() -> None:
     nodes = plan(ClusterSpec(racks=True), [1, 2, 3], "id")
     racks = [node.environment.get("KAFKA_BROKER_RACK") for node in nodes]
