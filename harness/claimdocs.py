@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from harness.claims import plots, registry
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, TrialResult
+from harness.claims.pages import MARKS
 from harness.planning import lines, plan_of
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs" / "claims"
@@ -151,14 +152,8 @@ def page(claim: Claim, runs: Runs) -> str:
 
 def pictures(runs: Runs) -> dict[str, str]:
     """SVG files by name, of what runs have measured."""
-    found = {}
-    elections = plots.elections(runs.of("R9"))
-    if elections.lines:
-        found["R9.svg"] = plots.svg(elections)
-    latest = runs.of("R10")[-1:]
-    if latest and plots.acknowledgements(latest[0]).lines:
-        found["R10.svg"] = plots.svg(plots.acknowledgements(latest[0]))
-    return found
+    drawn = plots.drawn([result for run in runs.runs for result in run])
+    return {f"{claim}.svg": text for claim, text in drawn.items()}
 
 
 def _pictures(claim: Claim, runs: Runs) -> Iterable[str]:
@@ -203,7 +198,7 @@ def _trial(trial: TrialResult) -> Iterable[str]:
     yield "| | expected | seen | |"
     yield "|---|---|---|---|"
     for row in trial.rows:
-        mark = {True: "as expected", False: "**not as expected**", None: "not told"}[row.ok]
+        mark = f"**{MARKS[row.ok]}**" if row.ok is False else MARKS[row.ok]
         what = f"given: {row.what}" if row.given else row.what
         yield f"| {_cell(what)} | {_cell(row.expected)} | {_cell(row.seen)} | {mark} |"
     yield ""

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 RESULT_FILE = "claims.json"
+PAGE_FILE = "claims.html"
 _LOG_WIDTH = 160
 """Columns of the table in a file or a CI log: it has seven columns."""
 
@@ -65,22 +66,26 @@ def claims(
         out.print(showing.table(done))
         for line in showing.reasons(done):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
-        out.print(f"results: {folder}", markup=False, highlight=False, soft_wrap=True)
+        out.print(
+            f"results: {folder}, a page of them: {PAGE_FILE}", markup=False, highlight=False, soft_wrap=True
+        )
     raise typer.Exit(exit_code(done))
 
 
 def _run(
     chosen: tuple[Any, ...], folder: Path, seed: int, version: str | None, image: str | None, quiet: bool
 ) -> list[Any]:
+    from harness.claims.pages import write_page
     from harness.claims.running import on_version, run_claims
     from harness.execution import Options
     from harness.telling import progress
 
     error = Console(stderr=True)
+    run = [on_version(claim, version, image) for claim in chosen]
     try:
         with progress(error, quiet) as tell:
             done = run_claims(
-                [on_version(claim, version, image) for claim in chosen],
+                run,
                 Options(
                     results=folder, seed=seed, tell=tell, command=shlex.join(["kafka-chaos", *sys.argv[1:]])
                 ),
@@ -90,6 +95,7 @@ def _run(
         raise typer.Exit(130) from None
     text = json.dumps([result.model_dump(mode="json") for result in done], indent=2)
     (folder / RESULT_FILE).write_text(text + "\n")
+    write_page(run, done, folder)
     return done
 
 

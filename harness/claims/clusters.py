@@ -42,6 +42,8 @@ FOUR = COMMON.model_copy(update={"brokers": 4})
 """As the common cluster, with a fourth broker."""
 FIVE_CONTROLLERS = COMMON.model_copy(update={"controllers": 5})
 """As the common cluster, with five controllers."""
+NO_ELR = COMMON.model_copy(update={"features": {"eligible.leader.replicas.version": 0}})
+"""As the common cluster, without eligible leader replicas (KIP-966)."""
 
 MANY = COMMON.model_copy(update={"properties": {**COMMON.properties, "log.index.size.max.bytes": "65536"}})
 """As the common cluster, for thousands of partitions; they would slow down what came after them."""

@@ -134,7 +134,8 @@ class TrialResult(_Frozen):
 
 
 class ClaimResult(_Frozen):
-    """What came of a claim; `seconds` are those of its runs, without the start of a cluster."""
+    """What came of a claim; `seconds` are those of its runs, without the start of a cluster, and without the
+    runs that a claim before it in the list has had too."""
 
     id: str
     title: str

@@ -128,6 +128,18 @@ def elections(results: Sequence[ClaimResult]) -> Plot:
     )
 
 
+def drawn(results: Sequence[ClaimResult]) -> dict[str, str]:
+    """SVG by claim, of whatever in these results can be plotted."""
+    found = {}
+    curve = elections([result for result in results if result.id == "R9"])
+    if curve.lines:
+        found["R9"] = svg(curve)
+    latest = next((result for result in reversed(results) if result.id == "R10"), None)
+    if latest is not None and any(trial.curve for trial in latest.trials):
+        found["R10"] = svg(acknowledgements(latest))
+    return found
+
+
 def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     by_x: dict[float, list[float]] = {}
     for x, y in points:

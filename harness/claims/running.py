@@ -26,7 +26,8 @@ from harness.spec import ClusterSpec
 
 @dataclass
 class _Ran:
-    """One experiment of a claim: its job, or why it did not run to its end."""
+    """One experiment of a claim, and of those after it that share it: its job, or why it did not run to its
+    end."""
 
     claim: Claim
     experiment: Experiment
@@ -60,7 +61,7 @@ def run_claims(
         PrerequisiteMissing: no Java, no engine or no image: before anything is started.
     """
     java_version(os.environ)
-    ran = [_Ran(claim, experiment, arms) for claim in claims for experiment, arms in claim.experiments()]
+    ran = runs_of(claims)
     found = possible.probed(engine.connect(), [one.experiment for one in ran])
     able = [one for one in ran if _prepared(one, options, found)]
     for number, spec in enumerate(dict.fromkeys(one.experiment.cluster.model_dump_json() for one in able)):
@@ -68,19 +69,29 @@ def run_claims(
         _on_clusters(mine, options, f"logs-{number + 1}", found)
     results = []
     for claim in claims:
-        results.append(_result(claim, [one for one in ran if one.claim is claim]))
+        results.append(_result(claim, ran))
         done(results[-1])
     return results
 
 
-def run_on(cluster: Cluster, claim: Claim, options: Options) -> ClaimResult:
-    """Run one claim on a cluster that is up already, which must be of its experiments' spec."""
-    ran = [_Ran(claim, experiment, arms) for experiment, arms in claim.experiments()]
-    found = possible.probed(cluster.client, [one.experiment for one in ran])
+def run_on(started: Callable[[ClusterSpec], Cluster], claim: Claim, options: Options) -> ClaimResult:
+    """Run one claim; `started` gives a cluster of a spec."""
+    ran = runs_of([claim])
+    found = possible.probed(engine.connect(), [one.experiment for one in ran])
     for one in ran:
         if _prepared(one, options, found):
-            _run(one, cluster)
+            _run(one, started(one.experiment.cluster))
     return _result(claim, ran)
+
+
+def runs_of(claims: Iterable[Claim]) -> list[_Ran]:
+    """Every experiment of these claims; one that several claims have is run once, with the arms of all."""
+    found: dict[str, _Ran] = {}
+    for claim in claims:
+        for experiment, arms in claim.experiments():
+            one = found.setdefault(experiment.model_dump_json(by_alias=True), _Ran(claim, experiment, ()))
+            one.arms = tuple(dict.fromkeys((*one.arms, *arms)))
+    return list(found.values())
 
 
 def _on_clusters(waiting: Sequence[_Ran], options: Options, logs: str, probed: Sequence[Capability]) -> None:
@@ -139,11 +150,10 @@ def _run(one: _Ran, cluster: Cluster) -> None:
     one.seconds = time.monotonic() - began
 
 
-def _result(claim: Claim, ran: Iterable[_Ran]) -> ClaimResult:
-    ran = list(ran)
+def _result(claim: Claim, ran: Sequence[_Ran]) -> ClaimResult:
     trials = []
     for trial in claim.trials:
-        (one,) = (one for one in ran if one.experiment.name == trial.experiment.name)
+        (one,) = (one for one in ran if one.experiment == trial.experiment)
         trials.append(_trial(trial, one))
     answer, reasons = judged(trials)
     return ClaimResult(
@@ -152,7 +162,7 @@ def _result(claim: Claim, ran: Iterable[_Ran]) -> ClaimResult:
         answer=answer,
         reasons=reasons,
         trials=tuple(trials),
-        seconds=round(sum(one.seconds for one in ran), 1),
+        seconds=round(sum(one.seconds for one in ran if one.claim is claim), 1),
         kafka=claim.kafka,
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from harness.claims import plots
+from harness.claims import plots, registry
 from harness.claims.clusters import experiment
 from harness.claims.counts import acks_curve
 from harness.claims.frame import Answer, ClaimResult, Role, Seen, TrialResult
+from harness.claims.pages import headline, render
 from harness.claims.plots import Plot, svg
 from harness.claims.story import story
 from tests.pure.test_claim_evidence import Folder, at, folder, pytestmark
@@ -136,3 +137,21 @@ def test_arms_side_by_side() -> None:
         "|---|---|---|",
         "| led after | 4.0 | 0.5 |",
     ]
+
+
+def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them() -> None:
+    (claim,) = registry.chosen(["R9"])
+    result = a_result({"kill-1": 4.0, "kill-100": 4.5})
+    odd = result.trials[0].model_copy(update={"story": ("0.1 <script>",), "doubts": ("a & b",)})
+    page = render([claim], [result.model_copy(update={"trials": (odd, *result.trials[1:])})])
+    assert "<title>1 of 1 claims: yes</title>" in page
+    assert "0.1 &lt;script&gt;" in page
+    assert "a &amp; b" in page
+    assert "<polyline" in page
+    assert "<script" not in page
+
+
+def test_a_headline_names_what_is_no_yes() -> None:
+    yes = a_result({"kill-1": 4.0})
+    others = [yes.model_copy(update={"answer": one}) for one in (Answer.NO, Answer.UNKNOWN)]
+    assert headline([yes, *others]) == "1 of 3 claims: yes; 1 no; 1 unknown"

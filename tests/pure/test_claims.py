@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from harness.claims import registry, showing
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, Seen, TrialResult, exit_code, judged
-from harness.claims.running import on_version
+from harness.claims.running import on_version, runs_of
 from harness.cli import app
+from harness.experiment import Experiment
 from harness.model.errors import BadInput
 
 pytestmark = pytest.mark.pure
@@ -140,10 +141,8 @@ def test_a_claim_is_whole(claim: Claim) -> None:
         assert trial.arm in {arm.name for arm in trial.experiment.arms}
         assert any(not one.given for one in trial.expects), "an arm of which nothing is expected"
     names = {trial.experiment.name: trial.experiment for trial in claim.trials}
-    assert all(
-        one.startswith(claim.id.lower().replace("r", "r0") if len(claim.id) == 2 else claim.id.lower())
-        for one in names
-    )
+    own = {trial.experiment.name for trial in claim.trials if trial.role is Role.CLAIM}
+    assert all(one.startswith(f"r{int(claim.id[1:]):02d}-") for one in own)
     assert all(trial.experiment == names[trial.experiment.name] for trial in claim.trials)
     for text in (claim.words, claim.set_up, *([claim.today] if claim.today else [])):
         assert text.endswith(".")
@@ -163,12 +162,21 @@ def test_a_claim_that_names_its_versions_stays_on_them() -> None:
     assert on_version(claim, "4.1.0", "some/image") is claim
 
 
-def test_names_of_experiments_are_of_one_claim_only() -> None:
-    owners: dict[str, set[str]] = {}
+def test_one_name_is_one_experiment() -> None:
+    """What claims share is run once and in one folder."""
+    known: dict[str, Experiment] = {}
     for claim in registry.CLAIMS:
         for experiment, _ in claim.experiments():
-            owners.setdefault(experiment.name, set()).add(claim.id)
-    assert {name: ids for name, ids in owners.items() if len(ids) > 1} == {}
+            assert known.setdefault(experiment.name, experiment) == experiment
+
+
+def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() -> None:
+    (first, both) = registry.chosen(["R16", "R21"])
+    runs = runs_of([both, first])
+    assert len({one.experiment.name for one in runs}) == len(runs)
+    (shared,) = (one for one in runs if one.experiment.name == "r16-last-in-sync")
+    assert shared.claim is both
+    assert shared.arms == ("unclean=false", "unclean=true")
 
 
 def test_claims_are_chosen_by_number_in_any_case() -> None:
