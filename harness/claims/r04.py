@@ -59,6 +59,7 @@ CLAIM = Claim(
     "consumer A reads from it; it is killed; consumer B reads from the next leader; consumer C reads all "
     "the time. Control: the followers are dead instead, so that the 10 are committed, and one of them is "
     "elected uncleanly.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -49,6 +49,7 @@ CLAIM = Claim(
     "nothing is written in the middle epoch.",
     today="An epoch that wrote nothing has no line, and OffsetForLeaderEpoch answers for it with the "
     "largest epoch below that did write.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -28,7 +28,7 @@ topic:
     min.insync.replicas: 1
     cleanup.policy: compact
     min.cleanable.dirty.ratio: 0.01
-    segment.ms: 100
+    segment.ms: 500
 workload: {keys: 3}
 steps:
 - write: {name: old, records: 30}
@@ -36,6 +36,7 @@ steps:
 - sleep: {seconds: 1}
 - write: {name: roll, records: 1}
 - wait: {logged: {of: {broker: 1}, text: cleaned log r11-compacted}, within: 60}
+- sleep: {seconds: 1}
 arms:
 - {name: compaction, producer: {acks: all}, promise: {lost: 0, compacted: 27}}
 """)
@@ -62,6 +63,7 @@ CLAIM = Claim(
     "cleanup.policy=compact: the newest of each key stays. Control: no policy, and the broker loses power "
     "before any of the 100 has reached its disk.",
     today="Retention also removes the active segment, once all of it is old enough; compaction never does.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -48,7 +48,6 @@ CLAIM = Claim(
     "leader dies before its followers have copied them; with acks=all it does not.",
     set_up="The leader is cut from its followers, not from the client. 500 records are written to it, it is"
     " killed within replica.lag.time.max.ms, and everything is healed. Control: no cut.",
-    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -64,7 +64,6 @@ CLAIM = Claim(
     " longer than the client waits. (2) M3 reaches follower 1 only and M4 none; the leader dies, follower 1"
     " leads, and the producer sends again what nobody has acknowledged; then M5. Control: the same with "
     "enable.idempotence=true.",
-    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

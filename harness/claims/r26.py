@@ -49,6 +49,7 @@ CLAIM = Claim(
     set_up="The leader is cut from the other brokers and the controller, not from clients. Another is "
     "elected and commits 50 records more. A consumer reads from the old leader; then all is healed and the "
     "final read is made. Control: the consumer reads after the old leader has caught up.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,
