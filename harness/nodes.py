@@ -106,6 +106,8 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
     base = {"KAFKA_HEAP_OPTS": heap}
     shared = {
         "zookeeper.session.timeout.ms": session,
+        # As long as the session by default: a broker would end if ZooKeeper takes longer to start.
+        "zookeeper.connection.timeout.ms": "60000",
         **_settings(spec),
         "zookeeper.connect": f"{keeper}:{zookeeper.PORT}",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",

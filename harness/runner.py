@@ -118,6 +118,7 @@ class Run:
                     open_seconds,
                     every_replica=self._experiment.replicas == "always",
                     codec=codec_of(workload.client),
+                    compacted="compact" in meta.topic_config.get("cleanup.policy", ""),
                     first_part=first_part,
                 )
                 reads.append(final_read(self._cluster, subject, self._folder, self._say))

@@ -140,6 +140,24 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
     return Hidden(_joined(control), _joined(aborted))
 
 
+def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
+    """The offsets, ascending, that a replica's files (name -> bytes) hold a record of; of a broken batch all
+    that it claims. After compaction a batch may lack some of its offsets, or all.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    kept: list[npt.NDArray[np.int64]] = []
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            records = batch.records()
+            if records is None:
+                kept.append(np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64))
+            else:
+                kept.append(np.array([record.offset for record in records], dtype=np.int64))
+    return _joined(kept)
+
+
 def _marker(batch: Batch) -> int | None:
     records = batch.records()
     key = records[0].key if records else None

@@ -44,7 +44,8 @@ CLAIM = Claim(
                 isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
                 left_isr(3, "partition", 7.5, 14.0),
                 stall("writing", 6.5, 15.0),
-                back_in_isr(3, "partition", 6.0),
+                # TCP tries again after twice as long each time: at most as late as the cut was long.
+                back_in_isr(3, "partition", 18.0),
                 errors("writing", {}),
                 lost(0),
             ),

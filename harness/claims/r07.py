@@ -17,7 +17,8 @@ topic: {assignment: [[1, 2]]}
 replicas: always
 steps:
 - write: {name: m1, records: 100}
-- wait: {replicated: true}
+# What it knows of the high watermark is what it would truncate to in the old format.
+- wait: {high_watermark: {of: {nodes: [1, 2]}, exactly: 100}}
 # A broker that ends in good order has flushed: this is what a power loss leaves of the follower.
 - inject: {stop: {target: {broker: 2}}, name: flushed}
 - heal: {only: [flushed]}
@@ -31,6 +32,8 @@ steps:
 - sleep: {seconds: 7}
 - heal: {only: [follower], awaited: false}
 - wait: {leader: {is: {broker: 2}}, within: 40}
+# Until the client has heard of it: a broker that has just started knows of no topic.
+- sleep: {seconds: 2}
 - write: {name: m3, records: 100}
 - heal:
 - wait: {isr: 2}
@@ -39,10 +42,12 @@ steps:
 - ask: {name: end, of: {nodes: [1, 2]}, what: [files]}
 arms:
 # What only the follower had is lost in both: it had not reached its disk.
-- {name: new, producer: {acks: all}, promise: {lost: acked in m2, diverged: 0}}
+- name: new
+  producer: &soon {acks: all, extra: {topic.metadata.refresh.interval.ms: 500}}
+  promise: {lost: acked in m2, diverged: 0}
 - name: old
   topic: {message.format.version: 0.10.2}
-  producer: {acks: all}
+  producer: *soon
   promise: {lost: acked in m2, diverged: 100}
 """,
     TWO_OF_OLD,

@@ -20,7 +20,7 @@ steps:
     rate: 200
     faults:
     - {{fault: {{{fault}: {{target: {{broker: 1}}}}}}, at: 1, for: 5}}
-- ask: {{name: recovering, of: {{broker: 1}}, what: [printed], text: Recovering unflushed segment}}
+- ask: {{name: recovering, of: {{broker: 1}}, what: [printed], text: recovered for r10-}}
 - ask: {{name: loaded, of: {{broker: 1}}, what: [printed], text: Loaded}}
 arms:
 - {{name: {fault}, producer: {{acks: all, delivery.timeout.ms: 120000}}, promise: {{lost: 0}}}}

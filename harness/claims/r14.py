@@ -18,7 +18,7 @@ steps:
 - write:
     name: one-down
     seconds: 9
-    rate: 400
+    rate: 80
     faults:
     - {{fault: {{kill: {{target: {{broker: 1}}}}}}, at: 1, for: 5}}
 - wait: {{isr: 3}}
@@ -37,7 +37,7 @@ name: r14-quiet
 title: No broker dies
 topic: {_TOPIC}
 steps:
-- write: {{name: one-down, seconds: 5, rate: 400}}
+- write: {{name: one-down, seconds: 5, rate: 80}}
 - write: {{name: all-down, records: 40, at_most: 5}}
 arms:
 - {{name: quiet, producer: {{acks: all}}, promise: {{lost: 0}}}}

@@ -57,6 +57,8 @@ steps:
 - inject: {partition: {from: client, to: {broker: 1}}}
 - write: {name: failing, records: 20}
 - heal:
+# They come late, and the final read must not be made meanwhile.
+- wait: {log_end: {of: {broker: 1}, exactly: 21}, within: 60}
 arms:
 - {name: given-up, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
 """)
