@@ -14,7 +14,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from harness import engine, wire_admin
+from harness import engine, wire_admin, zookeeper
 from harness.containers import files_in, run_in
 from harness.model.errors import ClusterError
 from harness.model.topology import BrokerView, TopologyView
@@ -80,7 +80,13 @@ class LiveCluster:
 
     def controller(self) -> int | None:
         """Node id of the active controller, as the first broker that can tell says; all are asked at once,
-        since without an active controller none of them answers."""
+        since without an active controller none of them answers. With ZooKeeper it is asked itself: a broker
+        that is cut off from it goes on naming one that is dead."""
+        for number in self.zookeeper_ids:
+            with suppress(ClusterError):
+                told = self.in_node(number, zookeeper.DUMP)
+                if told.code == 0:
+                    return zookeeper.controller_of(told.text)
         pool = ThreadPoolExecutor(max_workers=len(self.broker_ids))
         try:
             asked = [pool.submit(self._controller_of, number) for number in self.broker_ids]

@@ -14,6 +14,7 @@ from harness.compose_files import VARIANTS, drifted, render
 from harness.nodes import plan, variable
 from harness.ports import HIGHEST, LOWEST, free_ports, is_free
 from harness.spec import ClusterSpec, Profile
+from harness.zookeeper import controller_of
 
 pytestmark = pytest.mark.pure
 
@@ -133,6 +134,26 @@ def test_with_zookeeper() -> None:
     commands = {node.command for node in (keeper, *brokers)}
     assert len(commands) == 2
     assert None not in commands
+
+
+SESSIONS = """SessionTracker dump:
+Session Sets (2)/(2):
+1 expire at Sat Nov 21 20:00:00 UTC 2026:
+\t0x10000a1b2c30000
+ephemeral nodes dump:
+Sessions with Ephemerals (2):
+0x10000a1b2c30000:
+\t/brokers/ids/1
+0x10000a1b2c30001:
+{controller}\t/brokers/ids/12
+Connections dump:
+"""
+
+
+def test_the_controller_is_whose_session_holds_it() -> None:
+    assert controller_of(SESSIONS.format(controller="\t/controller\n")) == 12
+    assert controller_of(SESSIONS.format(controller="\t/controller_epoch\n")) is None
+    assert controller_of("") is None
 
 
 @pytest.mark.parametrize(
