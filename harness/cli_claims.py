@@ -82,21 +82,37 @@ def _run(
 
     error = Console(stderr=True)
     run = [on_version(claim, version, image) for claim in chosen]
+    done: list[Any] = []
+
+    def keep(result: Any) -> None:
+        # At once: whoever interrupts the rest has what is there.
+        done.append(result)
+        _save(done, folder)
+
     try:
         with progress(error, quiet) as tell:
-            done = run_claims(
+            results = run_claims(
                 run,
                 Options(
                     results=folder, seed=seed, tell=tell, command=shlex.join(["kafka-chaos", *sys.argv[1:]])
                 ),
+                keep,
             )
     except KeyboardInterrupt:
-        error.print("kafka-chaos: interrupted; journals are kept, `kafka-chaos check` reads them")
+        error.print(
+            f"kafka-chaos: interrupted; {len(done)} of {len(run)} claims are in {folder / RESULT_FILE}, "
+            "journals are kept, `kafka-chaos check` reads them"
+        )
         raise typer.Exit(130) from None
-    text = json.dumps([result.model_dump(mode="json") for result in done], indent=2)
+    _save(results, folder)
+    write_page(run, results, folder)
+    return results
+
+
+def _save(results: list[Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([one.model_dump(mode="json") for one in results], indent=2)
     (folder / RESULT_FILE).write_text(text + "\n")
-    write_page(run, done, folder)
-    return done
 
 
 def _told(one: Any) -> dict[str, Any]:

@@ -52,7 +52,8 @@ def on_version(claim: Claim, version: str | None, image: str | None) -> Claim:
 def run_claims(
     claims: Sequence[Claim], options: Options, done: Callable[[ClaimResult], None] = lambda _: None
 ) -> list[ClaimResult]:
-    """Run claims and judge them; in the order given, whatever shared a cluster. `done` gets each result.
+    """Run claims and judge them; in the order given, whatever shared a cluster. `done` gets each result as
+    soon as it is there.
 
     An experiment that this machine or Kafka version cannot have, or that cannot be run to its end, makes its
     claim `unknown`; after one that broke the next one gets a new cluster.
@@ -63,24 +64,35 @@ def run_claims(
     java_version(os.environ)
     ran = runs_of(claims)
     found = possible.probed(engine.connect(), [one.experiment for one in ran])
-    able = [one for one in ran if _prepared(one, options, found)]
-    for number, spec in enumerate(dict.fromkeys(one.experiment.cluster.model_dump_json() for one in able)):
-        mine = [one for one in able if one.experiment.cluster.model_dump_json() == spec]
-        _on_clusters(mine, options, f"logs-{number + 1}", found)
-    results = []
-    for claim in claims:
-        results.append(_result(claim, ran))
-        done(results[-1])
-    return results
+    waiting = [one for one in ran if _prepared(one, options, found)]
+    results: dict[str, ClaimResult] = {}
+    number = 0
+    while len(results) < len(claims):
+        for claim in claims:
+            if claim.id not in results and not any(one.experiment in _tried(claim) for one in waiting):
+                results[claim.id] = _result(claim, ran)
+                done(results[claim.id])
+        if waiting:
+            number += 1
+            spec = waiting[0].experiment.cluster
+            mine = [one for one in waiting if one.experiment.cluster == spec]
+            waiting = [one for one in waiting if one.experiment.cluster != spec]
+            _on_clusters(mine, options, f"logs-{number}", found)
+    return [results[claim.id] for claim in claims]
+
+
+def _tried(claim: Claim) -> list[Experiment]:
+    return [experiment for experiment, _ in claim.experiments()]
 
 
 def run_on(started: Callable[[ClusterSpec], Cluster], claim: Claim, options: Options) -> ClaimResult:
     """Run one claim; `started` gives a cluster of a spec."""
     ran = runs_of([claim])
     found = possible.probed(engine.connect(), [one.experiment for one in ran])
-    for one in ran:
-        if _prepared(one, options, found):
-            _run(one, started(one.experiment.cluster))
+    able = [one for one in ran if _prepared(one, options, found)]
+    specs = [one.experiment.cluster for one in able]
+    for one in sorted(able, key=lambda one: specs.index(one.experiment.cluster)):
+        _run(one, started(one.experiment.cluster))
     return _result(claim, ran)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from harness.claims import registry, showing
+from harness.claims import registry, running, showing
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, Seen, TrialResult, exit_code, judged
 from harness.claims.running import on_version, runs_of
 from harness.cli import app
+from harness.execution import Options
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
 
@@ -198,3 +201,29 @@ def test_the_list_needs_no_cluster() -> None:
     assert [one["id"] for one in told] == IDS
     (one,) = json.loads(CliRunner().invoke(app, ["claims", "R12", "--list", "--json"]).stdout)
     assert {trial["role"] for trial in one["trials"]} == {"claim", "control"}
+
+
+def test_a_result_is_given_as_soon_as_its_clusters_are_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chosen = registry.chosen(["R21", "R9", "R16"])
+    told: list[str] = []
+    monkeypatch.setattr(running, "java_version", lambda _: 17)
+    monkeypatch.setattr(running.engine, "connect", lambda: None)
+    monkeypatch.setattr(running.possible, "probed", lambda *_: ())
+
+    def on_clusters(mine: list[Any], *_: object) -> None:
+        told.extend(one.experiment.name for one in mine)
+        assert all(one.experiment.cluster == mine[0].experiment.cluster for one in mine)
+        for one in mine:
+            one.error = "nothing was started"
+
+    monkeypatch.setattr(running, "_on_clusters", on_clusters)
+    results = running.run_claims(chosen, Options(results=tmp_path, seed=1), lambda one: told.append(one.id))
+    assert [one.id for one in results] == ["R21", "R9", "R16"]
+    assert all(one.answer is Answer.UNKNOWN for one in results)
+    names = ["r21-r12-cut", "r21-r13-answers", "r21-r16-last-in-sync"]
+    assert told[:3] == names
+    assert told[3:6] == ["r12-cut", "r13-answers", "r16-last-in-sync"]
+    assert told[6:8] == ["R21", "R16"], "what R16 needs R21 has had run"
+    assert told[-1] == "R9"
