@@ -71,13 +71,14 @@ def taken(paths: Sequence[Path]) -> Runs:
     """The runs in these files of `kafka-chaos claims`, without the folders of the machine that made them."""
     results = TypeAdapter(tuple[ClaimResult, ...])
     runs = tuple(results.validate_json(path.read_text()) for path in paths)
-    runs = (*(tuple(map(_without_story, run)) for run in runs[:-1]), *runs[-1:])
+    latest = {result.id: result for run in runs for result in run}
+    runs = tuple(tuple(one if one is latest[one.id] else _without_story(one) for one in run) for run in runs)
     kernel = ".".join(platform.release().split(".")[:2])
     return Runs(machine=f"{os.cpu_count()} cores, Linux {kernel}", runs=runs)
 
 
 def _without_story(result: ClaimResult) -> ClaimResult:
-    """Pages tell the latest run only; of those before it what was seen is enough."""
+    """Pages tell a claim's latest run only; of those before it what was seen is enough."""
     trials = tuple(trial.model_copy(update={"story": ()}) for trial in result.trials)
     return result.model_copy(update={"trials": trials})
 
@@ -86,7 +87,7 @@ def overview(runs: Runs) -> str:
     """The page with all claims."""
     out = [_INTRO.rstrip("\n"), ""]
     if runs.machine:
-        out += [f"Seen on {runs.machine}, in {len(runs.runs)} run(s) of all claims.", ""]
+        out += [f"Seen on {runs.machine}; the verdict says in how many runs.", ""]
     out += [
         "| claim | expected | seen | control expected | control seen | verdict | seconds |",
         "|---|---|---|---|---|---|---|",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from harness.execution import Job, Options, job_of
 from harness.experiment import Experiment
 from harness.kernel import Capability
 from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.journal import RUN_FILE
 from harness.model.result import ArmResult, VerdictWord
+from harness.model.run import RunMeta
 from harness.overrides import overridden
 from harness.spec import ClusterSpec
 
@@ -159,7 +162,16 @@ def _run(one: _Ran, cluster: Cluster) -> None:
         one.job.run(cluster)
     except KafkaChaosError as error:
         one.error = str(error)
+    _forget_topics(cluster, one.job.folder)
     one.seconds = time.monotonic() - began
+
+
+def _forget_topics(cluster: Cluster, folder: Path) -> None:
+    """Delete what the runs in a folder have written: all has been read, and a broker that dies later would
+    have to recover it."""
+    for path in folder.glob(f"*/{RUN_FILE}"):
+        with suppress(KafkaChaosError):
+            cluster.admin().delete(RunMeta.load(path.parent).topic)
 
 
 def _result(claim: Claim, ran: Sequence[_Ran]) -> ClaimResult:
