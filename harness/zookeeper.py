@@ -33,7 +33,7 @@ _START = "exec /opt/kafka/bin/kafka-server-start.sh"
 _RUN = "exec /opt/kafka/bin/kafka-run-class.sh org.apache.zookeeper.server.quorum.QuorumPeerMain"
 BROKER_COMMAND = ("bash", "-c", f"{_LOGGING}{_START} {_CONFIG}.properties")
 ZOOKEEPER_COMMAND = ("bash", "-c", f"{_LOGGING}{_RUN} {_CONFIG}.properties")
-DUMP = f"exec 3<>/dev/tcp/127.0.0.1/{PORT} && printf dump >&3 && cat <&3"
+DUMP = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{PORT} && printf dump >&3 && cat <&3'"
 """Prints sessions and what each has in ZooKeeper for as long as it lives (the command `dump`)."""
 _SESSION = re.compile(r"^0x[0-9a-f]+:$", re.MULTILINE)
 _BROKER = re.compile(r"^\s*/brokers/ids/(\d+)\s*$", re.MULTILINE)
