@@ -83,6 +83,11 @@ def in_log(step: str, count: int) -> Expectation:
     return exactly(f"records of {step} in the log", count, of)
 
 
+def unavailable() -> Expectation:
+    """How long some partition took no writes, as the check has it from the journals; any time will do."""
+    return between("unavailable for", 0, 600, lambda run: run.summary.unavailable_seconds, "s")
+
+
 def log_reads(messages: str) -> Expectation:
     """The whole log, in order; the n-th record that was sent is called Mn."""
 

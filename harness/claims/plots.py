@@ -155,11 +155,16 @@ def acknowledgements(result: ClaimResult) -> Plot:
 
 def side_by_side(trials: Sequence[TrialResult]) -> list[str]:
     """A Markdown table with a column an arm and a row a thing that was looked at."""
-    whats = list(dict.fromkeys(row.what for trial in trials for row in trial.shown()))
+    whats = list(dict.fromkeys(_common(row.what) for trial in trials for row in trial.shown()))
     heads = [f"{trial.arm}{' (control)' if trial.role is Role.CONTROL else ''}" for trial in trials]
-    seen = [{row.what: row.seen for row in trial.rows} for trial in trials]
+    seen = [{_common(row.what): row.seen for row in trial.rows} for trial in trials]
     return [
         f"| | {' | '.join(heads)} |",
         "|---|" + "---|" * len(trials),
         *(f"| {what} | {' | '.join(one.get(what, '-') for one in seen)} |" for what in whats),
     ]
+
+
+def _common(what: str) -> str:
+    """What was looked at, without the number that differs from arm to arm."""
+    return re.sub(r"^of [\d,]+ ", "", what)

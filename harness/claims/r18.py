@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.claims.brokers import led_during
 from harness.claims.clusters import experiment
-from harness.claims.counts import acked, lost
+from harness.claims.counts import acked, duplicates, lost, unavailable
 from harness.claims.frame import Claim, Role, Trial
 
 _SAME = experiment("""
@@ -48,13 +48,27 @@ CLAIM = Claim(
             Role.CLAIM,
             _SAME,
             "no-loss",
-            (lost(0, of=20), acked("together", 20), acked("alone", 0), acked("after", 0)),
+            (
+                lost(0, of=20),
+                acked("together", 20),
+                acked("alone", 0),
+                acked("after", 0),
+                duplicates(0),
+                unavailable(),
+            ),
         ),
         Trial(
             Role.CLAIM,
             _SAME,
             "available",
-            (lost(40, of=65), acked("together", 20), acked("alone", 40), acked("after", 5)),
+            (
+                lost(40, of=65),
+                acked("together", 20),
+                acked("alone", 40),
+                acked("after", 5),
+                duplicates(0),
+                unavailable(),
+            ),
         ),
         Trial(
             Role.CONTROL,
@@ -65,6 +79,8 @@ CLAIM = Claim(
                 acked("together", 20),
                 acked("alone", 40),
                 acked("after", 0),
+                duplicates(0),
+                unavailable(),
                 led_during("after", {-1}),
             ),
         ),

@@ -130,6 +130,22 @@ def test_a_plot_stays_within_its_frame_and_escapes_names() -> None:
             assert 36 <= y <= 274
 
 
+def test_arms_side_by_side_have_what_was_lost_of_any_number_in_one_row() -> None:
+    one, other = a_result({"a": 1.0, "b": 2.0}).trials
+    lost = [
+        Seen(what=f"of {count} acked records lost", expected="0", seen="7", ok=False) for count in (20, 65)
+    ]
+    arms = [
+        one.model_copy(update={"rows": (lost[0],)}),
+        other.model_copy(update={"rows": (lost[1],), "role": Role.CONTROL}),
+    ]
+    assert plots.side_by_side(arms) == [
+        "| | a | b (control) |",
+        "|---|---|---|",
+        "| acked records lost | 7 | 7 |",
+    ]
+
+
 def test_arms_side_by_side() -> None:
     result = a_result({"kill-1": 4.0, "stop-1": 0.5})
     assert plots.side_by_side(result.trials) == [
