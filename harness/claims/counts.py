@@ -136,17 +136,31 @@ def stall_as_long_as(step: str, kind: str) -> Expectation:
 
 def slowest(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:
     """The longest time from a send of a write step to its acknowledgement, in seconds."""
+    where = "" if partition is None else f", partition {partition}"
+    return between(
+        f"slowest ack in {step}{where}", least, most, lambda run: _slowest(run, step, partition), "s"
+    )
+
+
+def _slowest(run: Finished, step: str, partition: int | None) -> float:
+    waits = (
+        row["closed_ns"] - row["sent_ns"]
+        for row in run.sends(step)
+        if row["outcome"] == Outcome.ACKED and partition in (None, row["partition"])
+    )
+    return max(waits, default=0) / SECOND
+
+
+def spared(step: str, partition: int, least: float | None, most: float | None) -> Expectation:
+    """By how many seconds the slowest acknowledgement of a partition is earlier than that of every other one
+    (least None: or later). What makes all of them slow, as a busy machine does, is not in it."""
 
     def of(run: Finished) -> float:
-        waits = (
-            row["closed_ns"] - row["sent_ns"]
-            for row in run.sends(step)
-            if row["outcome"] == Outcome.ACKED and partition in (None, row["partition"])
-        )
-        return max(waits, default=0) / SECOND
+        others = {row["partition"] for row in run.sends(step)} - {partition}
+        return min(_slowest(run, step, other) for other in others) - _slowest(run, step, partition)
 
-    where = "" if partition is None else f", partition {partition}"
-    return between(f"slowest ack in {step}{where}", least, most, of, "s")
+    low = -3600.0 if least is None else least
+    return between(f"partition {partition} waits less than every other in {step} by", low, most, of, "s")
 
 
 def refused_partitions(step: str, partitions: set[int]) -> Expectation:

@@ -252,6 +252,20 @@ def test_a_stall_is_the_longest_time_without_an_ack(folder: Folder) -> None:
     ) == [True, False, True, True, False]
 
 
+def test_a_partition_is_spared_if_all_others_wait_longer(folder: Folder) -> None:
+    step = folder.step("writing", 0, 20)
+    for seq, (partition, waited) in enumerate([(0, 5.0), (0, 0.1), (1, 1.0), (2, 4.0)]):
+        folder.send(step, seq, partition=partition, sent_ns=at(1), closed_ns=at(1 + waited))
+    assert seen(
+        folder,
+        counts.spared("writing", 1, 2.9, None),
+        counts.spared("writing", 1, 3.1, None),
+        counts.spared("writing", 1, None, 3.1),
+        counts.spared("writing", 1, None, 2.9),
+        counts.spared("writing", 0, None, 0.0),
+    ) == [True, False, True, False, True]
+
+
 @pytest.mark.parametrize(("acks", "ok"), [((1, 6), True), ((1, 16), False), ((1, 2, 3), False)])
 def test_a_stall_as_long_as_its_fault(folder: Folder, acks: tuple[float, ...], ok: bool) -> None:
     folder.fault("partition-1", "injected", 1.0)
