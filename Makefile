@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence bench spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence claims bench spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -40,14 +40,20 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: setup ## write the pages of faults, findings and journals again, from docstrings, evidence and schemas
+docs: setup ## write the pages of faults, findings, journals and claims again, from what they say and what was seen
 	$(BIN)/python -m harness.faultdocs --write
 	$(BIN)/python -m harness.findingdocs --write
 	$(BIN)/python -m harness.journaldocs --write
+	$(BIN)/python -m harness.claimdocs --write
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
 	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
 	$(BIN)/python -m harness.faultdocs --write
+
+claims: swept ## put the textbook's claims to the test and write docs/claims with what was seen
+	rm -rf results/claims-docs
+	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
+	$(BIN)/python -m harness.claimdocs --take results/claims-docs/claims-*/*/claims.json
 
 bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
 	$(BIN)/python -m checkers.bench

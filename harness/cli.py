@@ -20,7 +20,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness import cli_foreign
+from harness import cli_claims, cli_foreign
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
 
@@ -363,6 +363,7 @@ def _print_json(value: object) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
+cli_claims.add(app)
 cli_foreign.add(app)
 
 if __name__ == "__main__":

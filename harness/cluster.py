@@ -26,6 +26,7 @@ from harness.ports import free_ports, refuse_taken
 from harness.readiness import await_ready
 from harness.spec import ClusterSpec
 from harness.volumes import create_log_dirs
+from harness.wire_features import set_features
 
 
 class Cluster(LiveCluster):
@@ -79,6 +80,7 @@ class Cluster(LiveCluster):
             self._create()
             records.remember(self)
             await_ready(self)
+            self._set_features(self.spec.features)
         except BaseException:
             self.stop()
             raise
@@ -111,6 +113,23 @@ class Cluster(LiveCluster):
             start_seconds=round(self.start_seconds, 2),
             memory_mib=self._memory_mib(),
         )
+
+    def _set_features(self, levels: dict[str, int]) -> None:
+        """Set levels of the cluster's features.
+
+        Raises:
+            ClusterError: no broker answers, or one of them is refused.
+        """
+        if not levels:
+            return
+        refused = self._first("set features", lambda one: set_features(one, levels))
+        if refused:
+            raise ClusterError(
+                "a feature could not be set",
+                expected=", ".join(f"{name} {level}" for name, level in levels.items()),
+                found="; ".join(f"{name}: {why}" for name, why in refused.items()),
+                next_step="does this Kafka version know the feature and the level?",
+            )
 
     def _create(self) -> None:
         labels = engine.labels(self.name)

@@ -81,7 +81,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     for experiment in experiments:
         choose_arms(experiment, options.arms)
     found = possible.probed(engine.connect(), experiments)
-    jobs = [_job(experiment, options, found) for experiment in experiments]
+    jobs = [job_of(experiment, options, found) for experiment in experiments]
     for spec in dict.fromkeys(_key(job.experiment.cluster) for job in jobs):
         mine = [job for job in jobs if _key(job.experiment.cluster) == spec]
         with running(mine[0].experiment.cluster, mine[0].folder / "logs", options.tell) as cluster:
@@ -92,19 +92,24 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
 
 def run_on(cluster: Cluster, experiment: Experiment, options: Options) -> tuple[Path, ExperimentResult]:
     """Run one experiment on a cluster that is up already, and check it; returns what `execute` does."""
-    job = _job(experiment, options, possible.probed(cluster.client, [experiment]))
+    job = job_of(experiment, options, possible.probed(cluster.client, [experiment]))
     job.run(cluster)
     return job.folder, job.result()
 
 
-def _job(experiment: Experiment, options: Options, found: Sequence[Capability]) -> _Job:
+def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]) -> Job:
+    """An experiment ready to run in a new folder; `found` is what kernel and engine can do.
+
+    Raises:
+        BadInput: no such arm, a fault that this machine cannot have, or a folder that cannot be written.
+    """
     left, skipped = possible.sifted(experiment, found)
     for line in skipped:
         options.tell(line)
-    return _Job(left, choose_arms(left, options.arms), options, skipped)
+    return Job(left, choose_arms(left, options.arms), options, skipped)
 
 
-class _Job:
+class Job:
     """One experiment under way, in a folder of its own below the results."""
 
     def __init__(

@@ -148,6 +148,16 @@ class FaultBook:
                 if not fault.undone or not self._others_open(fault):
                     raise
 
+    def take_back(self, fault: OpenFault) -> None:
+        """Undo one fault without waiting to see the cluster whole: it stays open until `heal_all`.
+
+        Raises:
+            FaultError, ClusterError: it cannot be undone; journaled.
+        """
+        with fault.lock:
+            if fault.closed_ns is None and not fault.undone:
+                self._undo(fault)
+
     def heal_all(self) -> list[str]:
         """Undo whatever is open, the last first, then see each healed. Returns what went wrong instead of
         raising, so that one failure does not keep the others open."""

@@ -39,8 +39,9 @@ TRANSACTION_MARGIN_SECONDS = 40.0
 class Subject:
     """The topic to be read, and what the experiment expects of it. `transaction_seconds` - the producers'
     transaction.timeout.ms in seconds (None: nothing was transactional); `every_replica` - read the replicas'
-    own files even if nothing is missing; `codec` - how its values are read; `first_part` - the number of its
-    first file of records, where another topic's are there already."""
+    own files even if nothing is missing; `codec` - how its values are read; `compacted` - cleanup.policy may
+    remove records in between; `first_part` - the number of its first file of records, where another topic's
+    are there already."""
 
     topic: str
     partitions: int
@@ -49,6 +50,7 @@ class Subject:
     transaction_seconds: float | None = None
     every_replica: bool = False
     codec: Codec = BINARY
+    compacted: bool = False
     first_part: int = 0
 
 
@@ -80,7 +82,7 @@ def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[
     if first_committed is not None and second_committed is not None:
         different = differences(bounds, first_committed, second_committed)
         reasons += [f"read_committed: {reason}" for reason in different]
-    reasons += gap_reasons(cluster, bounds, first, first_committed)
+    reasons += gap_reasons(cluster, bounds, first, first_committed, compacted=subject.compacted)
     unread = unread_partitions(folder, subject.topic)
     inspected: tuple[int, ...] = ()
     wanted = set(range(subject.partitions)) if subject.every_replica else unread

@@ -11,19 +11,25 @@ from harness.cluster import Cluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.run import PartitionBounds
 from workloads.digest import PartitionDigest
-from workloads.segments import Hidden, hidden_offsets
+from workloads.segments import Hidden, hidden_offsets, kept_offsets
 
 Digests = Mapping[int, PartitionDigest]
 
 
 def gap_reasons(
-    cluster: Cluster, bounds: tuple[PartitionBounds, ...], plain: Digests, committed: Digests | None
+    cluster: Cluster,
+    bounds: tuple[PartitionBounds, ...],
+    plain: Digests,
+    committed: Digests | None,
+    *,
+    compacted: bool = False,
 ) -> list[str]:
     """Why the gaps of a read_uncommitted read, and of a read_committed one of the same offsets, are not all
     accounted for (none: they are).
 
-    Nobody is given control batches; read_committed readers neither what an abort marker ended. Markers are
-    taken from the files of the leader alone: the reads were answered by it.
+    Nobody is given control batches; read_committed readers neither what an abort marker ended. Of a topic
+    that is `compacted` an offset may be gone from the log itself (Kafka documentation, Log Compaction). All
+    of it is taken from the files of the leader alone: the reads were answered by it.
     """
     reasons: list[str] = []
     both = [plain] if committed is None else [plain, committed]
@@ -33,7 +39,13 @@ def gap_reasons(
             continue
         try:
             files = cluster.log_files(bound.leader, bound.topic, bound.partition)
-            hidden[bound.partition] = hidden_offsets(files)
+            found = hidden_offsets(files)
+            if compacted:
+                gone = _gone(
+                    files, [digests[bound.partition] for digests in both if bound.partition in digests]
+                )
+                found = Hidden(np.union1d(found.control, gone), found.aborted)
+            hidden[bound.partition] = found
         except (ClusterError, JournalError) as error:
             whose = f"partition {bound.partition} on its leader {bound.leader}"
             reasons.append(f"the files of {whose} cannot be read: {error}")
@@ -43,6 +55,13 @@ def gap_reasons(
         both_kinds = {number: np.union1d(one.control, one.aborted) for number, one in hidden.items()}
         reasons += [f"read_committed: {reason}" for reason in unexplained_gaps(bounds, committed, both_kinds)]
     return reasons
+
+
+def _gone(files: Mapping[str, bytes], digests: list[PartitionDigest]) -> npt.NDArray[np.int64]:
+    """Offsets of the gaps that are not in the files either."""
+    offsets = [np.arange(low, high, dtype=np.int64) for digest in digests for low, high in digest.gaps]
+    empty = np.empty(0, dtype=np.int64)
+    return np.setdiff1d(np.concatenate([empty, *offsets]), kept_offsets(files))
 
 
 def unexplained_gaps(

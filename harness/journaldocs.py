@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from harness.model.journal import (
+    ANSWERS,
     ASSIGNMENTS,
     CHECKPOINTS,
     COMMITS,
@@ -169,6 +170,23 @@ JOURNALS: tuple[Journal, ...] = (
             "log_start_offset": "of its own replica. Null: it has none",
             "log_end_offset": "of its own replica. Null: it has none",
             "high_watermark": "as the leader tells it. Null: this broker is not the leader",
+        },
+    ),
+    Journal(
+        "answers/part-*.parquet",
+        "a broker's answer to a question of an ask step; without rows where there is no such step",
+        ANSWERS,
+        {
+            "at_ns": f"when the brokers were asked, {_NS}",
+            "ask": "name of the ask step",
+            "round": "from 0, where the step asks again and again",
+            "place": "place of the question in the step, from 0",
+            "broker": "node id of the broker that was asked",
+            "partition": "partition it was asked about",
+            "question": "the question's name, as experiment files have it",
+            "error": "Kafka's name for the error; `NO_ANSWER`: none came. Null: no error",
+            "number": "the offset that it answered; of `leader` the node id. Null: no number",
+            "detail": "all else that it answered, as JSON",
         },
     ),
     Journal(

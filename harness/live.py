@@ -14,7 +14,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from harness import engine, wire_admin
+from harness import engine, wire_admin, zookeeper
 from harness.containers import files_in, run_in
 from harness.model.errors import ClusterError
 from harness.model.topology import BrokerView, TopologyView
@@ -80,7 +80,13 @@ class LiveCluster:
 
     def controller(self) -> int | None:
         """Node id of the active controller, as the first broker that can tell says; all are asked at once,
-        since without an active controller none of them answers."""
+        since without an active controller none of them answers. With ZooKeeper it is asked itself: a broker
+        that is cut off from it goes on naming one that is dead."""
+        for number in self.zookeeper_ids:
+            with suppress(ClusterError):
+                told = self.in_node(number, zookeeper.DUMP)
+                if told.code == 0:
+                    return zookeeper.controller_of(told.text)
         pool = ThreadPoolExecutor(max_workers=len(self.broker_ids))
         try:
             asked = [pool.submit(self._controller_of, number) for number in self.broker_ids]
@@ -288,9 +294,11 @@ class LiveCluster:
         return None
 
     def _first(self, what: str, asked: Callable[[BrokerConnection], _T]) -> _T:
-        """The answer of the first broker that gives one; those that answer quickly are asked first."""
+        """The answer of the first broker that gives one; those that answer quickly are asked first. With
+        ZooKeeper it is the controller, which refers no such request on."""
         awake = {seen.broker for seen in self.view(()).answered()}
-        turn = sorted(self.broker_ids, key=lambda number: number not in awake)
+        controller = self.controller() if self.zookeeper_ids else None
+        turn = sorted(self.broker_ids, key=lambda number: (number != controller, number not in awake))
         connections = (self._connection(number, wire_admin.ANSWER_SECONDS) for number in turn)
         return wire_admin.first_answer(connections, asked, what)
 

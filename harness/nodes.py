@@ -90,6 +90,7 @@ def plan(
         if spec.combined:
             listeners["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
         own = {
+            **spec.broker_properties.get(number, {}),
             **listeners,
             "node.id": str(number),
             "process.roles": "broker,controller" if spec.combined else "broker",
@@ -105,6 +106,8 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
     base = {"KAFKA_HEAP_OPTS": heap}
     shared = {
         "zookeeper.session.timeout.ms": session,
+        # As long as the session by default: a broker would end if ZooKeeper takes longer to start.
+        "zookeeper.connection.timeout.ms": "60000",
         **_settings(spec),
         "zookeeper.connect": f"{keeper}:{zookeeper.PORT}",
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",
@@ -125,7 +128,11 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
     for number, port in enumerate(host_ports, start=1):
         name = f"broker-{number}"
         own = zookeeper.settings(
-            shared | _listeners(name, port) | _rack(spec, number) | {"broker.id": str(number)}
+            shared
+            | spec.broker_properties.get(number, {})
+            | _listeners(name, port)
+            | _rack(spec, number)
+            | {"broker.id": str(number)}
         )
         nodes.append(
             Node(

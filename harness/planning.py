@@ -12,7 +12,7 @@ from faults.schedules.tracks import Following, Track, When
 from faults.sight import Shape
 from harness.experiment import Experiment
 from harness.stepping import down_before, schedule_seed
-from harness.steps import KIND, Heal, Inject, Sleep, Wait, Write
+from harness.steps import KIND, Ask, Heal, Inject, Sleep, Wait, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,10 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):
-        what = f"heal {', '.join(action.only) or 'everything'}"
+        what = f"heal {', '.join(action.only) or 'everything'}" + ("" if action.awaited else ", not awaited")
+    elif isinstance(action, Ask):
+        what = f"ask {action.of} for {', '.join(action.what)} of partition {action.partition}"
+        what += f", for {action.seconds:g} s" if action.seconds else ""
     return PlannedStep(index, what, (), min(experiment.shape.brokers, down))
 
 

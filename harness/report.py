@@ -79,7 +79,7 @@ def render(result: ExperimentResult, folder: Path) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_printable,
+        finalize=printable,
     )
     worst_first = sorted(
         range(len(result.arms)), key=lambda n: (result.arms[n].judgement.as_promised is True, n)
@@ -201,7 +201,7 @@ def _some(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """Text from logs without control characters; what is markup already (a block's output) stays as it is."""
     if type(value) is str:
         return "".join(

@@ -18,7 +18,16 @@ from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read, together
 from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
-from harness.model.journal import FAULTS, FAULTS_FILE, READS_DIR, SAMPLES, SAMPLES_DIR
+from harness.model.journal import (
+    ANSWERS,
+    ANSWERS_DIR,
+    FAULTS,
+    FAULTS_FILE,
+    READS_DIR,
+    SAMPLES,
+    SAMPLES_DIR,
+    RowSink,
+)
 from harness.model.run import RunMeta
 from harness.ports import HOST
 from harness.sampler import Sampler
@@ -87,13 +96,14 @@ class Run:
         with ExitStack() as stack:
             samples = stack.enter_context(RowJournal(self._folder / SAMPLES_DIR, SAMPLES))
             events = stack.enter_context(TableFile(self._folder / FAULTS_FILE, FAULTS))
+            answers = stack.enter_context(RowJournal(self._folder / ANSWERS_DIR, ANSWERS))
             brokers = {node.id: (HOST, node.host_port) for node in self._cluster.nodes if node.host_port}
             sampler = Sampler(brokers, self._topic, samples)
             stack.callback(sampler.stop)
             sampler.start()
             book = FaultBook(self._scene, events, self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
-            meta = self._produce(meta, book, sampler)
+            meta = self._produce(meta, book, sampler, answers)
             workload = self._experiment.workload_of(self._arm)
             open_seconds = transaction_seconds(self._experiment, self._arm)
             copies = topic.replication_factor
@@ -108,6 +118,7 @@ class Run:
                     open_seconds,
                     every_replica=self._experiment.replicas == "always",
                     codec=codec_of(workload.client),
+                    compacted="compact" in meta.topic_config.get("cleanup.policy", ""),
                     first_part=first_part,
                 )
                 reads.append(final_read(self._cluster, subject, self._folder, self._say))
@@ -144,7 +155,7 @@ class Run:
                 next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
             )
 
-    def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler) -> RunMeta:
+    def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler, answers: RowSink) -> RunMeta:
         """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
         with Traffic(
             self._experiment,
@@ -167,6 +178,7 @@ class Run:
                 lambda now: self._with_events(meta, now, book, traffic).save(self._folder),
                 view=lambda: sampler.latest,
                 seed=self._seed,
+                answers=answers,
             )
             try:
                 self._say("waiting until the producers may begin")

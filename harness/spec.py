@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -50,9 +51,10 @@ class ClusterSpec(BaseModel):
     `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
     the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
     `skewable_clocks` starts every node so that its clock can be shifted. With `metadata: zookeeper` there is
-    one ZooKeeper server in place of controllers.
-    `skewable_clocks` starts every node so that its clock can be shifted. `racks` puts broker N into rack rN
-    and lets readers that name a rack fetch from followers (KIP-392).
+    one ZooKeeper server in place of controllers. `racks` puts broker N into rack rN and lets readers that
+    name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
+    broker id; they win over `properties`. `features` are levels of KRaft features that differ from those of a
+    new cluster (KIP-584), set once it is up.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +67,8 @@ class ClusterSpec(BaseModel):
     image: str | None = None
     profile: Profile = Profile.FAST
     properties: dict[str, Setting] = Field(default_factory=dict)
+    broker_properties: dict[int, dict[str, Setting]] = Field(default_factory=dict)
+    features: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False
     racks: bool = False
@@ -98,8 +102,19 @@ class ClusterSpec(BaseModel):
                 f"Kafka {self.version} has no KRaft mode fit for use, 3.3 was the first (KIP-833): "
                 "set `metadata: zookeeper`"
             )
+        if self.metadata is Metadata.ZOOKEEPER and self.features:
+            raise ValueError("`features` are of KRaft clusters: with `metadata: zookeeper` leave them out")
         if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
+        return self
+
+    @model_validator(mode="after")
+    def _properties_of_brokers(self) -> ClusterSpec:
+        for number in self.broker_properties:
+            if not 1 <= number <= self.brokers:
+                raise ValueError(
+                    f"broker_properties names broker {number}; the cluster has brokers 1 to {self.brokers}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -7,15 +7,17 @@ from collections import deque
 from collections.abc import Callable
 
 from faults.schedules.state import Schedule
+from harness.asking import ask
 from harness.cluster import Cluster
 from harness.experiment import Experiment
 from harness.faultbook import FaultBook, OpenFault
 from harness.looking import LiveLook
+from harness.model.journal import RowSink
 from harness.model.run import StepInfo
 from harness.model.topology import TopologyView
 from harness.scheduler import Scheduler
 from harness.settled import unsettled
-from harness.steps import KIND, Heal, Inject, Sleep, Wait, Write
+from harness.steps import KIND, Action, Ask, Heal, Inject, Wait, Write
 from harness.waiting import wait_until
 from harness.writing import AnyWorkload
 from workloads.tally import Progress
@@ -28,7 +30,8 @@ class Stepping:
     """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words.
 
     `note` is called whenever a step begins or ends, so that a run that is killed can be checked. `view` gives
-    the last sample of the brokers, `seed` decides what is random in schedules.
+    the last sample of the brokers, `seed` decides what is random in schedules, `answers` gets what brokers
+    say in ask steps.
     """
 
     def __init__(
@@ -44,7 +47,9 @@ class Stepping:
         *,
         view: Callable[[], TopologyView | None],
         seed: int,
+        answers: RowSink,
     ) -> None:
+        self._answers = answers
         self._cluster = cluster
         self._experiment = experiment
         self._topic = topic
@@ -82,7 +87,7 @@ class Stepping:
                 self.done[-1] = started.model_copy(update={"ended_ns": time.time_ns()})
                 self._note(self)
 
-    def _one(self, index: int, action: Write | Wait | Inject | Heal | Sleep) -> None:
+    def _one(self, index: int, action: Action) -> None:
         if isinstance(action, Write):
             self._write(index, action)
         elif isinstance(action, Wait):
@@ -95,11 +100,15 @@ class Stepping:
             self._book.verify(fault)
         elif isinstance(action, Heal) and action.only:
             self._say(f"healing {', '.join(action.only)}")
+            heal = self._book.heal if action.awaited else self._book.take_back
             for name in action.only:
-                self._book.heal(self._named[name])
+                heal(self._named[name])
         elif isinstance(action, Heal):
             self._say("healing")
             self.problems += self._book.heal_all()
+        elif isinstance(action, Ask):
+            self._say(f"asking {action.of}")
+            ask(self._cluster, self._topic, action, self._look(), self._answers)
         else:
             time.sleep(action.seconds)
 
@@ -148,7 +157,7 @@ class Stepping:
         topic = self._experiment.topic
         if (condition := wait.condition) is not None:
             self._say(f"waiting for {condition}")
-            look = LiveLook(self._cluster, self._topic, lambda: self._book.scene("wait"), self._since_ns)
+            look = self._look()
             wait_until(lambda: condition.missing(look), what=str(condition), seconds=wait.within)
             return
         if isinstance(wait.isr, int):
@@ -163,6 +172,9 @@ class Stepping:
             what="every replica's log end offset equals the high watermark",
             seconds=wait.within,
         )
+
+    def _look(self) -> LiveLook:
+        return LiveLook(self._cluster, self._topic, lambda: self._book.scene("wait"), self._since_ns)
 
     def _progress(self) -> None:
         faults = self._book.open_names()

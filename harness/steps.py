@@ -1,4 +1,4 @@
-"""The steps of an experiment, as data: write, wait, inject, heal, sleep."""
+"""The steps of an experiment, as data: write, wait, inject, heal, ask, sleep."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 
 from faults.schedules.entries import Entry
 from faults.schedules.values import NAME, Frozen, IfImpossible, WrittenFault
+from faults.targets import Target
 from harness.conditions import Checkpoint, Condition, HighWatermark, Leads, LogEnd, Logged, Members
 
 
@@ -113,9 +114,60 @@ class Inject(Frozen):
 
 
 class Heal(Frozen):
-    """Heal every fault that is open, or `only` those of inject steps with these names, in this order."""
+    """Heal every fault that is open, or `only` those of inject steps with these names, in this order.
+
+    With `awaited: false` they are taken back, and nobody waits until the cluster is whole again: a broker
+    that is started while its partition has no leader comes into no ISR.
+    """
 
     only: tuple[str, ...] = ()
+    awaited: bool = True
+
+    @model_validator(mode="after")
+    def _named(self) -> Heal:
+        if not self.awaited and not self.only:
+            raise ValueError("`awaited: false` needs `only`: the rest is healed at the end, and seen")
+        return self
+
+
+Question = Literal[
+    "leader",
+    "log_end",
+    "high_watermark",
+    "list_offsets",
+    "fetch",
+    "fetch_v10",
+    "produce",
+    "epoch_ends",
+    "checkpoint",
+    "files",
+    "printed",
+]
+
+
+class Ask(Frozen):
+    """Ask single brokers, one question after the other, and keep the answers (`answers/` in the run folder).
+
+    `leader`: who leads, in which epoch, with which ISR. `log_end`, `high_watermark`: as the broker has it
+    itself. `list_offsets`: the end of the partition as a consumer is told. `fetch`: what a consumer is given
+    from the beginning; `fetch_v10`: the same by the protocol from before Kafka 2.3. `produce`: what it says
+    to a record sent to it, whoever leads. `epoch_ends`: where each leader epoch ends. From its disk, whether
+    it runs or not: `checkpoint`, its replication-offset-checkpoint; `files`, its segment files and leader
+    epochs. `printed`: the lines with `text` that it has printed since the run began.
+    """
+
+    name: str = Field(pattern=NAME)
+    of: Target = Field(description="which brokers")
+    what: tuple[Question, ...] = Field(min_length=1)
+    partition: int = Field(default=0, ge=0)
+    text: str | None = Field(default=None, min_length=1)
+    seconds: float | None = Field(default=None, gt=0, description="ask again and again for so long")
+
+    @model_validator(mode="after")
+    def _text(self) -> Ask:
+        if ("printed" in self.what) != (self.text is not None):
+            raise ValueError("`printed` needs `text`, and only that does")
+        return self
 
 
 class Sleep(Frozen):
@@ -124,11 +176,13 @@ class Sleep(Frozen):
     seconds: float = Field(gt=0)
 
 
+Action = Write | Wait | Inject | Heal | Ask | Sleep
 STEPS: dict[str, type[Frozen]] = {
     "write": Write,
     "wait": Wait,
     "inject": Inject,
     "heal": Heal,
+    "ask": Ask,
     "sleep": Sleep,
 }
 KIND = {model: name for name, model in STEPS.items()}
@@ -141,6 +195,7 @@ class Step(Frozen):
     wait: Wait | None = None
     inject: Inject | None = None
     heal: Heal | None = None
+    ask: Ask | None = None
     sleep: Sleep | None = None
 
     @model_validator(mode="before")
@@ -156,7 +211,7 @@ class Step(Frozen):
         return self
 
     @property
-    def action(self) -> Write | Wait | Inject | Heal | Sleep:
-        chosen = self.write or self.wait or self.inject or self.heal or self.sleep
+    def action(self) -> Action:
+        chosen = self.write or self.wait or self.inject or self.heal or self.ask or self.sleep
         assert chosen is not None, "checked when the step was made"
         return chosen

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from harness.model.errors import BadInput, ClusterError
 
 _SECONDS = 30.0
+_AGAIN_SECONDS = 0.25
 
 
 class TopicAdmin:
@@ -67,7 +69,25 @@ class TopicAdmin:
             raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
 
     def config(self, topic: str) -> dict[str, str]:
-        """The topic's effective configuration, defaults included."""
+        """The topic's effective configuration, defaults included.
+
+        Raises:
+            ClusterError: no broker tells it; one that has not heard of a new topic yet is asked again.
+        """
         resource: Any = ConfigResource(ResourceType.TOPIC, topic)
-        entries = self._client.describe_configs([resource])[resource].result()
-        return {name: str(entry.value) for name, entry in entries.items()}
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                entries = self._client.describe_configs([resource])[resource].result()
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and time.monotonic() < deadline:
+                    time.sleep(_AGAIN_SECONDS)
+                    continue
+                raise ClusterError(
+                    "the topic's configuration could not be had",
+                    where=topic,
+                    found=f"{reason.name()}: {reason.str()}",
+                    next_step="see the brokers' logs",
+                ) from error
+            return {name: str(entry.value) for name, entry in entries.items()}

@@ -7,6 +7,7 @@ come whole in one variable.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 FIRST_ID = 201
@@ -32,6 +33,20 @@ _START = "exec /opt/kafka/bin/kafka-server-start.sh"
 _RUN = "exec /opt/kafka/bin/kafka-run-class.sh org.apache.zookeeper.server.quorum.QuorumPeerMain"
 BROKER_COMMAND = ("bash", "-c", f"{_LOGGING}{_START} {_CONFIG}.properties")
 ZOOKEEPER_COMMAND = ("bash", "-c", f"{_LOGGING}{_RUN} {_CONFIG}.properties")
+DUMP = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{PORT} && printf dump >&3 && cat <&3'"
+"""Prints sessions and what each has in ZooKeeper for as long as it lives (the command `dump`)."""
+_SESSION = re.compile(r"^0x[0-9a-f]+:$", re.MULTILINE)
+_BROKER = re.compile(r"^\s*/brokers/ids/(\d+)\s*$", re.MULTILINE)
+_CONTROLLER = re.compile(r"^\s*/controller\s*$", re.MULTILINE)
+
+
+def controller_of(dump: str) -> int | None:
+    """The broker whose session holds /controller; None: there is no controller now."""
+    for session in _SESSION.split(dump)[1:]:
+        broker = _BROKER.search(session)
+        if broker and _CONTROLLER.search(session):
+            return int(broker[1])
+    return None
 
 
 def settings(properties: Mapping[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""Records from a replica's own segment files (record batch format v2: KIP-98, Kafka's message format page).
+"""Records from a replica's own segment files (record batch format v2: KIP-98, Kafka's message format page;
+messages of the formats before it where they are not compressed).
 
 Pure: bytes in, rows out. Damage is a state of a row, never an exception.
 """
@@ -17,12 +18,16 @@ from crc32c import crc32c
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
 from workloads.identity import STATES, UNDECODABLE
+from workloads.message_set import compressed, message
 from workloads.record_batch import CODECS, SMALLEST_RECORD, Batch, Record
 from workloads.text_identity import BINARY, Codec
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
 timestamp, producer id, producer epoch, base sequence, record count"""
+_SMALLEST = 26
+"""Bytes of a message of format 0 without key and value; what is shorter is cut short."""
+_MAGIC_AT = 16
 _OVERHEAD = 12
 """Bytes before the part that `length` counts."""
 _CRC_FROM = 21
@@ -37,11 +42,28 @@ def parse_segment(data: bytes) -> Iterator[Batch]:
     iteration, as they end Kafka's own log recovery; so does a length that damage made impossible.
 
     Raises:
-        JournalError: a batch of message format 0 or 1, which Kafka wrote before 0.11.
+        JournalError: compressed messages of format 0 or 1, which Kafka wrote before 0.11.
     """
     view = memoryview(data)
     place = 0
-    while place + _BATCH.size <= len(data):
+    while place + _SMALLEST <= len(data):
+        length, magic = struct.unpack_from(">i", data, place + 8)[0], data[place + _MAGIC_AT]
+        behind = place + _OVERHEAD + length
+        smallest = _SMALLEST if magic < 2 else _BATCH.size
+        if length < smallest - _OVERHEAD or behind > len(data):
+            return
+        if magic < 2:
+            if compressed(view, place):
+                raise JournalError(
+                    "a replica's segment file holds compressed messages of an old format",
+                    where=f"message at byte {place}",
+                    expected="messages that are not compressed, or record batches as Kafka writes since 0.11",
+                    found=f"message format {magic}, compressed",
+                    next_step="run without `compression.type`, or without an older message.format.version",
+                )
+            found, place = message(view, place)
+            yield found
+            continue
         (
             base,
             length,
@@ -57,17 +79,6 @@ def parse_segment(data: bytes) -> Iterator[Batch]:
             seq,
             count,
         ) = _BATCH.unpack_from(data, place)
-        behind = place + _OVERHEAD + length
-        if length < _BATCH.size - _OVERHEAD or behind > len(data):
-            return
-        if magic < 2:
-            raise JournalError(
-                "a replica's segment file is in an old message format",
-                where=f"batch at byte {place}, base offset {base}",
-                expected="record batch format v2, as Kafka writes since 0.11",
-                found=f"message format {magic}",
-                next_step="run without an older log.message.format.version to inspect replicas",
-            )
         compression = attributes & 0x7
         yield Batch(
             base_offset=base,
@@ -127,6 +138,24 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
             if _marker(batch) == _ABORT:
                 aborted += ended
     return Hidden(_joined(control), _joined(aborted))
+
+
+def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
+    """The offsets, ascending, that a replica's files (name -> bytes) hold a record of; of a broken batch all
+    that it claims. After compaction a batch may lack some of its offsets, or all.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    kept: list[npt.NDArray[np.int64]] = []
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            records = batch.records()
+            if records is None:
+                kept.append(np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64))
+            else:
+                kept.append(np.array([record.offset for record in records], dtype=np.int64))
+    return _joined(kept)
 
 
 def _marker(batch: Batch) -> int | None:

@@ -1,7 +1,8 @@
 """What lies in a broker's log dir, and what a broker says of it when it loads it. Pure: text in, data out.
 
 The scripts run in the toolbox image (bash, perl, GNU tools) and print what is parsed here. Sources: Kafka's
-documentation, "Implementation: Log" and "Message format" (record batch v2, KIP-98).
+documentation, "Implementation: Log" and "Message format" (record batch v2, KIP-98; messages of the formats
+before it, each a batch of one).
 """
 
 from __future__ import annotations
@@ -38,12 +39,17 @@ for my $path (@ARGV) {
   open(my $file, '<:raw', $path) or die "$path: $!\n";
   my ($size, $at, $head) = (-s $file, 0, '');
   print "== $path\n";
-  while ($at + 61 <= $size) {
+  while ($at + 26 <= $size) {
     sysseek($file, $at, 0);
-    last if sysread($file, $head, 27) != 27;
-    my ($base, $length, $magic, $attributes, $delta) = unpack('q> l> x4 c x4 s> l>', $head);
-    last if $length < 49 || $at + 12 + $length > $size;
-    die "$path, byte $at: message format $magic, only 2 is understood\n" if $magic != 2;
+    last if sysread($file, $head, 27) < 26;
+    my ($base, $length, $magic, $attributes, $delta) = (unpack('q> l> x4 c', $head), 0, 0);
+    last if $length < ($magic < 2 ? 14 : 49) || $at + 12 + $length > $size;
+    if ($magic < 2) {
+      die "$path, byte $at: compressed, in message format $magic\n" if ord(substr($head, 17, 1)) & 7;
+    } else {
+      die "$path, byte $at: message format $magic, only 0 to 2 are understood\n" if $magic != 2;
+      ($attributes, $delta) = unpack('x21 s> l>', $head);
+    }
     print join(' ', $at, 12 + $length, $base, $base + $delta, $attributes), "\n";
     $at += 12 + $length;
   }

@@ -15,6 +15,7 @@ A run folder holds
     samples/part-*.parquet  one row a broker, partition and sampling moment
     replicas/part-*.parquet one row a record found in a replica's own segment files (only when asked for)
     checkpoints/part-*.parquet one row an entry of those brokers' checkpoint files
+    answers/part-*.parquet   one row an answer of a broker in an ask step
     findings/, summary.json what a check of this folder found
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
@@ -244,6 +245,26 @@ with nulls. `log_*` are of the broker's own replica (null: it has none), `high_w
 leader."""
 
 
+ANSWERS = pa.schema(
+    [
+        pa.field("at_ns", pa.int64(), nullable=False),
+        pa.field("ask", pa.string(), nullable=False),
+        pa.field("round", pa.int32(), nullable=False),
+        pa.field("place", pa.int32(), nullable=False),
+        pa.field("broker", pa.int32(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("question", pa.string(), nullable=False),
+        pa.field("error", pa.string()),
+        pa.field("number", pa.int64()),
+        pa.field("detail", pa.string(), nullable=False),
+    ]
+)
+"""One row a broker and question of an ask step. `ask` is the step's name, `round` counts from 0 where it asks
+again and again, `place` is the question's in the step. `error` is Kafka's name for it, "NO_ANSWER" if none
+came (null: no error); `number` the offset (of `leader`: the broker that leads) that it answered; `detail`
+JSON."""
+
+
 class RowSink(Protocol):
     """Anything that takes rows as dictionaries."""
 
@@ -259,6 +280,7 @@ ASSIGNMENTS_DIR = "assignments"
 COMMITS_DIR = "commits"
 SAMPLES_DIR = "samples"
 REPLICAS_DIR = "replicas"
+ANSWERS_DIR = "answers"
 CHECKPOINTS_DIR = "checkpoints"
 FINDINGS_DIR = "findings"
 OPEN_SENDS = "open.parquet"

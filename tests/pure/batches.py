@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 
 from crc32c import crc32c
 
@@ -29,6 +30,16 @@ def _batch(flags: int, base: int, count: int, pid: int, records: bytes) -> bytes
     covered = _HEAD.pack(flags, count - 1, 0, 0, pid, 0, -1, count) + records
     head = struct.pack(">qiibI", base, len(covered) + 9, 0, 2, crc32c(covered))
     return head + covered
+
+
+def old_message(
+    offset: int, value: bytes | None, *, magic: int = 1, attributes: int = 0, stamp: int = 1000
+) -> bytes:
+    """A message of format 0 or 1 without a key."""
+    covered = struct.pack(">bb", magic, attributes) + (struct.pack(">q", stamp) if magic else b"")
+    covered += struct.pack(">i", -1)
+    covered += struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", offset, len(covered) + 4, zlib.crc32(covered)) + covered
 
 
 def segment(base: int, *sizes: int) -> bytes:

@@ -18,9 +18,10 @@ from harness.gaps import gap_reasons, unexplained_gaps
 from harness.model.errors import ClusterError
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.run import FinalRead, PartitionBounds
-from tests.pure.batches import batch, marker
+from tests.pure.batches import batch, marker, old_message
 from workloads.digest import DigestBuilder, PartitionDigest
 from workloads.identity import decode
+from workloads.segments import kept_offsets
 
 pytestmark = pytest.mark.pure
 
@@ -118,6 +119,23 @@ def test_read_committed_may_hide_what_an_abort_marker_ended() -> None:
     wider = {0: digest(records=4, gaps=((2, 6), (7, 9)), gap_count=2, missing=6)}
     (reason,) = gap_reasons(cluster, BOUNDS, PLAIN, wider)
     assert reason == "read_committed: partition 0: 1 unexplained gap(s) in the offsets, the first [2, 6)"
+
+
+def test_compaction_explains_what_is_not_in_the_files_either() -> None:
+    held = b"".join(old_message(offset, b"v") for offset in (0, 1, 5, 9))
+    cluster: Any = Leader(held)
+    read = {0: digest(records=4, gaps=((2, 5), (6, 9)), gap_count=2, missing=6)}
+    assert gap_reasons(cluster, BOUNDS, read, None, compacted=True) == []
+    assert "2 unexplained gap(s)" in gap_reasons(cluster, BOUNDS, read, None)[0]
+    missed = {0: digest(records=3, gaps=((2, 9),), gap_count=1, missing=7)}
+    (reason,) = gap_reasons(cluster, BOUNDS, missed, None, compacted=True)
+    assert "[2, 9)" in reason, "offset 5 is in the leader's files"
+
+
+def test_what_a_broken_batch_claims_is_not_gone_by_compaction() -> None:
+    data = bytearray(old_message(0, b"v") + old_message(3, b"v"))
+    data[-1] ^= 1
+    assert list(kept_offsets({"00000000000000000000.log": bytes(data)})) == [0, 3]
 
 
 def test_files_that_cannot_be_read_explain_nothing() -> None:

@@ -26,7 +26,7 @@ from faults.logs.files import (
     parse_walk,
     walk_script,
 )
-from tests.pure.batches import batch, segment
+from tests.pure.batches import batch, old_message, segment
 from workloads.segments import log_end_offset
 
 pytestmark = pytest.mark.pure
@@ -106,11 +106,27 @@ def test_whole_batches_are_walked_and_a_torn_one_ends_the_walk(tmp_path: Path) -
 
 
 @needs_tools
-def test_an_old_message_format_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "1.log").write_bytes(batch(0, 1)[:16] + b"\1" + batch(0, 1)[17:])
+def test_messages_of_an_old_format_are_batches_of_one(tmp_path: Path) -> None:
+    whole = old_message(5, b"value") + old_message(6, b"", magic=0)
+    (tmp_path / "1.log").write_bytes(whole + old_message(7, b"torn")[:-1])
+    (walked,) = parse_walk(run_in(tmp_path, walk_script(["1.log"]))).values()
+    assert [(one.base, one.last, one.control) for one in walked] == [(5, 5, False), (6, 6, False)]
+    assert walked[-1].end == len(whole)
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (old_message(0, b"wrapped", attributes=1), "compressed, in message format 1"),
+        (batch(0, 1)[:16] + b"\3" + batch(0, 1)[17:], "message format 3"),
+    ],
+)
+def test_what_is_not_understood_is_refused(tmp_path: Path, data: bytes, words: str) -> None:
+    (tmp_path / "1.log").write_bytes(data)
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run_in(tmp_path, walk_script(["1.log"]))
-    assert "message format 1" in caught.value.stderr
+    assert words in caught.value.stderr
 
 
 def batches_of(data: bytes) -> tuple[Batch, ...]:

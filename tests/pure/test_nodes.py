@@ -14,6 +14,7 @@ from harness.compose_files import VARIANTS, drifted, render
 from harness.nodes import plan, variable
 from harness.ports import HIGHEST, LOWEST, free_ports, is_free
 from harness.spec import ClusterSpec, Profile
+from harness.zookeeper import controller_of
 
 pytestmark = pytest.mark.pure
 
@@ -51,6 +52,25 @@ def test_properties_win_over_the_profile_and_the_network_over_both() -> None:
         "KAFKA_BROKER_SESSION_TIMEOUT_MS"
         not in plan(ClusterSpec(profile=Profile.KAFKA), [1, 2, 3], "id")[-1].environment
     )
+
+
+@pytest.mark.parametrize("kept", [{}, {"metadata": "zookeeper", "version": "3.9.2"}])
+def test_properties_of_one_broker_are_its_own(kept: dict[str, Any]) -> None:
+    own = {2: {"replica.lag.time.max.ms": 9000, "broker.id": 7}}
+    spec = ClusterSpec(properties={"replica.lag.time.max.ms": 8000}, broker_properties=own, **kept)
+    lags, ids = [], []
+    for node in (node for node in plan(spec, [1, 2, 3], "id") if node.broker):
+        whole = node.environment.get("KAFKA_CHAOS_SETTINGS")
+        lines = dict(line.split("=", 1) for line in whole.splitlines()) if whole else node.environment
+        lags.append(lines.get("replica.lag.time.max.ms") or lines["KAFKA_REPLICA_LAG_TIME_MAX_MS"])
+        ids.append(lines["broker.id"] if kept else lines["KAFKA_NODE_ID"])
+    assert lags == ["8000", "9000", "8000"]
+    assert ids == ["1", "2", "3"]
+
+
+def test_properties_of_a_broker_that_is_not_there_are_refused() -> None:
+    with pytest.raises(ValidationError, match="names broker 4; the cluster has brokers 1 to 3"):
+        ClusterSpec(broker_properties={4: {"a": "b"}})
 
 
 def test_racks_are_one_a_broker_and_followers_may_be_fetched_from() -> None:
@@ -114,6 +134,26 @@ def test_with_zookeeper() -> None:
     commands = {node.command for node in (keeper, *brokers)}
     assert len(commands) == 2
     assert None not in commands
+
+
+SESSIONS = """SessionTracker dump:
+Session Sets (2)/(2):
+1 expire at Sat Nov 21 20:00:00 UTC 2026:
+\t0x10000a1b2c30000
+ephemeral nodes dump:
+Sessions with Ephemerals (2):
+0x10000a1b2c30000:
+\t/brokers/ids/1
+0x10000a1b2c30001:
+{controller}\t/brokers/ids/12
+Connections dump:
+"""
+
+
+def test_the_controller_is_whose_session_holds_it() -> None:
+    assert controller_of(SESSIONS.format(controller="\t/controller\n")) == 12
+    assert controller_of(SESSIONS.format(controller="\t/controller_epoch\n")) is None
+    assert controller_of("") is None
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS
+from tests.pure.batches import old_message
 from workloads.identity import ValueBuilder, encode_key
 from workloads.segments import log_end_offset, parse_segment, replica_rows
 from workloads.varint import read_varint
@@ -214,9 +215,25 @@ def test_damage_never_raises_but_for_old_formats(noise: bytes, place: int) -> No
         assert any(magic < 2 for magic in data[16::1])
 
 
-def test_old_message_formats_are_refused_by_name() -> None:
-    with pytest.raises(JournalError, match="old message format"):
-        list(parse_segment(batch(0, [record(0, None, VALUE(0))], magic=1)))
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_formats_are_read(magic: int) -> None:
+    whole = old_message(7, VALUE(0), magic=magic) + old_message(8, None, magic=magic)
+    first, second = rows(whole + old_message(9, VALUE(2), magic=magic)[:-1])
+    assert (first["offset"], first["seq"], first["leader_epoch"], first["state"]) == (7, 0, -1, "ok")
+    assert first["timestamp_ms"] == (1000 if magic else None)
+    assert (second["offset"], second["seq"]) == (8, None)
+    assert log_end_offset({FIRST: whole}) == 9
+
+
+def test_a_broken_message_of_an_old_format_is_corrupt() -> None:
+    data = bytearray(old_message(7, VALUE(0)))
+    data[-1] ^= 1
+    assert [(row["offset"], row["state"]) for row in rows(bytes(data))] == [(7, "corrupt")]
+
+
+def test_compressed_messages_of_old_formats_are_refused_by_name() -> None:
+    with pytest.raises(JournalError, match="compressed messages of an old format"):
+        list(parse_segment(old_message(0, b"wrapped", attributes=1)))
 
 
 def test_log_end_of_an_empty_new_segment_is_its_name() -> None:

@@ -1,0 +1,249 @@
+"""The documentation of the claims, made from the registry and from what runs of them have shown.
+
+`docs/claims/README.md` has a row a claim, `docs/claims/R12.md` a page. What was seen comes from
+`docs/claims/results.json`, which holds whole runs of `kafka-chaos claims`.
+
+    python -m harness.claimdocs                   tell which files have drifted; exit code 1 if any
+    python -m harness.claimdocs --write           write them anew
+    python -m harness.claimdocs --take FILE...    these runs' claims.json, and no others; then write
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from harness.claims import plots, registry
+from harness.claims.frame import Answer, Claim, ClaimResult, Role, TrialResult
+from harness.claims.pages import MARKS
+from harness.planning import lines, plan_of
+
+_FOLDER = Path(__file__).resolve().parent.parent / "docs" / "claims"
+_RESULTS = "results.json"
+_SIDE_BY_SIDE = frozenset({"R10", "R18"})
+_INTRO = """# Claims
+
+What textbooks and study notes say of Kafka's guarantees, put to the test on real brokers. Each claim has a
+control arm that differs in one thing and must come out the other way; if it does not, nothing was shown and
+the verdict is `unknown`. So it is if a state that the set-up needs was not reached, if a fault was not proved
+to have taken effect, or if the final read was not proved complete.
+
+`kafka-chaos claims` runs them all, `kafka-chaos claims R12` one. These pages are made from the claims' own
+definitions (`harness/claims/`) and from runs of them (`python -m harness.claimdocs --take`).
+
+"""
+
+
+class Runs(BaseModel):
+    """Runs of the claims: one list of results a run, the latest last."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    machine: str = ""
+    runs: tuple[tuple[ClaimResult, ...], ...] = ()
+
+    def of(self, claim: str) -> list[ClaimResult]:
+        return [result for run in self.runs for result in run if result.id == claim]
+
+
+def files() -> dict[str, str]:
+    """Every generated file's text, by its name below docs/claims."""
+    runs = saved()
+    found = {f"{claim.id}.md": page(claim, runs) for claim in registry.CLAIMS}
+    found["README.md"] = overview(runs)
+    found |= pictures(runs)
+    return found
+
+
+def saved() -> Runs:
+    """What runs have shown so far; nothing, where there is no such file."""
+    path = _FOLDER / _RESULTS
+    return Runs.model_validate_json(path.read_text()) if path.exists() else Runs()
+
+
+def taken(paths: Sequence[Path]) -> Runs:
+    """The runs in these files of `kafka-chaos claims`, without the folders of the machine that made them."""
+    results = TypeAdapter(tuple[ClaimResult, ...])
+    runs = tuple(results.validate_json(path.read_text()) for path in paths)
+    latest = {result.id: result for run in runs for result in run}
+    runs = tuple(tuple(one if one is latest[one.id] else _without_story(one) for one in run) for run in runs)
+    kernel = ".".join(platform.release().split(".")[:2])
+    return Runs(machine=f"{os.cpu_count()} cores, Linux {kernel}", runs=runs)
+
+
+def _without_story(result: ClaimResult) -> ClaimResult:
+    """Pages tell a claim's latest run only; of those before it what was seen is enough."""
+    trials = tuple(trial.model_copy(update={"story": ()}) for trial in result.trials)
+    return result.model_copy(update={"trials": trials})
+
+
+def overview(runs: Runs) -> str:
+    """The page with all claims."""
+    out = [_INTRO.rstrip("\n"), ""]
+    if runs.machine:
+        out += [f"Seen on {runs.machine}; the verdict says in how many runs.", ""]
+    out += [
+        "| claim | expected | seen | control expected | control seen | verdict | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    out += [_row(claim, runs.of(claim.id)) for claim in registry.CLAIMS]
+    return "\n".join([*out, ""])
+
+
+def _row(claim: Claim, results: Sequence[ClaimResult]) -> str:
+    head = f"[{claim.id}]({claim.id}.md) {_cell(claim.title)}"
+    if not results:
+        return f"| {head} | - | - | - | - | not run yet | - |"
+    cells = []
+    for role in Role:
+        trials = [(trial, trial.headline()) for trial in results[-1].of(role)]
+        cells.append("<br>".join(_cell(f"{t.arm}: {row.what}: {row.expected}") for t, row in trials if row))
+        cells.append("<br>".join(_cell(row.seen) for _, row in trials if row))
+    seconds = [result.seconds for result in results]
+    span = f"{min(seconds):.0f}" if len(seconds) == 1 else f"{min(seconds):.0f}-{max(seconds):.0f}"
+    return f"| {head} | {' | '.join(cells)} | {verdicts(results)} | {span} |"
+
+
+def verdicts(results: Sequence[ClaimResult]) -> str:
+    """How often a claim came out how: `yes 3/3`, or `yes 2/3, unknown 1/3`."""
+    counted = Counter(result.answer for result in results)
+    return ", ".join(f"{answer} {counted[answer]}/{len(results)}" for answer in Answer if counted[answer])
+
+
+def page(claim: Claim, runs: Runs) -> str:
+    """One claim's page."""
+    results = runs.of(claim.id)
+    out = [f"# {claim.id}: {claim.title}", "", claim.words, ""]
+    if claim.today:
+        out += [f"**Today.** {claim.today}", ""]
+    out += [f"**Set-up.** {claim.set_up}", "", "## Expected and seen", ""]
+    if results:
+        kafka = ", ".join(sorted({result.kafka for result in results}))
+        out += [f"Verdicts: {verdicts(results)}, on Kafka {kafka}. The latest run:", ""]
+        for trial in results[-1].trials:
+            out += _trial(trial)
+        out += [f"- {_cell(reason)}" for reason in results[-1].reasons]
+    else:
+        out += ["Not run yet.", ""]
+    if results:
+        out += _pictures(claim, runs)
+        out += _stories(results[-1])
+    out += ["## Step by step", ""]
+    for experiment, arms in claim.experiments():
+        out += [f"{experiment.name}: {experiment.title}. Arms: {', '.join(arms)}.", "", "```text"]
+        out += [line for line in lines(plan_of(experiment, 0)) if line]
+        out += ["```", ""]
+    out += [
+        "## Replay",
+        "",
+        f"`kafka-chaos claims {claim.id}` runs all of it. Each arm leaves a run folder with its experiment "
+        "beside it:",
+        "`kafka-chaos run results/claims-.../" + claim.id + "/.../experiment.json --arm ARM` runs one alone,",
+        "`kafka-chaos check` reads its journals again.",
+        "",
+    ]
+    return "\n".join(out)
+
+
+def pictures(runs: Runs) -> dict[str, str]:
+    """SVG files by name, of what runs have measured."""
+    drawn = plots.drawn([result for run in runs.runs for result in run])
+    return {f"{claim}.svg": text for claim, text in drawn.items()}
+
+
+def _pictures(claim: Claim, runs: Runs) -> Iterable[str]:
+    name = f"{claim.id}.svg"
+    if name in pictures(runs):
+        yield f"![{_cell(claim.title)}]({name})"
+        yield ""
+    if claim.id in _SIDE_BY_SIDE:
+        yield "## Side by side"
+        yield ""
+        yield from plots.side_by_side(runs.of(claim.id)[-1].trials)
+        yield ""
+
+
+def _stories(result: ClaimResult) -> Iterable[str]:
+    told = [trial for trial in result.trials if trial.story]
+    if not told:
+        return
+    yield "## What happened"
+    yield ""
+    yield "Drawn from the journals of the latest run. A row is what brokers said after something had"
+    yield "happened: each its log end offset (LEO), the leader its high watermark (HW) and epoch too, and"
+    yield "the ISR as the newest leader has it."
+    yield ""
+    seen: set[tuple[str, str]] = set()
+    for trial in told:
+        # One arm may be a claim's and a control's.
+        if (trial.experiment, trial.arm) in seen:
+            continue
+        seen.add((trial.experiment, trial.arm))
+        yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
+        yield ""
+        yield "```text"
+        yield from trial.story
+        yield "```"
+        yield ""
+
+
+def _trial(trial: TrialResult) -> Iterable[str]:
+    yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
+    yield ""
+    yield "| | expected | seen | |"
+    yield "|---|---|---|---|"
+    for row in trial.rows:
+        mark = f"**{MARKS[row.ok]}**" if row.ok is False else MARKS[row.ok]
+        what = f"given: {row.what}" if row.given else row.what
+        yield f"| {_cell(what)} | {_cell(row.expected)} | {_cell(row.seen)} | {mark} |"
+    yield ""
+    for doubt in trial.doubts:
+        yield f"The run proves nothing: {_cell(' '.join(doubt.split()))}"
+        yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def drifted() -> list[str]:
+    """Names of generated files that are missing, differ, or belong to no claim any more."""
+    wanted = files()
+    here = {path.name: path.read_text() for path in _FOLDER.iterdir() if path.suffix in (".md", ".svg")}
+    return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
+
+
+def write() -> list[str]:
+    """Write what has drifted and remove what belongs to nothing; returns the names."""
+    names, wanted = drifted(), files()
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        if name in wanted:
+            (_FOLDER / name).write_text(wanted[name])
+        else:
+            (_FOLDER / name).unlink()
+    return names
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare; returns the exit code."""
+    if arguments[:1] == ["--take"] and arguments[1:]:
+        _FOLDER.mkdir(parents=True, exist_ok=True)
+        runs = taken([Path(name) for name in arguments[1:]])
+        (_FOLDER / _RESULTS).write_text(runs.model_dump_json(indent=1) + "\n")
+    if arguments:
+        print(f"written: {', '.join(write()) or 'nothing, all are up to date'}")
+        return 0
+    names = drifted()
+    print(f"drifted: {', '.join(names)}" if names else "all are up to date")
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

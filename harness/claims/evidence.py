@@ -1,0 +1,228 @@
+"""What a finished run shows: its journals, read when asked for, in the words of expectations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.model.journal import (
+    ANSWERS_DIR,
+    CHECKPOINTS_DIR,
+    FAULTS_FILE,
+    LIVE_DIR,
+    READS_DIR,
+    REPLICAS_DIR,
+    SAMPLES_DIR,
+    SENDS_DIR,
+)
+from harness.model.result import ArmResult, FindingClass, Summary
+from harness.model.run import FaultWindow, RunMeta, StepInfo
+
+SECOND = 10**9
+Row = dict[str, Any]
+
+
+class NotThere(Exception):
+    """The run does not hold what was asked for: nothing can be told of it."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A partition as the newest of the brokers' beliefs had it at a moment. `leader` -1: nobody leads."""
+
+    at_ns: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    high_watermark: int | None
+    log_end: int | None
+
+
+class Finished:
+    """One run in its folder, with what its check said."""
+
+    def __init__(self, folder: Path, result: ArmResult) -> None:
+        self.folder = folder
+        self.result = result
+        self.meta: RunMeta = result.meta
+
+    @property
+    def summary(self) -> Summary:
+        if self.result.summary is None:
+            raise NotThere("the run was not checked")
+        return self.result.summary
+
+    def count(self, finding: FindingClass) -> int:
+        return self.summary.count(finding)
+
+    def step(self, name: str) -> StepInfo:
+        """A write step by its name, any other by the name that an experiment gives it."""
+        found = next((step for step in self.meta.steps if step.name == name), None)
+        if found is None or found.ended_ns is None:
+            raise NotThere(f"the run did not get through step {name}")
+        return found
+
+    def window(self, kind: str, number: int = 1) -> FaultWindow:
+        """The n-th injection of a fault."""
+        found = next((one for one in self.meta.windows if one.name == f"{kind}-{number}"), None)
+        if found is None:
+            raise NotThere(f"{kind}-{number} was not injected")
+        return found
+
+    def applied_ns(self, kind: str, number: int = 1) -> int:
+        """When an injection had done its work: before that its window is open, and nothing has happened."""
+        return self._phase(f"{kind}-{number}", "injected")
+
+    def undone_ns(self, kind: str, number: int = 1) -> int:
+        """When an injection was taken back."""
+        return self._phase(f"{kind}-{number}", "undone")
+
+    def _phase(self, fault: str, phase: str) -> int:
+        rows = pq.read_table(self.folder / FAULTS_FILE).to_pylist()
+        found = [row["at_ns"] for row in rows if row["fault"] == fault and row["phase"] == phase]
+        if not found:
+            raise NotThere(f"{fault} was never {phase}")
+        return int(found[0])
+
+    @cached_property
+    def all_sends(self) -> list[Row]:
+        """Sends in the order in which they were made."""
+        rows = self._rows(SENDS_DIR)
+        return sorted(rows, key=lambda row: (row["producer"], row["seq"]))
+
+    def sends(self, step: str) -> list[Row]:
+        index = self.step(step).index
+        return [row for row in self.all_sends if row["step"] == index]
+
+    @cached_property
+    def final_log(self) -> list[Row]:
+        """The final read in the order of partitions and offsets."""
+        return sorted(self._rows(READS_DIR), key=lambda row: (row["partition"], row["offset"]))
+
+    def live(self, reader: str) -> list[Row]:
+        """What a live reader was given."""
+        return self._rows(f"{LIVE_DIR}/{reader}")
+
+    @cached_property
+    def replicas(self) -> list[Row]:
+        """Records in the replicas' own files at the end, in the order of their offsets."""
+        rows = self._rows(REPLICAS_DIR)
+        return sorted(rows, key=lambda row: (row["broker"], row["partition"], row["offset"]))
+
+    @cached_property
+    def checkpoints(self) -> list[Row]:
+        return self._rows(CHECKPOINTS_DIR)
+
+    @cached_property
+    def samples(self) -> list[Row]:
+        return sorted(self._rows(SAMPLES_DIR), key=lambda row: (row["at_ns"], row["broker"]))
+
+    @cached_property
+    def _by_moment(self) -> dict[int, list[Row]]:
+        found: dict[int, list[Row]] = {}
+        for row in self.samples:
+            found.setdefault(row["at_ns"], []).append(row)
+        return found
+
+    @property
+    def sample_moments(self) -> list[int]:
+        """When brokers were sampled, in order."""
+        return list(self._by_moment)
+
+    def sampled(self, at_ns: int) -> list[Row]:
+        """What brokers said at one of those moments."""
+        return self._by_moment[at_ns]
+
+    def decided_ns(self) -> list[int]:
+        """When faults were decided on."""
+        rows = pq.read_table(self.folder / FAULTS_FILE).to_pylist()
+        return [row["at_ns"] for row in rows if row["phase"] == "decided"]
+
+    def events(self) -> Iterator[tuple[int, str]]:
+        """When faults were there and when they were taken back, in words."""
+        words = {"injected": "", "undone": "end of "}
+        for row in pq.read_table(self.folder / FAULTS_FILE).to_pylist():
+            if row["phase"] in words:
+                yield row["at_ns"], f"{words[row['phase']]}{row['kind']}: {row['target']}"
+
+    def states(self, partition: int = 0) -> Iterator[State]:
+        """The partition, sample by sample, by the newest belief; the leader's own word goes first."""
+        moments: dict[int, list[Row]] = {}
+        for row in self.samples:
+            beliefs = moments.setdefault(row["at_ns"], [])
+            if row["partition"] == partition:
+                beliefs.append(row)
+        for at_ns, rows in moments.items():
+            if rows:
+                best = max(rows, key=lambda row: (row["leader_epoch"], row["leader"] == row["broker"]))
+                yield State(
+                    at_ns,
+                    best["leader"],
+                    best["leader_epoch"],
+                    tuple(sorted(best["isr"])),
+                    best["high_watermark"],
+                    best["log_end_offset"],
+                )
+
+    def leaders(self) -> Iterator[tuple[int, dict[int, int]]]:
+        """Moment by moment, who leads each partition by the newest belief."""
+        moments: dict[int, dict[int, Row]] = {}
+        for row in self.samples:
+            if row["partition"] is not None:
+                newest = moments.setdefault(row["at_ns"], {})
+                known = newest.get(row["partition"])
+                if known is None or row["leader_epoch"] > known["leader_epoch"]:
+                    newest[row["partition"]] = row
+        for at_ns, newest in sorted(moments.items()):
+            yield at_ns, {number: row["leader"] for number, row in newest.items()}
+
+    def during(self, begin_ns: int, end_ns: int, partition: int = 0) -> list[State]:
+        """Samples between two moments.
+
+        Raises:
+            NotThere: there is none.
+        """
+        found = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
+        if not found:
+            raise NotThere("no broker was sampled then")
+        return found
+
+    @cached_property
+    def all_answers(self) -> list[Row]:
+        """Answers in the order in which they came, their detail read."""
+        rows = [row | {"detail": json.loads(row["detail"])} for row in self._rows(ANSWERS_DIR)]
+        return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
+
+    def answers(self, ask: str, question: str) -> dict[int, Row]:
+        """By broker, the first answer to a question of an ask step.
+
+        Raises:
+            NotThere: it was not asked.
+        """
+        found: dict[int, Row] = {}
+        for row in self.all_answers:
+            if row["ask"] == ask and row["question"] == question:
+                found.setdefault(row["broker"], row)
+        if not found:
+            raise NotThere(f"step {ask} did not ask for {question}")
+        return found
+
+    def answer(self, ask: str, question: str, broker: int) -> Row:
+        found = self.answers(ask, question)
+        if broker not in found:
+            raise NotThere(f"broker {broker} was not asked for {question} in step {ask}")
+        return found[broker]
+
+    def _rows(self, folder: str) -> list[Row]:
+        parts = sorted((self.folder / folder).glob("*.parquet"))
+        if not parts:
+            raise NotThere(f"the run has no {folder}")
+        rows: list[Row] = pa.concat_tables([pq.read_table(part) for part in parts]).to_pylist()
+        return rows

@@ -1,0 +1,135 @@
+"""`kafka-chaos claims`: the textbook's claims on real brokers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+RESULT_FILE = "claims.json"
+PAGE_FILE = "claims.html"
+_LOG_WIDTH = 160
+"""Columns of the table in a file or a CI log: it has seven columns."""
+
+
+def claims(
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Claims by their numbers, as R12; default: all.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the claims and run nothing.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, max=1000, help="Run all of them this often.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    kafka_version: Annotated[
+        str | None,
+        typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image, for the same claims.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
+    ] = False,
+) -> None:
+    """Put the textbook's claims to the test on real brokers, each with a control arm.
+
+    A row a claim: what was expected and seen of it and of its control, and the verdict: yes, no, or unknown
+    where nothing was shown. Exit codes are those of `run`: 0 all yes, 1 a no, 3 something could not be told.
+    """
+    from harness.claims import registry, showing
+    from harness.claims.frame import exit_code
+
+    out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
+    chosen = registry.chosen(ids or ())
+    if listed:
+        if as_json:
+            typer.echo(json.dumps([_told(one) for one in chosen], indent=2))
+        else:
+            out.print(showing.listing(chosen))
+        return
+    folder = results / f"claims-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    chosen_seed = int(time.time()) if seed is None else seed
+    done = []
+    for turn in range(repeat):
+        place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
+        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, quiet)
+    if as_json:
+        typer.echo(json.dumps([result.model_dump(mode="json") for result in done], indent=2))
+    else:
+        out.print(showing.table(done))
+        for line in showing.reasons(done):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
+        out.print(
+            f"results: {folder}, a page of them: {PAGE_FILE}", markup=False, highlight=False, soft_wrap=True
+        )
+    raise typer.Exit(exit_code(done))
+
+
+def _run(
+    chosen: tuple[Any, ...], folder: Path, seed: int, version: str | None, image: str | None, quiet: bool
+) -> list[Any]:
+    from harness.claims.pages import write_page
+    from harness.claims.running import on_version, run_claims
+    from harness.execution import Options
+    from harness.telling import progress
+
+    error = Console(stderr=True)
+    run = [on_version(claim, version, image) for claim in chosen]
+    done: list[Any] = []
+
+    def keep(result: Any) -> None:
+        # At once: whoever interrupts the rest has what is there.
+        done.append(result)
+        _save(done, folder)
+
+    try:
+        with progress(error, quiet) as tell:
+            results = run_claims(
+                run,
+                Options(
+                    results=folder, seed=seed, tell=tell, command=shlex.join(["kafka-chaos", *sys.argv[1:]])
+                ),
+                keep,
+            )
+    except KeyboardInterrupt:
+        error.print(
+            f"kafka-chaos: interrupted; {len(done)} of {len(run)} claims are in {folder / RESULT_FILE}, "
+            "journals are kept, `kafka-chaos check` reads them"
+        )
+        raise typer.Exit(130) from None
+    _save(results, folder)
+    write_page(run, results, folder)
+    return results
+
+
+def _save(results: list[Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([one.model_dump(mode="json") for one in results], indent=2)
+    (folder / RESULT_FILE).write_text(text + "\n")
+
+
+def _told(one: Any) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "title": one.title,
+        "claim": one.words,
+        "set_up": one.set_up,
+        "today": one.today,
+        "kafka": one.kafka,
+        "trials": [
+            {"role": trial.role.value, "experiment": trial.experiment.name, "arm": trial.arm}
+            for trial in one.trials
+        ],
+    }
+
+
+def add(app: typer.Typer) -> None:
+    """Make the command one of the application's."""
+    app.command()(claims)

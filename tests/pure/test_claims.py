@@ -1,0 +1,229 @@
+"""What makes the verdict of a claim, and that every claim is whole: arms, controls, words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.claims import registry, running, showing
+from harness.claims.frame import Answer, Claim, ClaimResult, Role, Seen, TrialResult, exit_code, judged
+from harness.claims.running import on_version, runs_of
+from harness.cli import app
+from harness.execution import Options
+from harness.experiment import Experiment
+from harness.model.errors import BadInput
+
+pytestmark = pytest.mark.pure
+
+GOOD = Seen(what="lost", expected="500", seen="500", ok=True)
+BAD = Seen(what="lost", expected="500", seen="499", ok=False)
+UNTOLD = Seen(what="lost", expected="500", seen="not checked", ok=None)
+NOT_GIVEN = Seen(what="acked", expected="500", seen="12", ok=False, given=True)
+GIVEN = Seen(what="acked", expected="500", seen="500", ok=True, given=True)
+
+
+def trial(role: Role, *rows: Seen, doubts: tuple[str, ...] = ()) -> TrialResult:
+    return TrialResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
+
+
+def claim_and_control(claim: Seen, control: Seen) -> list[TrialResult]:
+    return [trial(Role.CLAIM, GIVEN, claim), trial(Role.CONTROL, GIVEN, control)]
+
+
+def test_yes_when_both_behave() -> None:
+    assert judged(claim_and_control(GOOD, GOOD)) == (Answer.YES, ())
+
+
+def test_no_when_the_claim_comes_out_otherwise() -> None:
+    answer, reasons = judged(claim_and_control(BAD, GOOD))
+    assert answer is Answer.NO
+    assert reasons == ("claim-arm: lost: expected 500, seen 499",)
+
+
+def test_a_control_that_does_not_behave_is_unknown() -> None:
+    answer, reasons = judged(claim_and_control(GOOD, BAD))
+    assert answer is Answer.UNKNOWN
+    assert reasons == ("the control control-arm does not behave: lost: expected 500, seen 499",)
+
+
+def test_a_control_that_does_not_behave_hides_a_no() -> None:
+    assert judged(claim_and_control(BAD, BAD))[0] is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_run_that_proves_nothing_is_unknown(role: Role) -> None:
+    trials = [trial(one, GOOD, doubts=("the run did not finish",) if one is role else ()) for one in Role]
+    answer, reasons = judged(trials)
+    assert answer is Answer.UNKNOWN
+    assert reasons == (f"{role}-arm: the run did not finish",)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_something_given_that_is_not_so_is_unknown(role: Role) -> None:
+    trials = [trial(one, NOT_GIVEN if one is role else GIVEN, GOOD) for one in Role]
+    answer, reasons = judged(trials)
+    assert answer is Answer.UNKNOWN
+    assert reasons == (f"{role}-arm: acked: expected 500, seen 12",)
+
+
+def test_something_given_that_is_not_so_hides_a_no() -> None:
+    assert judged([trial(Role.CLAIM, NOT_GIVEN, BAD), trial(Role.CONTROL, GOOD)])[0] is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize("role", Role)
+def test_what_cannot_be_told_is_unknown(role: Role) -> None:
+    trials = [trial(one, UNTOLD if one is role else GOOD) for one in Role]
+    assert judged(trials)[0] is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_claim_without_one_of_its_sides_is_unknown(role: Role) -> None:
+    assert judged([trial(role, GOOD)])[0] is Answer.UNKNOWN
+    # What was only given shows nothing of a side either.
+    assert judged([trial(role, GOOD), *(trial(one, GIVEN) for one in Role if one is not role)])[0] is (
+        Answer.UNKNOWN
+    )
+
+
+def result(answer: Answer) -> ClaimResult:
+    return ClaimResult(
+        id="R1",
+        title="a claim",
+        answer=answer,
+        reasons=() if answer is Answer.YES else ("why",),
+        trials=tuple(claim_and_control(GOOD, GOOD)),
+        seconds=12.4,
+        kafka="4.3.1",
+    )
+
+
+def test_exit_codes_are_those_of_run() -> None:
+    yes, no, unknown = (result(answer) for answer in (Answer.YES, Answer.NO, Answer.UNKNOWN))
+    assert exit_code([yes, yes]) == 0
+    assert exit_code([yes, unknown]) == 3
+    assert exit_code([no, unknown, yes]) == 1
+    assert exit_code([]) == 3
+
+
+def test_a_row_says_what_was_expected_and_seen_of_both_sides() -> None:
+    assert showing.cells(result(Answer.YES)) == (
+        "R1 a claim",
+        "claim-arm: lost 500",
+        "claim-arm: 500",
+        "control-arm: lost 500",
+        "control-arm: 500",
+        "yes",
+        "12",
+    )
+    assert showing.reasons([result(Answer.YES)]) == []
+    assert showing.reasons([result(Answer.NO)]) == ["R1: no", "  - why", "  see f"]
+
+
+def test_a_row_shows_what_is_not_as_expected() -> None:
+    assert trial(Role.CLAIM, GIVEN, GOOD, BAD).headline() == BAD
+    assert trial(Role.CLAIM, GIVEN, GOOD, UNTOLD).headline() == UNTOLD
+    assert trial(Role.CLAIM, GIVEN, GOOD).headline() == GOOD
+    assert trial(Role.CLAIM, NOT_GIVEN).headline() is None
+
+
+IDS = [claim.id for claim in registry.CLAIMS]
+
+
+def test_every_claim_of_the_list_is_there() -> None:
+    assert [f"R{number}" for number in range(1, 27)] == IDS
+
+
+@pytest.mark.parametrize("claim", registry.CLAIMS, ids=IDS)
+def test_a_claim_is_whole(claim: Claim) -> None:
+    assert {trial.role for trial in claim.trials} == set(Role), "a claim needs a control"
+    for trial in claim.trials:
+        assert trial.arm in {arm.name for arm in trial.experiment.arms}
+        assert any(not one.given for one in trial.expects), "an arm of which nothing is expected"
+    names = {trial.experiment.name: trial.experiment for trial in claim.trials}
+    own = {trial.experiment.name for trial in claim.trials if trial.role is Role.CLAIM}
+    assert all(one.startswith(f"r{int(claim.id[1:]):02d}-") for one in own)
+    assert all(trial.experiment == names[trial.experiment.name] for trial in claim.trials)
+    for text in (claim.words, claim.set_up, *([claim.today] if claim.today else [])):
+        assert text.endswith(".")
+
+
+def test_a_version_that_cannot_show_a_claim_is_named() -> None:
+    claim = registry.chosen(["R24"])[0]
+    assert claim.too_old() is None
+    assert on_version(claim, "4.1.0", None).too_old() is None
+    assert on_version(claim, "3.9.2", None).too_old() == ("it needs Kafka 4.1 or later, and this is 3.9.2")
+    assert on_version(registry.chosen(["R12"])[0], "3.9.2", None).too_old() is None
+
+
+def test_a_claim_that_names_its_versions_stays_on_them() -> None:
+    (claim,) = registry.chosen(["R21"])
+    assert claim.kafka == "3.9.2, 4.3.1"
+    assert on_version(claim, "4.1.0", "some/image") is claim
+
+
+def test_one_name_is_one_experiment() -> None:
+    """What claims share is run once and in one folder."""
+    known: dict[str, Experiment] = {}
+    for claim in registry.CLAIMS:
+        for experiment, _ in claim.experiments():
+            assert known.setdefault(experiment.name, experiment) == experiment
+
+
+def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() -> None:
+    (first, both) = registry.chosen(["R16", "R21"])
+    runs = runs_of([both, first])
+    assert len({one.experiment.name for one in runs}) == len(runs)
+    (shared,) = (one for one in runs if one.experiment.name == "r16-last-in-sync")
+    assert shared.claim is both
+    assert shared.arms == ("unclean=false", "unclean=true")
+
+
+def test_claims_are_chosen_by_number_in_any_case() -> None:
+    assert [one.id for one in registry.chosen(["r12", "R1", "R12"])] == ["R12", "R1"]
+    assert registry.chosen([]) == registry.CLAIMS
+
+
+@pytest.mark.parametrize(("number", "word"), [("R99", "there is no claim"), ("x", "R1")])
+def test_a_claim_that_is_not_there_is_refused_with_the_reason(number: str, word: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        registry.chosen([number])
+    assert word in str(raised.value)
+
+
+def test_the_list_needs_no_cluster() -> None:
+    shown = CliRunner().invoke(app, ["claims", "--list"])
+    assert shown.exit_code == 0
+    told = json.loads(CliRunner().invoke(app, ["claims", "--list", "--json"]).stdout)
+    assert [one["id"] for one in told] == IDS
+    (one,) = json.loads(CliRunner().invoke(app, ["claims", "R12", "--list", "--json"]).stdout)
+    assert {trial["role"] for trial in one["trials"]} == {"claim", "control"}
+
+
+def test_a_result_is_given_as_soon_as_its_clusters_are_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chosen = registry.chosen(["R21", "R9", "R16"])
+    told: list[str] = []
+    monkeypatch.setattr(running, "java_version", lambda _: 17)
+    monkeypatch.setattr(running.engine, "connect", lambda: None)
+    monkeypatch.setattr(running.possible, "probed", lambda *_: ())
+
+    def on_clusters(mine: list[Any], *_: object) -> None:
+        told.extend(one.experiment.name for one in mine)
+        assert all(one.experiment.cluster == mine[0].experiment.cluster for one in mine)
+        for one in mine:
+            one.error = "nothing was started"
+
+    monkeypatch.setattr(running, "_on_clusters", on_clusters)
+    results = running.run_claims(chosen, Options(results=tmp_path, seed=1), lambda one: told.append(one.id))
+    assert [one.id for one in results] == ["R21", "R9", "R16"]
+    assert all(one.answer is Answer.UNKNOWN for one in results)
+    names = ["r21-r12-cut", "r21-r13-answers", "r21-r16-last-in-sync"]
+    assert told[:3] == names
+    assert told[3:6] == ["r12-cut", "r13-answers", "r16-last-in-sync"]
+    assert told[6:8] == ["R21", "R16"], "what R16 needs R21 has had run"
+    assert told[-1] == "R9"
