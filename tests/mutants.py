@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("checkers", "harness", "faults", "workloads", "tests", "compose", "docs", "pyproject.toml", "README.md")
+PACKAGES = ("checkers", "harness", "faults", "workloads", "tests", "compose", "docs", "pyproject.toml")
 NOT_CHECKS = ("bench", "session.py", "masters.py", "connect.py", "job.py", "shipping.py")
 """Of checkers/: what starts Spark somewhere, and the benchmark."""
 TESTS = (
@@ -165,7 +165,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--sample", type=int, default=0, help="so many changes, at random (0: all)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append", default=[], metavar="FILE", help="only changes of this file")
+    parser.add_argument("--only", action="append", default=[], metavar="FILE", help="changes of this file")
     parser.add_argument("--least", type=float, default=0.0, help="exit code 1 below this score (0 to 1)")
     return parser.parse_args()
 
