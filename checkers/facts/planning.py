@@ -6,7 +6,7 @@ what lies close in a journal lies in one band or two, also where the records of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from checkers.facts.places import ranked
 
 BLOCK_ROWS = 2**19
 """Sends in a block, or reads of a journal, if they are more. A task holds about 400 bytes for each."""
+MOST_READS = 16
 STRAY_ROWS = 2**21
 MOST_PRODUCERS = 100_000
 
@@ -105,8 +106,7 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
         np.array(producer, np.int64),
         np.array(low, np.int64),
         np.array(high, np.int64),
-        # Of records that are read many times each, a block holds fewer.
-        rows=max(sum(group.rows for group in of) for of in (sent, *journals.values())),
+        rows=_weight(sum(group.rows for group in sent), journals.values()),
         block_rows=block_rows,
     )
     if any(
@@ -138,6 +138,13 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
         chosen = {name: tuple(listed) for name, listed in strays.items()}
         blocks.append(Block(bands.count + number, chosen, (number, several)))
     return Plan(bands, tuple(blocks), read / there if there else 1.0)
+
+
+def _weight(sent: int, journals: Iterable[Sequence[Group]]) -> int:
+    """Sends, or reads where they are more: of records that were read many times each a block holds fewer. But
+    only up to a point: all reads may be of one record, which no band divides."""
+    most = max(sum(group.rows for group in of) for of in journals)
+    return max(sent, min(most, MOST_READS * sent))
 
 
 def _touched(bands: Bands, bounds: tuple[int, int, int, int]) -> tuple[range, bool]:

@@ -60,7 +60,10 @@ class Report:
         told = json.loads(text)
         told["edges"] = [Edge(**edge) for edge in told["edges"]]
         told["sends"] = [tuple(cell) for cell in told["sends"]]
-        told["reports"] = [Reports(**each) for each in told["reports"]]
+        told["reports"] = [
+            Reports(**each | {"runs": [(first, last) for first, last in each["runs"]]})
+            for each in told["reports"]
+        ]
         return cls(**told)
 
 
