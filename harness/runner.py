@@ -36,7 +36,7 @@ class Run:
     """One execution of one arm. `execute` leaves a complete run folder, or a partial one that says why.
 
     `tell` gets a line about what is going on, a few times a second; `skipped` says what the experiment had
-    and this machine cannot do.
+    and this machine cannot do; `started` is told the topic once it is there, before anything is written.
     """
 
     def __init__(
@@ -48,8 +48,10 @@ class Run:
         seed: int,
         tell: Callable[[str], None],
         skipped: tuple[str, ...] = (),
+        started: Callable[[str], None] = lambda _topic: None,
     ) -> None:
         self._skipped = skipped
+        self._started = started
         self._cluster = cluster
         self._experiment = experiment
         self._arm = arm
@@ -82,6 +84,7 @@ class Run:
                 assignment=topic.assignment,
             )
             await_isr(self._cluster, name, topic.partitions, topic.replication_factor, _START_SECONDS)
+        self._started(self._topic)
         meta = self._metadata(admin.config(self._topic))
         meta.save(self._folder)
         with ExitStack() as stack:
