@@ -20,6 +20,7 @@ from harness.healing import heal_cluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.journal import FAULTS, FAULTS_FILE, READS_DIR, SAMPLES, SAMPLES_DIR
 from harness.model.run import RunMeta
+from harness.model.secrets import masked
 from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
@@ -241,12 +242,6 @@ class Run:
             skipped=self._skipped,
             started_ns=time.time_ns(),
         )
-
-
-def masked(key: str, value: str) -> str:
-    """A client property's value, fit to be shown: secrets are not."""
-    secret = any(word in key for word in ("password", "secret", "sasl.jaas", "ssl.key.pem", "token"))
-    return "***" if secret else value
 
 
 def versions() -> dict[str, str]:

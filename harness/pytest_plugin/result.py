@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from harness.model.result import ArmResult, ExperimentResult, FindingClass, Verd
 from harness.table import explanation
 
 _MOST_MISSING = 5
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +139,19 @@ class ChaosResult:
                     f"found {seconds} s\n{explanation(arm)}"
                 )
 
-    def assert_delivered(self, seen: Iterable[tuple[int, int]], *, exactly_once: bool = False) -> None:
+    def assert_delivered(
+        self,
+        seen: Iterable[tuple[int, int]] | Callable[[], Iterable[tuple[int, int]]],
+        *,
+        within: float = 0.0,
+        exactly_once: bool = False,
+    ) -> None:
         """Your own consumer got every record of the final read.
 
         Args:
-            seen: (partition, offset) of every record that your application has processed.
+            seen: (partition, offset) of every record that your application has processed; or a function that
+                tells them, asked again until none is missing or `within` seconds are over.
+            within: seconds that the application has to catch up.
             exactly_once: fail on a record processed twice, too.
 
         Raises:
@@ -154,9 +164,13 @@ class ChaosResult:
         _told(arm)
         if arm.meta.transactional:
             raise ValueError("what a transactional run delivers depends on the reader's isolation.level")
-        got = Counter(seen)
-        once = set(got)
         there = _positions(self.folder / arm.folder, arm.meta.topic)
+        deadline = time.monotonic() + within
+        got = Counter(seen() if callable(seen) else seen)
+        while callable(seen) and there - got.keys() and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+            got = Counter(seen())
+        once = set(got)
         missing, strange = sorted(there - once), sorted(once - there)
         for what, found in (("were never processed", missing), ("are not in the topic", strange)):
             if found:

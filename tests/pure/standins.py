@@ -39,11 +39,15 @@ class StandInCluster:
     def __init__(self, spec: ClusterSpec, ports: list[int]) -> None:
         self.spec = spec
         self.ports = ports
+        self.name = "kc-standin"
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
         self.stopped = False
 
     def stop(self) -> None:
         self.stopped = True
+
+    def on_start(self, _told: Callable[[int], None]) -> Callable[[], None]:
+        return lambda: None
 
 
 class StandIns:

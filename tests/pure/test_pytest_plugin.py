@@ -418,6 +418,42 @@ def test_a_run_that_breaks_in_the_background_ends_the_test(
     done.stdout.fnmatch_lines(["no experiment of this test was finished; what it left: *"])
 
 
+def test_an_application_has_time_to_catch_up(pytester: pytest.Pytester, brokers: StandIns) -> None:
+    text = (
+        "def test_it(chaos):\n"
+        "    seen = []\n"
+        "    places = iter([(0, 0), (1, 1), (0, 2), (1, 3)])\n"
+        "    def look():\n"
+        "        seen.append(next(places))\n"
+        "        return seen\n"
+        "    result = chaos('kill-leader', arms=['acks=all'])\n"
+        "    result.assert_delivered(look, within=60, exactly_once=True)\n"
+    )
+    run(pytester, text).assert_outcomes(passed=1)
+    assert len(brokers.runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("{'kil': {'target': {'leader': 0}}}", "`kafka-chaos faults` lists them"),
+        ("{'kill': {'target': {'leader': -1}}}", "greater than or equal to 0"),
+    ],
+)
+def test_a_fault_that_cannot_be_used_ends_the_test(
+    fault: str, says: str, pytester: pytest.Pytester, brokers: StandIns
+) -> None:
+    text = (
+        "def test_it(kafka_cluster, chaos):\n"
+        f"    with chaos.fault({fault}, on=kafka_cluster, topic='t'): assert False\n"
+    )
+    done = run(pytester, text)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["kafka-chaos: the fault cannot be used", f"*{says}*"])
+    assert "Traceback" not in done.stdout.str()
+    assert not brokers.runs
+
+
 def test_junit_xml_holds_verdict_image_and_seed(pytester: pytest.Pytester, brokers: StandIns) -> None:
     text = "def test_it(chaos): chaos('kill-leader', arms=['acks=all'], seed=4)\n"
     run(pytester, text, "--junit-xml", "out.xml")
