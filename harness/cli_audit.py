@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from harness.audit.audit import Audit
+    from harness.experiment import Experiment
 
 
 class ClientName(StrEnum):
@@ -21,6 +24,49 @@ class ClientName(StrEnum):
     AUTO = "auto"
     JAVA = "java"
     LIBRDKAFKA = "librdkafka"
+
+
+_CONFIG_HELP = "Properties file of your own {}, in place of the experiment's."
+ProducerConfigOption = Annotated[
+    Path | None, typer.Option("--producer-config", help=_CONFIG_HELP.format("producer"))
+]
+TopicConfigOption = Annotated[
+    Path | None,
+    typer.Option("--topic-config", help=_CONFIG_HELP.format("topic (also partitions, replication.factor)")),
+]
+BrokerConfigOption = Annotated[
+    Path | None, typer.Option("--broker-config", help=_CONFIG_HELP.format("brokers"))
+]
+
+
+def chosen(
+    names: list[str], files: tuple[Path | None, Path | None, Path | None], console: Console
+) -> list[Experiment]:
+    """The experiments that are meant, with a configuration of one's own in place of theirs.
+
+    Raises:
+        BadInput: none is named, one cannot be read, or the client refuses the configuration.
+    """
+    from harness import loading, ownconfig
+    from harness.model.errors import BadInput
+
+    own = ownconfig.Own(*files)
+    if not names and not own:
+        raise BadInput(
+            "no experiment is named",
+            expected="names of built-in experiments, YAML files, or a configuration of your own",
+            next_step="`kafka-chaos experiments` lists the built-in experiments",
+        )
+    found = [loading.load(name) for name in names or [ownconfig.STANDARD]]
+    if not own:
+        return found
+    done = []
+    for experiment in found:
+        changed, left_out = ownconfig.with_own(experiment, own)
+        for line in left_out:
+            console.print(f"not used: {line}", markup=False, highlight=False, soft_wrap=True)
+        done.append(changed)
+    return done
 
 
 def audit_settings(

@@ -217,7 +217,7 @@ def test_unknown_names_get_the_nearest_and_foreign_ones_are_told() -> None:
     assert "only java knows it" in next(one.says for one in found.unknown if one.name == "buffer.memory")
     assert found.exit_code() == 1
     assert of("acks=all; my.own=1").exit_code() == 0
-    assert nearest("request.required.ack") == "acks"
+    assert nearest("request.required.ack") == "request.required.acks"
 
 
 def test_prefixes_and_other_names_mean_the_same() -> None:
