@@ -494,3 +494,9 @@ def test_xdist_workers_have_clusters_and_ports_of_their_own(pytester: pytest.Pyt
     (first,), (second,) = (told[worker] for worker in ("gw0", "gw1"))
     assert first.split()[0] == second.split()[0], "one seed for all"
     assert not set(first.split()[1:]) & set(second.split()[1:])
+
+
+def test_no_module_of_the_plugin_hides_a_fixture() -> None:
+    # Importing a submodule sets an attribute of its package, which is where pytest finds the fixtures.
+    modules = {path.stem for path in Path(telling.__file__).parent.glob("*.py")}
+    assert not modules & {"chaos", "chaos_arm", "kafka_cluster", "kafka_cluster_spec"}
