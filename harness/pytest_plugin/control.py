@@ -134,8 +134,10 @@ class Chaos:
         __tracebackhide__ = True
         self._within_budget()
         began = time.monotonic()
+        with readable(self._settings.missing):
+            folder = self._own_folder()
         try:
-            with opened(on, spec, topic, self._own_folder(), self._seed(), self._settings.missing) as one:
+            with opened(on, spec, topic, folder, self._seed(), self._settings.missing) as one:
                 yield one
         finally:
             self._clusters.spent.seconds += time.monotonic() - began
