@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence claims bench spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence claims bench nightly spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -59,6 +59,9 @@ bench: swept ## the check against DuckDB, Polars and pandas, faults to their eff
 	$(BIN)/python -m checkers.bench
 	$(BIN)/python -m harness.bench
 	$(BIN)/python -m harness.throughput
+
+nightly: swept ## experiments on several Kafka versions, held against the last good night
+	compose/nightly.sh
 
 spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
 	$(BIN)/python -m harness.sparkjars

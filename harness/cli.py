@@ -20,7 +20,8 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness import cli_claims, cli_foreign
+from harness import cli_audit, cli_claims, cli_foreign
+from harness.cli_audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
 
@@ -78,8 +79,8 @@ def _interruptible() -> Iterator[None]:
 @app.command()
 def run(
     experiments: Annotated[
-        list[str], typer.Argument(help="Built-in experiments (see `experiments`) or YAML files.")
-    ],
+        list[str] | None, typer.Argument(help="Built-in experiments (see `experiments`) or YAML files.")
+    ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
     repeat: Annotated[int, typer.Option(min=1, max=10000, help="Run every arm this often.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
@@ -90,6 +91,9 @@ def run(
     replay: Annotated[
         Path | None, typer.Option(help="Repeat the faults of this run (a folder below results/).")
     ] = None,
+    producer_config: ProducerConfigOption = None,
+    topic_config: TopicConfigOption = None,
+    broker_config: BrokerConfigOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -97,14 +101,18 @@ def run(
 
     Ends with a table and a report.html in each experiment's folder. Exit code 1 means that some arm did
     not do what its experiment promises; 3, that it could not be told.
+
+    With --producer-config, --topic-config or --broker-config a configuration of your own (Java's names or
+    librdkafka's) goes through the experiment, by default through `standard`: the standard faults.
     """
-    from harness import execution, loading, replaying
+    from harness import execution, replaying
     from harness.overrides import overridden
     from harness.report import write_report
     from harness.table import explanation, table
     from harness.telling import progress
 
-    chosen = [overridden(loading.load(name), kafka_version, image, profile) for name in experiments]
+    named = cli_audit.chosen(experiments or [], (producer_config, topic_config, broker_config), _err)
+    chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
     if replay is not None:
         chosen, seed, arm = replaying.replayed(chosen, replay, seed, arm)
     chosen_seed = int(time.time()) if seed is None else seed
@@ -365,6 +373,7 @@ def _print_json(value: object) -> None:
 
 cli_claims.add(app)
 cli_foreign.add(app)
+cli_audit.add(app)
 
 if __name__ == "__main__":
     main()

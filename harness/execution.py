@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from checkers.session import java_version
@@ -29,7 +30,8 @@ EXPERIMENT_FILE = "experiment.json"
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to execute. `tell` gets progress lines; `arms` picks arms by name (empty: all);
-    `command` is what repeats it, for the report."""
+    `command` is what repeats it, for the report. `started` is told the arm and the topic of every run as soon
+    as its topic is there."""
 
     results: Path = Path("results")
     seed: int = 0
@@ -37,6 +39,7 @@ class Options:
     repeat: int = 1
     tell: Callable[[str], None] = lambda _: None
     command: str = ""
+    started: Callable[[str, str], None] = lambda _arm, _topic: None
 
 
 @contextmanager
@@ -153,6 +156,7 @@ class Job:
                         seed,
                         self._options.tell,
                         self._skipped,
+                        partial(self._options.started, arm.name),
                     ).execute()
                 except KafkaChaosError as error:
                     if self._checks:

@@ -79,6 +79,12 @@ def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | N
     return None if found is None else _info(found, own, "local")
 
 
+def present(client: DockerClient, reference: str) -> ImageInfo | None:
+    """What this image is, if it is here; else None."""
+    found = _local(client, reference)
+    return None if found is None else _info(found, reference, "local")
+
+
 def _by_version(client: DockerClient, version: str, say: Say) -> ImageInfo:
     official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
     here = local(client, version)

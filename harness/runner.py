@@ -29,6 +29,7 @@ from harness.model.journal import (
     RowSink,
 )
 from harness.model.run import RunMeta
+from harness.model.secrets import masked
 from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
@@ -45,7 +46,7 @@ class Run:
     """One execution of one arm. `execute` leaves a complete run folder, or a partial one that says why.
 
     `tell` gets a line about what is going on, a few times a second; `skipped` says what the experiment had
-    and this machine cannot do.
+    and this machine cannot do; `started` is told the topic once it is there, before anything is written.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Run:
         seed: int,
         tell: Callable[[str], None],
         skipped: tuple[str, ...] = (),
+        started: Callable[[str], None] = lambda _topic: None,
     ) -> None:
         self._skipped = skipped
+        self._started = started
         self._cluster = cluster
         self._experiment = experiment
         self._arm = arm
@@ -91,6 +94,7 @@ class Run:
                 assignment=topic.assignment,
             )
             await_isr(self._cluster, name, topic.partitions, topic.replication_factor, _START_SECONDS)
+        self._started(self._topic)
         meta = self._metadata(admin.config(self._topic))
         meta.save(self._folder)
         with ExitStack() as stack:
@@ -250,12 +254,6 @@ class Run:
             skipped=self._skipped,
             started_ns=time.time_ns(),
         )
-
-
-def masked(key: str, value: str) -> str:
-    """A client property's value, fit to be shown: secrets are not."""
-    secret = any(word in key for word in ("password", "secret", "sasl.jaas", "ssl.key.pem", "token"))
-    return "***" if secret else value
 
 
 def versions() -> dict[str, str]:

@@ -117,6 +117,7 @@ def test_lists_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [
         "cut-then-kill",
         "kill-leader",
+        "standard",
         "storm",
         "transactions",
     ]

@@ -30,7 +30,7 @@ arms:
 
 
 def test_built_ins_load() -> None:
-    assert builtin_names() == ("cut-then-kill", "kill-leader", "storm", "transactions")
+    assert builtin_names() == ("cut-then-kill", "kill-leader", "standard", "storm", "transactions")
     kill = load("kill-leader")
     assert [arm.name for arm in kill.arms] == ["acks=0", "acks=1", "acks=all", "acks=all-idempotent"]
     write = kill.steps[0].action

@@ -1,0 +1,48 @@
+"""Writes a line to a ledger for every record of a topic: at least once, since it commits afterwards."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+from pathlib import Path
+
+from confluent_kafka import Consumer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--ledger", required=True, type=Path)
+    options = parser.parse_args()
+    running = True
+
+    def stop(*_: object) -> None:
+        nonlocal running
+        running = False
+
+    signal.signal(signal.SIGTERM, stop)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": options.bootstrap,
+            "group.id": "ledger",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([options.topic])
+    with options.ledger.open("a") as ledger:
+        while running:
+            records = [one for one in consumer.consume(1000, timeout=0.5) if one.error() is None]
+            for one in records:
+                line = {"partition": one.partition(), "offset": one.offset(), "bytes": len(one.value())}
+                print(json.dumps(line), file=ledger)
+            ledger.flush()
+            if records:
+                consumer.commit()
+    consumer.close()
+
+
+if __name__ == "__main__":
+    main()

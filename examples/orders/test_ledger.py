@@ -1,0 +1,75 @@
+"""The ledger under chaos: nothing is missing from it, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+APPLICATION = Path(__file__).with_name("ledger.py")
+
+
+class Ledger:
+    """The application under test, as a process of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def running(self, bootstrap: str, topic: str) -> Iterator[None]:
+        arguments = ["--bootstrap", bootstrap, "--topic", topic, "--ledger", str(self.path)]
+        process = subprocess.Popen([sys.executable, str(APPLICATION), *arguments])
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+    def lines(self) -> list[tuple[int, int]]:
+        """(partition, offset) of every record in the ledger; a line that is half written does not count."""
+        if not self.path.exists():
+            return []
+        whole, _, _ = self.path.read_text().rpartition("\n")
+        return [(line["partition"], line["offset"]) for line in map(json.loads, whole.splitlines())]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.jsonl")
+
+
+@pytest.mark.chaos("kill-leader", arms=["acks=all-idempotent"])
+def test_our_producer_settings_lose_nothing(chaos):
+    result = chaos()
+    result.assert_lost(0)
+    result.assert_duplicates(0)
+
+
+def test_the_ledger_misses_nothing_when_a_leader_dies(chaos, ledger):
+    with (
+        chaos.started("kill-leader", arm="acks=all-idempotent") as run,
+        ledger.running(run.bootstrap, run.topic),
+    ):
+        result = run.wait()
+        result.assert_delivered(ledger.lines, within=90)
+
+
+def test_orders_sent_while_a_broker_is_frozen_reach_the_ledger(kafka_cluster, chaos, ledger):
+    kafka_cluster.admin().create("orders", partitions=1, replication_factor=3, config={})
+    producer = Producer({"bootstrap.servers": kafka_cluster.bootstrap, "enable.idempotence": True})
+    with ledger.running(kafka_cluster.bootstrap, "orders"):
+        with chaos.fault({"pause": {"target": {"leader": 0}}}, on=kafka_cluster, topic="orders"):
+            for number in range(500):
+                producer.produce("orders", f"order {number}".encode())
+            assert producer.flush(60) == 0
+        deadline = 300
+        while len(set(ledger.lines())) < 500 and deadline:
+            deadline -= 1
+            producer.poll(0.2)
+    assert {offset for _, offset in ledger.lines()} >= set(range(500))

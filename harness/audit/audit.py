@@ -1,0 +1,165 @@
+"""The audit itself: settings, findings and unknown names of a configuration, as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.audit import other_rules, producer_rules
+from harness.audit.names import Client, canonical, nearest, table
+from harness.audit.promises import PROMISES
+from harness.audit.properties import Entry
+from harness.audit.rules import Proof, Rule, Severity
+from harness.audit.subject import Subject, client_of
+from harness.model.secrets import MASK, masked
+
+RULES: tuple[Rule, ...] = (*producer_rules.RULES, *other_rules.RULES)
+_ORDER = list(Severity)
+_FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
+"""Below these there are names that no list holds."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class SettingSeen(_Frozen):
+    """One setting as written (secrets masked), and what it promises (None: nothing about records)."""
+
+    name: str
+    value: str
+    where: str
+    promise: str | None
+    source: str | None
+
+
+class Spoken(_Frozen):
+    """A rule that applies. `finding` is the class of findings that would show it, `experiment` and `arms` the
+    built-in experiment that does."""
+
+    rule: str
+    severity: Severity
+    says: str
+    do: str
+    source: str
+    settings: dict[str, str]
+    finding: str | None
+    experiment: str | None
+    arms: tuple[str, ...]
+
+
+class Unknown(_Frozen):
+    """A name that neither this client nor topics and brokers know; its value is not shown."""
+
+    name: str
+    where: str
+    did_you_mean: str | None
+    says: str
+
+
+class Audit(_Frozen):
+    """What an audit says."""
+
+    client: Client
+    settings: tuple[SettingSeen, ...]
+    findings: tuple[Spoken, ...]
+    unknown: tuple[Unknown, ...]
+
+    def exit_code(self) -> int:
+        """1 if something is refused, contradicts itself or is misspelt; else 0, risks or none."""
+        bad = any(one.severity is not Severity.RISK for one in self.findings)
+        return 1 if bad or any(one.did_you_mean for one in self.unknown) else 0
+
+    def proofs(self) -> tuple[Proof, ...]:
+        """The experiments that would show the findings, each once, with all arms asked for (none: all)."""
+        wanted: dict[str, list[tuple[str, ...]]] = {}
+        for one in self.findings:
+            if one.experiment is not None:
+                wanted.setdefault(one.experiment, []).append(one.arms)
+        return tuple(
+            Proof(name, () if () in arms else tuple(dict.fromkeys(arm for some in arms for arm in some)))
+            for name, arms in wanted.items()
+        )
+
+
+def audit(entries: Sequence[Entry], client: Client | None = None) -> Audit:
+    """Look at a configuration; `client` None: the one that the names tell of."""
+    chosen = client_of(entries) if client is None else client
+    subject = Subject(tuple(entries), chosen)
+    spoken = [
+        _spoken(rule, subject) for rule in RULES if rule.client in (None, chosen) and rule.applies(subject)
+    ]
+    return Audit(
+        client=chosen,
+        settings=tuple(_seen(entry) for entry in entries if _known(entry.name)),
+        findings=tuple(sorted(spoken, key=lambda one: _ORDER.index(one.severity))),
+        unknown=tuple(_unknown(entries, chosen)),
+    )
+
+
+def _known(name: str) -> bool:
+    return name in table() or canonical(name) in table()
+
+
+def _seen(entry: Entry) -> SettingSeen:
+    promise = PROMISES.get(canonical(entry.name))
+    says = promise.by_value.get(entry.value.strip().lower(), promise.says) if promise else None
+    return SettingSeen(
+        name=entry.name,
+        value=masked(entry.name, entry.value),
+        where=f"{entry.file}:{entry.line}",
+        promise=says,
+        source=promise.source if promise else None,
+    )
+
+
+def _unknown(entries: Iterable[Entry], client: Client) -> Iterable[Unknown]:
+    for entry in entries:
+        where = f"{entry.file}:{entry.line}"
+        close = None
+        if not _known(entry.name):
+            close = nearest(entry.name)
+            if close is None and entry.name.startswith(_FREE_PREFIXES):
+                continue
+            says = "nobody knows it: the Java client and brokers ignore it, librdkafka refuses it"
+        elif _foreign(entry.name, client):
+            other = next(one for one in Client if one is not client)
+            says = f"only {other} knows it, not {client}"
+        else:
+            continue
+        yield Unknown(name=entry.name, where=where, did_you_mean=close, says=says)
+
+
+def _foreign(name: str, client: Client) -> bool:
+    """Whether only the other client knows this name, and neither topics nor brokers do."""
+    known = table().get(name) or table()[canonical(name)]
+    return client not in known.clients and not any(kind in ("topic", "broker") for kind in known.kinds)
+
+
+def _spoken(rule: Rule, subject: Subject) -> Spoken:
+    values = {name: _value(name, subject) for name in rule.settings}
+    return Spoken(
+        rule=rule.id,
+        severity=rule.severity,
+        says=re.sub(r"\{([a-z.]+)\}", lambda match: values.get(match[1], "?").split(" ")[0], rule.says),
+        do=rule.do,
+        source=rule.source,
+        settings={name: value for name, value in values.items() if value},
+        finding=rule.finding,
+        experiment=rule.proof.experiment if rule.proof else None,
+        arms=rule.proof.arms if rule.proof else (),
+    )
+
+
+def _value(name: str, subject: Subject) -> str:
+    """A setting's value as shown; empty: it has none."""
+    if name in subject.given:
+        return masked(name, subject.given[name]) or MASK
+    known = table().get(name)
+    for kind in sorted(known.kinds if known else ()):
+        found = subject.value(name, kind)
+        if found is not None:
+            return f"{found} (default)"
+    return ""

@@ -1,0 +1,264 @@
+"""Rules about topics, brokers and consumers, and about what these make of a producer's promise."""
+
+from __future__ import annotations
+
+from harness.audit.names import Client, Kind
+from harness.audit.rules import (
+    BROKER_DOCS,
+    CONSUMER_DOCS,
+    RDK_DOCS,
+    TOPIC_DOCS,
+    TRANSACTIONS,
+    Rule,
+    Severity,
+)
+from harness.audit.subject import Subject
+from harness.model.result import FindingClass
+
+_REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
+_LATEST = ("latest", "largest", "end")
+
+
+def _consumer(subject: Subject) -> bool:
+    return Kind.CONSUMER in subject.kinds
+
+
+def _storing(subject: Subject) -> bool:
+    """Whether the configuration says something of topics or brokers."""
+    return bool({Kind.TOPIC, Kind.BROKER} & subject.kinds) or "min.insync.replicas" in subject.given
+
+
+def _acks_all(subject: Subject) -> bool:
+    return Kind.PRODUCER in subject.kinds and subject.acks == "all"
+
+
+def _copies(subject: Subject) -> int | None:
+    for name, kind in (("replication.factor", Kind.TOPIC), ("default.replication.factor", Kind.BROKER)):
+        if name in subject.given:
+            return subject.number(name, kind)
+    return None
+
+
+def _least(subject: Subject) -> int:
+    return subject.number("min.insync.replicas", Kind.TOPIC) or 1
+
+
+def _number(subject: Subject, name: str, kind: Kind = Kind.CONSUMER) -> int:
+    return subject.number(name, kind) or 0
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "acks-all-alone",
+        _CONTRADICTION,
+        ("acks", "min.insync.replicas"),
+        lambda s: _acks_all(s) and _storing(s) and _least(s) == 1,
+        "acks=all with min.insync.replicas=1: when followers have left the ISR the leader is all of it, and "
+        "acknowledges alone. Then all means one",
+        "set min.insync.replicas=2 with replication.factor=3",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+        FindingClass.LOST,
+    ),
+    Rule(
+        "minisr-above-copies",
+        _CONTRADICTION,
+        ("min.insync.replicas", "replication.factor", "default.replication.factor"),
+        lambda s: (copies := _copies(s)) is not None and _least(s) > copies,
+        "min.insync.replicas={min.insync.replicas} is more than there are replicas: with acks=all no send "
+        "can ever succeed (NOT_ENOUGH_REPLICAS)",
+        "set replication.factor=3 and min.insync.replicas=2",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+    ),
+    Rule(
+        "minisr-all-copies",
+        _RISK,
+        ("min.insync.replicas", "replication.factor", "default.replication.factor"),
+        lambda s: (copies := _copies(s)) is not None and _least(s) == copies and copies > 1,
+        "min.insync.replicas={min.insync.replicas} is as many as there are replicas: with one broker down "
+        "nobody can write with acks=all, not even while it restarts",
+        "set replication.factor one above min.insync.replicas",
+        f"{TOPIC_DOCS}, min.insync.replicas",
+    ),
+    Rule(
+        "one-copy",
+        _RISK,
+        ("replication.factor", "default.replication.factor"),
+        lambda s: _copies(s) == 1,
+        "one replica: when its broker is down nothing can be written or read, and its disk is all there is",
+        "set replication.factor=3",
+        "Kafka documentation, Replication",
+        FindingClass.LOST,
+    ),
+    Rule(
+        "unclean-with-acks-all",
+        _CONTRADICTION,
+        ("unclean.leader.election.enable", "acks"),
+        lambda s: s.says("unclean.leader.election.enable", "true") and _acks_all(s),
+        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and what acks=all "
+        "has promised is cut off",
+        "set unclean.leader.election.enable=false",
+        f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
+        FindingClass.LOST,
+    ),
+    Rule(
+        "unclean",
+        _RISK,
+        ("unclean.leader.election.enable",),
+        lambda s: s.says("unclean.leader.election.enable", "true") and not _acks_all(s),
+        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and acknowledged "
+        "records are cut off",
+        "set unclean.leader.election.enable=false",
+        f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
+        FindingClass.LOST,
+    ),
+    Rule(
+        "offsets-one-copy",
+        _RISK,
+        ("offsets.topic.replication.factor",),
+        lambda s: s.given.get("offsets.topic.replication.factor") == "1",
+        "offsets.topic.replication.factor=1: with its broker the offsets of consumer groups are gone",
+        "set offsets.topic.replication.factor=3",
+        f"{BROKER_DOCS}, offsets.topic.replication.factor",
+        FindingClass.REDELIVERED,
+    ),
+    Rule(
+        "transactions-one-copy",
+        _RISK,
+        ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
+        lambda s: (
+            s.given.get("transaction.state.log.replication.factor") == "1"
+            or s.given.get("transaction.state.log.min.isr") == "1"
+        ),
+        "the log of transactions stands on one replica, or is acknowledged by one: with it the state of open "
+        "transactions is gone",
+        "set transaction.state.log.replication.factor=3 and transaction.state.log.min.isr=2",
+        f"{BROKER_DOCS}, transaction.state.log.min.isr",
+        FindingClass.TORN_TRANSACTION,
+        TRANSACTIONS,
+    ),
+    Rule(
+        "transaction-timeout",
+        _REFUSED,
+        ("transaction.timeout.ms", "transaction.max.timeout.ms"),
+        lambda s: (
+            "transaction.timeout.ms" in s.given
+            and _number(s, "transaction.timeout.ms", Kind.PRODUCER)
+            > _number(s, "transaction.max.timeout.ms", Kind.BROKER)
+        ),
+        "transaction.timeout.ms={transaction.timeout.ms} is longer than the brokers' "
+        "transaction.max.timeout.ms={transaction.max.timeout.ms}: they refuse it",
+        "lower transaction.timeout.ms",
+        "Kafka documentation, Producer Configs, transaction.timeout.ms",
+    ),
+    Rule(
+        "dirty-read",
+        _CONTRADICTION,
+        ("isolation.level", "transactional.id"),
+        lambda s: (
+            s.transactional
+            and (_consumer(s) or "isolation.level" in s.given)
+            and s.value("isolation.level", Kind.CONSUMER) == "read_uncommitted"
+        ),
+        "the producer writes transactions, and the consumer reads with isolation.level=read_uncommitted "
+        "(the Java client's default): it is given records of aborted ones",
+        "set isolation.level=read_committed",
+        f"{CONSUMER_DOCS}, isolation.level (KIP-98)",
+        FindingClass.ABORTED_READ,
+        TRANSACTIONS,
+    ),
+    Rule(
+        "latest",
+        _RISK,
+        ("auto.offset.reset",),
+        lambda s: _consumer(s) and (s.value("auto.offset.reset", Kind.CONSUMER) or "").lower() in _LATEST,
+        "auto.offset.reset={auto.offset.reset}: a group without a committed offset, be it new, expired or "
+        "out of range, begins at the end and never gets what was written before",
+        "set auto.offset.reset=earliest where every record counts",
+        f"{CONSUMER_DOCS}, auto.offset.reset",
+        FindingClass.SKIPPED,
+    ),
+    Rule(
+        "auto-commit-java",
+        _RISK,
+        ("enable.auto.commit",),
+        lambda s: _consumer(s) and (s.value("enable.auto.commit", Kind.CONSUMER) or "").lower() == "true",
+        "enable.auto.commit=true: poll commits what the poll before it returned. Records that were handed to "
+        "another thread may be committed before they are processed, and are skipped after a crash",
+        "set enable.auto.commit=false and commit what has been processed",
+        f"{CONSUMER_DOCS}, enable.auto.commit",
+        FindingClass.SKIPPED,
+        client=Client.JAVA,
+    ),
+    Rule(
+        "auto-commit-librdkafka",
+        _RISK,
+        ("enable.auto.commit", "enable.auto.offset.store"),
+        lambda s: (
+            _consumer(s)
+            and (s.value("enable.auto.commit", Kind.CONSUMER) or "").lower() == "true"
+            and (s.value("enable.auto.offset.store", Kind.CONSUMER) or "").lower() == "true"
+        ),
+        "enable.auto.commit=true with enable.auto.offset.store=true: an offset is stored when the record is "
+        "handed out, and may be committed before it is processed: it is skipped after a crash",
+        "set enable.auto.offset.store=false and store offsets after processing",
+        f"{RDK_DOCS}, enable.auto.offset.store",
+        FindingClass.SKIPPED,
+        client=Client.LIBRDKAFKA,
+    ),
+    Rule(
+        "auto-commit-no-group",
+        _REFUSED,
+        ("enable.auto.commit", "group.id"),
+        lambda s: s.says("enable.auto.commit", "true") and not s.given.get("group.id"),
+        "enable.auto.commit=true without a group.id: the client refuses to start",
+        "set group.id",
+        f"{CONSUMER_DOCS}, group.id (KIP-289)",
+        client=Client.JAVA,
+    ),
+    Rule(
+        "heartbeat",
+        _REFUSED,
+        ("heartbeat.interval.ms", "session.timeout.ms"),
+        lambda s: (
+            bool({"heartbeat.interval.ms", "session.timeout.ms"} & s.given.keys())
+            and _consumer(s)
+            and _number(s, "heartbeat.interval.ms") >= _number(s, "session.timeout.ms")
+        ),
+        "heartbeat.interval.ms={heartbeat.interval.ms} is not lower than "
+        "session.timeout.ms={session.timeout.ms}: the client refuses to start",
+        "set heartbeat.interval.ms to a third of session.timeout.ms",
+        f"{CONSUMER_DOCS}, heartbeat.interval.ms",
+        client=Client.JAVA,
+    ),
+    Rule(
+        "poll-interval",
+        _REFUSED,
+        ("max.poll.interval.ms", "session.timeout.ms"),
+        lambda s: (
+            bool({"max.poll.interval.ms", "session.timeout.ms"} & s.given.keys())
+            and _consumer(s)
+            and _number(s, "max.poll.interval.ms") < _number(s, "session.timeout.ms")
+        ),
+        "max.poll.interval.ms={max.poll.interval.ms} is lower than session.timeout.ms={session.timeout.ms}: "
+        "the client refuses to start",
+        "raise max.poll.interval.ms",
+        f"{RDK_DOCS}, max.poll.interval.ms",
+        client=Client.LIBRDKAFKA,
+    ),
+    Rule(
+        "new-protocol",
+        _REFUSED,
+        ("group.protocol", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"),
+        lambda s: (
+            s.says("group.protocol", "consumer")
+            and bool(
+                {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
+                & s.given.keys()
+            )
+        ),
+        "group.protocol=consumer: session, heartbeat and assignment are the brokers' to say, and the client "
+        "refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy",
+        "take them out; brokers have group.consumer.session.timeout.ms and others",
+        "KIP-848",
+    ),
+)

@@ -1,0 +1,255 @@
+"""Rules about producers. What clients refuse was tried: Java's of Kafka 4.3.1, librdkafka 2.16."""
+
+from __future__ import annotations
+
+from harness.audit.names import Client, Kind
+from harness.audit.rules import (
+    ACKS_0,
+    ACKS_1,
+    JAVA_DOCS,
+    NOT_IDEMPOTENT,
+    RDK_DOCS,
+    Rule,
+    Severity,
+)
+from harness.audit.subject import Subject
+from harness.model.result import FindingClass
+
+_IN_FLIGHT = "max.in.flight.requests.per.connection"
+_REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
+
+
+def _producer(subject: Subject) -> bool:
+    return Kind.PRODUCER in subject.kinds
+
+
+def _asked(subject: Subject) -> bool:
+    """Idempotence was asked for, by itself or by transactions."""
+    return subject.says("enable.idempotence", "true") or subject.transactional
+
+
+def _number(subject: Subject, name: str) -> int:
+    return subject.number(name, Kind.PRODUCER) or 0
+
+
+def _too_many_in_flight(subject: Subject) -> bool:
+    # The default of the Java client is idempotence, and it does not give way here as it does for acks.
+    asked = _asked(subject) or (
+        subject.client is Client.JAVA
+        and not subject.says("enable.idempotence", "false")
+        and subject.idempotent
+    )
+    return asked and int(subject.number(_IN_FLIGHT, Kind.PRODUCER) or 0) > 5 and _IN_FLIGHT in subject.given
+
+
+def _short_delivery(subject: Subject) -> bool:
+    needed = _number(subject, "linger.ms") + _number(subject, "request.timeout.ms")
+    return "delivery.timeout.ms" in subject.given and _number(subject, "delivery.timeout.ms") < needed
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "acks-unknown",
+        _REFUSED,
+        ("acks",),
+        lambda s: "acks" in s.given and s.acks not in ("0", "1", "all"),
+        "acks={acks}: there are only 0, 1 and all (-1)",
+        "write all, unless losing records is acceptable",
+        f"{JAVA_DOCS}, acks",
+    ),
+    Rule(
+        "idempotence-acks",
+        _REFUSED,
+        ("enable.idempotence", "acks"),
+        lambda s: s.says("enable.idempotence", "true") and s.acks != "all",
+        "an idempotent producer needs acks=all, but acks={acks}: both clients refuse to start",
+        "set acks=all",
+        f"{JAVA_DOCS}, enable.idempotence (KIP-98); {RDK_DOCS}, enable.idempotence",
+    ),
+    Rule(
+        "idempotence-in-flight",
+        _REFUSED,
+        ("enable.idempotence", _IN_FLIGHT),
+        _too_many_in_flight,
+        f"an idempotent producer may have 5 requests in flight, not {{{_IN_FLIGHT}}}: a broker remembers the "
+        "last 5 batches of a producer. The client refuses to start",
+        f"set {_IN_FLIGHT} to 5 or leave it out",
+        f"{JAVA_DOCS}, {_IN_FLIGHT}; {RDK_DOCS}, enable.idempotence",
+    ),
+    Rule(
+        "idempotence-retries",
+        _REFUSED,
+        ("enable.idempotence", "retries"),
+        lambda s: s.says("enable.idempotence", "true") and s.given.get("retries") == "0",
+        "an idempotent producer needs retries above 0, but retries=0: both clients refuse to start",
+        "leave retries out; delivery.timeout.ms limits how long is tried",
+        f"{JAVA_DOCS}, retries; {RDK_DOCS}, enable.idempotence",
+    ),
+    Rule(
+        "transactional-not-idempotent",
+        _REFUSED,
+        ("transactional.id", "enable.idempotence", "acks", "retries"),
+        lambda s: (
+            s.transactional
+            and (
+                s.says("enable.idempotence", "false")
+                or (
+                    "enable.idempotence" not in s.given and (s.acks != "all" or s.given.get("retries") == "0")
+                )
+            )
+        ),
+        "transactions need idempotence, which enable.idempotence=false, acks other than all or retries=0 "
+        "rule out: both clients refuse to start",
+        "set enable.idempotence=true and acks=all, and leave retries out",
+        f"{JAVA_DOCS}, transactional.id (KIP-98); {RDK_DOCS}, transactional.id",
+    ),
+    Rule(
+        "delivery-timeout-java",
+        _REFUSED,
+        ("delivery.timeout.ms", "linger.ms", "request.timeout.ms"),
+        _short_delivery,
+        "delivery.timeout.ms={delivery.timeout.ms} is less than linger.ms={linger.ms} + "
+        "request.timeout.ms={request.timeout.ms}: the client refuses to start",
+        "raise delivery.timeout.ms, or lower request.timeout.ms",
+        f"{JAVA_DOCS}, delivery.timeout.ms (KIP-91)",
+        client=Client.JAVA,
+    ),
+    Rule(
+        "delivery-timeout-librdkafka",
+        _REFUSED,
+        ("delivery.timeout.ms", "linger.ms"),
+        lambda s: (
+            0 < _number(s, "delivery.timeout.ms") <= _number(s, "linger.ms")
+            and bool({"delivery.timeout.ms", "linger.ms"} & s.given.keys())
+        ),
+        "message.timeout.ms (delivery.timeout.ms) is {delivery.timeout.ms}, not greater than "
+        "linger.ms={linger.ms}: the client refuses to start",
+        "raise delivery.timeout.ms, or lower linger.ms",
+        f"{RDK_DOCS}, message.timeout.ms",
+        client=Client.LIBRDKAFKA,
+    ),
+    Rule(
+        "transaction-shorter-than-delivery",
+        _REFUSED,
+        ("transactional.id", "delivery.timeout.ms", "transaction.timeout.ms"),
+        lambda s: (
+            s.transactional
+            and "delivery.timeout.ms" in s.given
+            and _number(s, "delivery.timeout.ms") > _number(s, "transaction.timeout.ms")
+        ),
+        "delivery.timeout.ms={delivery.timeout.ms} is longer than "
+        "transaction.timeout.ms={transaction.timeout.ms}: the client refuses to start",
+        "lower delivery.timeout.ms, or raise transaction.timeout.ms",
+        f"{RDK_DOCS}, message.timeout.ms",
+        client=Client.LIBRDKAFKA,
+    ),
+    Rule(
+        "gapless-not-idempotent",
+        _REFUSED,
+        ("enable.gapless.guarantee", "enable.idempotence"),
+        lambda s: s.says("enable.gapless.guarantee", "true") and not s.idempotent,
+        "enable.gapless.guarantee needs enable.idempotence=true: the client refuses to start",
+        "set enable.idempotence=true",
+        f"{RDK_DOCS}, enable.gapless.guarantee",
+        client=Client.LIBRDKAFKA,
+    ),
+    Rule(
+        "acks-0",
+        _RISK,
+        ("acks",),
+        lambda s: _producer(s) and s.acks == "0",
+        "acks=0: no broker ever answers. A success report is the client's own word, errors go unseen and "
+        "retries do nothing",
+        "set acks=all where records matter",
+        f"{JAVA_DOCS}, acks",
+        FindingClass.UNCONFIRMED_ABSENT,
+        ACKS_0,
+    ),
+    Rule(
+        "acks-1",
+        _RISK,
+        ("acks",),
+        lambda s: _producer(s) and s.acks == "1",
+        "acks=1: what a leader has acknowledged alone is lost when it fails before followers have fetched it",
+        "set acks=all and min.insync.replicas=2",
+        f"{JAVA_DOCS}, acks",
+        FindingClass.LOST,
+        ACKS_1,
+    ),
+    Rule(
+        "idempotence-switched-off",
+        _RISK,
+        ("acks", "retries", "enable.idempotence"),
+        lambda s: (
+            _producer(s) and "enable.idempotence" not in s.given and not s.transactional and not s.idempotent
+        ),
+        "idempotence, which is the default, is switched off without a word, since acks={acks} or retries "
+        "rule it out",
+        "say enable.idempotence=true with acks=all, or enable.idempotence=false to show that it is meant",
+        f"{JAVA_DOCS}, enable.idempotence (KIP-679, KAFKA-13673)",
+        FindingClass.DUPLICATE,
+        NOT_IDEMPOTENT,
+        Client.JAVA,
+    ),
+    Rule(
+        "not-idempotent",
+        _RISK,
+        ("enable.idempotence", "acks", "retries"),
+        lambda s: (
+            _producer(s)
+            and not s.idempotent
+            and s.acks != "0"
+            and _number(s, "retries") > 0
+            and not (s.client is Client.JAVA and "enable.idempotence" not in s.given)
+        ),
+        "retries without idempotence: a record whose acknowledgement was lost is written again, and stands "
+        "in the log twice",
+        "set enable.idempotence=true",
+        f"{JAVA_DOCS}, enable.idempotence (KIP-98); {RDK_DOCS}, enable.idempotence",
+        FindingClass.DUPLICATE,
+        NOT_IDEMPOTENT,
+    ),
+    Rule(
+        "order",
+        _RISK,
+        (_IN_FLIGHT, "retries", "enable.idempotence"),
+        lambda s: (
+            _producer(s)
+            and not s.idempotent
+            and s.acks != "0"
+            and _number(s, "retries") > 0
+            and _number(s, _IN_FLIGHT) > 1
+        ),
+        f"{{{_IN_FLIGHT}}} requests in flight and retries without idempotence: a batch that is sent again "
+        "may come after its successor",
+        f"set enable.idempotence=true, or {_IN_FLIGHT}=1",
+        f"{JAVA_DOCS}, {_IN_FLIGHT}",
+        FindingClass.REORDERED,
+    ),
+    Rule(
+        "no-retries",
+        _RISK,
+        ("retries",),
+        lambda s: s.given.get("retries") == "0" and s.acks != "0" and not _asked(s),
+        "retries=0: every election of a leader makes sends fail, and each failure is yours to handle",
+        "leave retries out; delivery.timeout.ms limits how long is tried",
+        f"{JAVA_DOCS}, retries",
+    ),
+    Rule(
+        "request-timeout-lag",
+        _RISK,
+        ("request.timeout.ms", "replica.lag.time.max.ms"),
+        lambda s: (
+            _producer(s)
+            and not s.idempotent
+            and "replica.lag.time.max.ms" in s.given
+            and _number(s, "request.timeout.ms") <= (s.number("replica.lag.time.max.ms", Kind.BROKER) or 0)
+        ),
+        "request.timeout.ms={request.timeout.ms} is not larger than the brokers' "
+        "replica.lag.time.max.ms={replica.lag.time.max.ms}: a slow follower makes the producer send again",
+        "raise request.timeout.ms, or set enable.idempotence=true",
+        f"{JAVA_DOCS}, request.timeout.ms",
+        FindingClass.DUPLICATE,
+        NOT_IDEMPOTENT,
+    ),
+)

@@ -1,0 +1,94 @@
+"""Properties files as Java reads them (java.util.Properties.load); librdkafka's `name=value` is the same."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.model.errors import BadInput
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One setting as written: where, its name and its value."""
+
+    name: str
+    value: str
+    file: str
+    line: int
+
+
+def read_properties(path: Path) -> tuple[Entry, ...]:
+    """The settings of a file, in its order.
+
+    Raises:
+        BadInput: it cannot be read, or a line of it has no name.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise BadInput("this is no properties file", where=str(path), found="more than 1 MB")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            "the properties file cannot be read",
+            where=str(path),
+            found=getattr(error, "strerror", None) or "bytes that are not UTF-8",
+            next_step="name a file of lines like acks=all",
+        ) from error
+    return parse_properties(text, str(path))
+
+
+def parse_properties(text: str, file: str) -> tuple[Entry, ...]:
+    """As `read_properties`, of text; `file` names it in messages."""
+    found = []
+    for number, line in _logical_lines(text):
+        name, value = _split(line)
+        if not name:
+            raise BadInput(
+                "a line has no name of a setting",
+                where=f"{file}, line {number}",
+                expected="name=value",
+                next_step="correct the line",
+            )
+        found.append(Entry(name, value, file, number))
+    return tuple(found)
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """Lines with a number, without comments; a line that ends in an odd number of \\ goes on in the next."""
+    found: list[tuple[int, str]] = []
+    pending: tuple[int, str] | None = None
+    for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        line = raw.lstrip(" \t\f")
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        start, before = pending or (number, "")
+        ends = len(line) - len(line.rstrip("\\"))
+        if ends % 2:
+            pending = (start, before + line[:-1])
+            continue
+        found.append((start, before + line))
+        pending = None
+    if pending is not None:
+        found.append(pending)
+    return found
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Name and value: apart at the first =, : or blank that is not escaped."""
+    match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
+    name, value = match.groups() if match else (line, "")
+    return _unescaped(name), _unescaped(value)
+
+
+def _unescaped(text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        if match[1]:
+            return chr(int(match[1], 16))
+        return _ESCAPES.get(match[2], match[2])
+
+    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", one, text, flags=re.DOTALL).rstrip("\r\n")

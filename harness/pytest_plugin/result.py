@@ -1,0 +1,220 @@
+"""What an experiment came to, with assertions that say what was seen."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
+from harness.table import explanation
+
+_MOST_MISSING = 5
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ChaosResult:
+    """An experiment's result, for assertions in a test.
+
+    `result` is all of it, `folder` holds journals, result.json and report.html while the test runs (and
+    afterwards, if it fails). Every `assert_...` looks at each arm, or at the arm named, and fails on what
+    cannot be told: an arm whose verdict is `unknown` proves nothing, so it has not lost nothing.
+    """
+
+    result: ExperimentResult
+    folder: Path
+
+    @property
+    def arms(self) -> tuple[ArmResult, ...]:
+        return self.result.arms
+
+    def arm(self, name: str) -> ChaosResult:
+        """The same of one arm.
+
+        Raises:
+            KeyError: no such arm was run.
+        """
+        found = tuple(arm for arm in self.arms if name in (arm.folder, arm.meta.arm))
+        if not found:
+            raise KeyError(f"no arm {name!r} was run; there are {[arm.folder for arm in self.arms]}")
+        return ChaosResult(self.result.model_copy(update={"arms": found}), self.folder)
+
+    @property
+    def verdict(self) -> str:
+        """`invalid` if one arm is, else `unknown` if one is, else `valid`."""
+        words = {arm.judgement.verdict for arm in self.arms}
+        order = (VerdictWord.INVALID, VerdictWord.UNKNOWN)
+        return str(next((word for word in order if word in words), VerdictWord.VALID))
+
+    @property
+    def as_promised(self) -> bool:
+        """Whether every arm did what the experiment promises; what cannot be told is not as promised."""
+        return self.result.exit_code() == 0
+
+    @property
+    def sent(self) -> int:
+        return sum(arm.summary.sent for arm in self.arms if arm.summary is not None)
+
+    @property
+    def acked(self) -> int:
+        return sum(arm.summary.outcomes.get("acked", 0) for arm in self.arms if arm.summary is not None)
+
+    @property
+    def lost(self) -> int:
+        return self.count(FindingClass.LOST)
+
+    @property
+    def duplicates(self) -> int:
+        return self.count(FindingClass.DUPLICATE)
+
+    @property
+    def faults(self) -> int:
+        """How many faults were injected."""
+        return sum(len(arm.meta.windows) for arm in self.arms)
+
+    def count(self, finding: FindingClass | str) -> int:
+        """How many findings of a class there are, over all arms; classes: `kafka-chaos findings`."""
+        wanted = FindingClass(finding)
+        return sum(arm.summary.count(wanted) for arm in self.arms if arm.summary is not None)
+
+    def explain(self) -> str:
+        """Verdicts, reasons and the worst examples."""
+        return "\n".join([*(explanation(arm) for arm in self.arms), f"report: {self.folder / 'report.html'}"])
+
+    def assert_as_promised(self) -> None:
+        """Every arm did what the experiment promises of it."""
+        __tracebackhide__ = True
+        for arm in self.arms:
+            if arm.judgement.as_promised is not True:
+                said = "cannot be told to have done" if arm.judgement.as_promised is None else "did not do"
+                raise AssertionError(f"arm {arm.folder} {said} what was promised of it\n{explanation(arm)}")
+
+    def assert_valid(self) -> None:
+        """Every verdict is `valid`: nothing was seen that the arm's settings rule out."""
+        __tracebackhide__ = True
+        for arm in self.arms:
+            if arm.judgement.verdict is not VerdictWord.VALID:
+                raise AssertionError(f"expected verdict valid\n{explanation(arm)}")
+
+    def assert_lost(self, bound: int | str = 0) -> None:
+        """As many acknowledged records of each arm are lost: `0`, `N`, `">= N"`, `"<= N"`."""
+        __tracebackhide__ = True
+        self.assert_count(FindingClass.LOST, bound)
+
+    def assert_duplicates(self, bound: int | str = 0) -> None:
+        """As many records of each arm stand at two or more offsets: `0`, `N`, `">= N"`, `"<= N"`."""
+        __tracebackhide__ = True
+        self.assert_count(FindingClass.DUPLICATE, bound)
+
+    def assert_count(self, finding: FindingClass | str, bound: int | str) -> None:
+        """As many findings of a class in each arm: `0`, `N`, `">= N"`, `"<= N"`.
+
+        Raises:
+            ValueError: no such class. BadInput: a bound that cannot be read.
+        """
+        from checkers.promise import parse_promise
+
+        __tracebackhide__ = True
+        wanted, allowed = FindingClass(finding), parse_promise(str(bound))
+        for arm in self.arms:
+            count = _told(arm).count(wanted)
+            if not allowed.holds(count):
+                raise AssertionError(
+                    f"expected {bound} {wanted} in arm {arm.folder}, found {count:,}\n{explanation(arm)}"
+                )
+
+    def assert_unavailable(self, *, at_most: float) -> None:
+        """No partition of any arm was without a success report for longer than `at_most` seconds while a
+        write step went on. Stretches below one second are not counted."""
+        __tracebackhide__ = True
+        for arm in self.arms:
+            seconds = _told(arm).unavailable_seconds
+            if seconds > at_most:
+                raise AssertionError(
+                    f"expected at most {at_most} s without a success report in arm {arm.folder}, "
+                    f"found {seconds} s\n{explanation(arm)}"
+                )
+
+    def assert_delivered(
+        self,
+        seen: Iterable[tuple[int, int]] | Callable[[], Iterable[tuple[int, int]]],
+        *,
+        within: float = 0.0,
+        exactly_once: bool = False,
+    ) -> None:
+        """Your own consumer got every record of the final read.
+
+        Args:
+            seen: (partition, offset) of every record that your application has processed; or a function that
+                tells them, asked again until none is missing or `within` seconds are over.
+            within: seconds that the application has to catch up.
+            exactly_once: fail on a record processed twice, too.
+
+        Raises:
+            ValueError: more than one arm, or a transactional one.
+        """
+        __tracebackhide__ = True
+        if len(self.arms) != 1:
+            raise ValueError(f"name one arm with .arm(...): {[arm.folder for arm in self.arms]}")
+        arm = self.arms[0]
+        _told(arm)
+        if arm.meta.transactional:
+            raise ValueError("what a transactional run delivers depends on the reader's isolation.level")
+        there = _positions(self.folder / arm.folder, arm.meta.topic)
+        deadline = time.monotonic() + within
+        got = Counter(seen() if callable(seen) else seen)
+        while callable(seen) and there - got.keys() and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+            got = Counter(seen())
+        once = set(got)
+        missing, strange = sorted(there - once), sorted(once - there)
+        for what, found in (("were never processed", missing), ("are not in the topic", strange)):
+            if found:
+                raise AssertionError(
+                    f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: {_shown(found)}"
+                    f"\n{_windows(arm)}"
+                )
+        twice = sorted(position for position, times in got.items() if times > 1)
+        if exactly_once and twice:
+            raise AssertionError(
+                f"{len(twice):,} record(s) were processed more than once: {_shown(twice)}\n{_windows(arm)}"
+            )
+
+
+def _told(arm: ArmResult) -> Any:
+    """The summary of an arm of which something can be told."""
+    __tracebackhide__ = True
+    if arm.summary is None or arm.judgement.verdict is VerdictWord.UNKNOWN:
+        raise AssertionError(f"arm {arm.folder} proves nothing: its verdict is unknown\n{explanation(arm)}")
+    return arm.summary
+
+
+def _positions(run: Path, topic: str) -> set[tuple[int, int]]:
+    """(partition, offset) of every record that the final read found in the topic."""
+    import pyarrow.parquet as pq
+
+    from harness.model.journal import READS_DIR
+
+    found: set[tuple[int, int]] = set()
+    for part in sorted((run / READS_DIR).glob("*.parquet")):
+        rows = pq.read_table(part, columns=["topic", "partition", "offset"]).to_pydict()
+        found.update(
+            (partition, offset)
+            for name, partition, offset in zip(*rows.values(), strict=True)
+            if name == topic
+        )
+    return found
+
+
+def _shown(positions: Sequence[tuple[int, int]]) -> str:
+    told = ", ".join(f"{partition}:{offset}" for partition, offset in positions[:_MOST_MISSING])
+    return f"partition:offset {told}{', ...' if len(positions) > _MOST_MISSING else ''}"
+
+
+def _windows(arm: ArmResult) -> str:
+    told = ", ".join(f"{window.name} ({window.target})" for window in arm.meta.windows)
+    return f"faults of the run: {told or 'none'}"
