@@ -20,7 +20,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness import cli_foreign
+from harness import cli_foreign, cli_matrix
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
 
@@ -364,6 +364,7 @@ def _print_json(value: object) -> None:
 
 
 cli_foreign.add(app)
+cli_matrix.add(app)
 
 if __name__ == "__main__":
     main()
