@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.model.errors import BadInput
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 _WIDTH = 120
 _out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH)
@@ -146,6 +148,58 @@ def compare(
     raise typer.Exit(found.exit_code())
 
 
+def rates(
+    results: Annotated[str, typer.Argument(help="A folder or URL below which run folders are.")],
+    by: Annotated[
+        str,
+        typer.Option(
+            help="What to group by, with commas: experiment, arm, acks, idempotent, client, version, "
+            "profile, brokers, faults, seed, an axis of a matrix, or producer:NAME, topic:NAME, broker:NAME."
+        ),
+    ] = "experiment,arm",
+    parquet: Annotated[
+        str | None, typer.Option(help="Where the rows go; default: rates.parquet in the folder.")
+    ] = None,
+    latency: Annotated[
+        bool, typer.Option("--latency/--no-latency", help="Also latencies: that reads every send.")
+    ] = True,
+    driver_memory: Annotated[str, typer.Option(help="Heap of Spark's JVM here.")] = "4g",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
+
+    For example: `kafka-chaos rates results/ --by acks,faults`. The table, and the same rows as Parquet.
+    Runs that are not finished, not checked or of verdict `unknown` are left out, and named. Runs of another
+    schema version are refused.
+
+    Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be added to the others.
+    """
+    from harness.rates import run_rates
+    from harness.rates import table as rates_table
+    from harness.telling import progress
+
+    axes = tuple(one.strip() for one in by.split(",") if one.strip())
+    if not axes or len(set(axes)) < len(axes):
+        raise BadInput(
+            "what to group by is not clear",
+            where="--by",
+            expected="names with commas between, each once: experiment,arm",
+            found=by,
+        )
+    with progress(_err, quiet) as tell:
+        found, target = run_rates(
+            results, axes, latencies=latency, parquet=parquet, driver_memory=driver_memory, tell=tell
+        )
+    if as_json:
+        typer.echo(json.dumps({"by": axes, "rows": found.rows, "left_out": found.left_out}, indent=2))
+        return
+    _out.print(rates_table(found))
+    for line in found.left_out:
+        _say(f"left out: {line}")
+    _say(f"rows: {target}")
+
+
 def _say(line: str) -> None:
     _out.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -154,3 +208,4 @@ def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
     app.command()(matrix)
     app.command()(compare)
+    app.command()(rates)

@@ -152,6 +152,9 @@ class Slo(Frozen):
     unavailable_seconds: float | None = Field(default=None, ge=0)
 
 
+AxisName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
+
+
 class MatrixSpec(Frozen):
     """What `kafka-chaos matrix` runs. With `include` only arms that one of its entries names are kept; those
     that `exclude` names are left out."""
@@ -160,7 +163,7 @@ class MatrixSpec(Frozen):
     title: str
     description: str = ""
     base: Base = Base()
-    axes: dict[str, Annotated[Axis, BeforeValidator(_spelt_out)]] = Field(min_length=1)
+    axes: dict[AxisName, Annotated[Axis, BeforeValidator(_spelt_out)]] = Field(min_length=1)
     include: tuple[Where, ...] = ()
     exclude: tuple[Where, ...] = ()
     repeats: Annotated[Repeats, BeforeValidator(_number_or_mapping)] = Repeats()
