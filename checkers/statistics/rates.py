@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from checkers.statistics.shares import CONFIDENCE, Interval
 
@@ -37,12 +37,12 @@ def per_million(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
 ) -> Rate:
-    """The rate of all runs together, with a percentile bootstrap over runs (Efron, Annals of Statistics 7,
-    1979, 1-26; Efron and Tibshirani, 1993, ch. 13): runs are drawn with their records and events, so that a
-    burst stays whole.
+    """The rate of all runs together, with a BCa bootstrap over runs (bias-corrected and accelerated: Efron,
+    JASA 82, 1987, 171-185): runs are drawn with their records and events, so that a burst stays whole.
 
-    With few runs it is too narrow (a run that loses much may not have been met yet): see docs/matrix.md for
-    how often it covers. Where no run saw an event the draws say nothing: from 0 to no bound (`high` None).
+    With few runs of very different losses it is too narrow (a run that loses much may not have been met yet):
+    docs/matrix.md says how often it covers. Where no run saw an event the draws say nothing: from 0 to no
+    bound (`high` None).
 
     Args:
         events, records: of each run. The same seed gives the same interval.
@@ -59,8 +59,10 @@ def per_million(
         return Rate(value, None, total, whole)
     if not total:
         return Rate(0.0, Interval(0.0, None), total, whole)
-    low, high = _percentile_interval(_drawn(counted, of, seed, resamples), confidence)
-    return Rate(value, Interval(low, high), total, whole)
+    draws = _drawn(counted, of, seed, resamples)
+    levels = _bca_levels(draws, counted, of, confidence)
+    low, high = np.quantile(draws, levels)
+    return Rate(value, Interval(float(low), float(high)), total, whole)
 
 
 def rate_difference(
@@ -117,6 +119,27 @@ def _drawn(events: Floats, records: Floats, seed: int, resamples: int) -> Floats
         above = events[picked].sum(axis=1)
         found.append(np.divide(above, below, out=np.zeros_like(above), where=below > 0) * MILLION)
     return np.concatenate(found)
+
+
+def _bca_levels(draws: Floats, events: Floats, records: Floats, confidence: float) -> tuple[float, float]:
+    """Which quantiles of the draws are the interval's ends; plain ones where the correction is undefined."""
+    half = (1 - confidence) / 2
+    value = events.sum() / records.sum() * MILLION
+    # As often as not a draw is the value itself: those count half.
+    below = float((draws < value * (1 - 1e-12)).mean() + (draws < value * (1 + 1e-12)).mean()) / 2
+    without = records.sum() - records
+    if not 0 < below < 1 or not without.all():
+        return half, 1 - half
+    left_out = (events.sum() - events) / without
+    apart = left_out.mean() - left_out
+    spread = float((apart**2).sum()) ** 1.5
+    acceleration = float((apart**3).sum()) / (6 * spread) if spread else 0.0
+    bias = float(norm.ppf(below))
+    ends = []
+    for level in (half, 1 - half):
+        shifted = bias + float(norm.ppf(level))
+        ends.append(float(norm.cdf(bias + shifted / (1 - acceleration * shifted))))
+    return ends[0], ends[1]
 
 
 def _percentile_interval(draws: Floats, confidence: float) -> tuple[float, float]:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from checkers.statistics.rates import per_million, percentile, percentile_interval
 from checkers.statistics.shares import share
-from harness.matrix.result import Figures, RateFigure, RunRow, SecondsFigure, ShareFigure
+from harness.matrix.expand import MatrixArm
+from harness.matrix.result import (
+    Figures,
+    MatrixArmResult,
+    RateFigure,
+    RunRow,
+    SecondsFigure,
+    ShareFigure,
+)
 from harness.model.journal import Outcome
 from harness.model.result import FindingClass
+
+State = Literal["refused", "impossible"]
 
 
 def figures_of(runs: Sequence[RunRow], seed: int = 0) -> Figures:
@@ -71,3 +82,27 @@ def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigur
         events=found.events,
         records=found.records,
     )
+
+
+def arms_of(
+    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[State, str]], seed: int
+) -> tuple[MatrixArmResult, ...]:
+    """What each arm comes to so far."""
+    found = []
+    for arm in arms:
+        runs = sorted((row for row in rows if row.arm == arm.name), key=lambda row: row.repeat)
+        state, reason = out.get(arm.name, ("ran" if runs else "waiting", None))
+        found.append(
+            MatrixArmResult(
+                name=arm.name,
+                labels=arm.labels,
+                state=state,
+                reason=reason,
+                runs=tuple(runs),
+                left_out=tuple(
+                    f"run {row.repeat + 1}: {'; '.join(row.reasons)}" for row in runs if not row.counts
+                ),
+                figures=figures_of(runs, seed) if runs else None,
+            )
+        )
+    return tuple(found)

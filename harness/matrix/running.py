@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from typing import Any, Literal
 from harness.experiment import Experiment
 from harness.matrix import estimate
 from harness.matrix.expand import MatrixArm
-from harness.matrix.figures import figures_of, loss_width
+from harness.matrix.figures import State, arms_of, loss_width
 from harness.matrix.order import in_round, is_due
-from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow, row_of
+from harness.matrix.result import MatrixResult, RunRow, row_of
 from harness.matrix.rig import Rig
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import Store
@@ -24,8 +24,6 @@ from harness.model.result import ArmResult, VerdictWord
 
 MOST_FAILURES = 3
 """So many runs that break one after the other say that it is not the arms."""
-
-State = Literal["refused", "impossible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,27 +258,3 @@ class MatrixRun:
         )
         given.store.save(result)
         return result
-
-
-def arms_of(
-    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[State, str]], seed: int
-) -> tuple[MatrixArmResult, ...]:
-    """What each arm comes to so far."""
-    found = []
-    for arm in arms:
-        runs = sorted((row for row in rows if row.arm == arm.name), key=lambda row: row.repeat)
-        state, reason = out.get(arm.name, ("ran" if runs else "waiting", None))
-        found.append(
-            MatrixArmResult(
-                name=arm.name,
-                labels=arm.labels,
-                state=state,
-                reason=reason,
-                runs=tuple(runs),
-                left_out=tuple(
-                    f"run {row.repeat + 1}: {'; '.join(row.reasons)}" for row in runs if not row.counts
-                ),
-                figures=figures_of(runs, seed) if runs else None,
-            )
-        )
-    return tuple(found)

@@ -15,8 +15,8 @@ import pytest
 from checkers.statistics.rates import per_million
 from harness.matrix.compare import compare
 from harness.matrix.expand import MatrixArm, expanded
+from harness.matrix.figures import arms_of
 from harness.matrix.result import MATRIX_FILE, MatrixResult, RunRow
-from harness.matrix.running import arms_of
 from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
 from harness.model.result import FindingClass, VerdictWord

@@ -15,6 +15,7 @@ import yaml
 
 from harness.matrix import commanding
 from harness.matrix.commanding import Changes, executed, planned
+from harness.matrix.estimate import told
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
 from harness.matrix.store import Store
 from harness.matrix.table import cells, notes, table
@@ -75,6 +76,18 @@ def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
             assert arm.figures.with_loss.one_sided
             assert arm.figures.with_loss.high == pytest.approx(1 - 0.05 ** (1 / 3))
             assert arm.figures.lost_per_million.high is None
+
+
+def test_progress_says_how_long_is_left(tmp_path: Path) -> None:
+    lines: list[str] = []
+    plan = planned(write(tmp_path), None, QUIET, 5)
+    store = Store.created(tmp_path / "results", "small")
+    executed(plan, store, "", lines.append, PaperRig(tmp_path / "log"))
+    heads = [line for line in lines if " left · " in line]
+    assert len(heads) == 12
+    assert heads[0].startswith(f"run 1, {told(plan.needed.seconds - 15)} left · ")
+    # Runs on paper take no time, and what is left is told by what runs took.
+    assert heads[-1].startswith("run 12, 0 s left · ")
 
 
 def test_the_same_seed_gives_the_same_order(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, fisher_exact, mannwhitneyu
+from scipy.stats import binom, bootstrap, fisher_exact, mannwhitneyu
 
 from checkers.statistics.comparison import rank_test, runs_needed, shared_level
 from checkers.statistics.rates import per_million, percentile, percentile_interval, rate_difference
@@ -129,6 +129,16 @@ def test_rates_by_hand() -> None:
     same = per_million([5, 5, 5], [1000, 1000, 1000]).interval
     assert same is not None
     assert same.low == same.high == pytest.approx(5000)
+
+
+def test_the_bootstrap_is_scipys_bca() -> None:
+    """The same method on means, which rates of equally large runs are."""
+    runs = [0, 0, 310, 5, 120, 0, 44, 190, 0, 8]
+    expected = bootstrap((np.array(runs) / 45_000 * 1e6,), np.mean, n_resamples=20_000)
+    found = per_million(runs, [45_000] * 10, seed=1, resamples=20_000).interval
+    assert found is not None
+    assert found.low == pytest.approx(expected.confidence_interval.low, rel=0.05)
+    assert found.high == pytest.approx(expected.confidence_interval.high, rel=0.05)
 
 
 def test_rates_say_what_they_do_not_know() -> None:
