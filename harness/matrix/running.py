@@ -131,6 +131,7 @@ class MatrixRun:
         seed = self._given.seed + repeat
         try:
             cluster = self._cluster_for(name)
+            began = time.monotonic()
             self._rig.run(cluster, self._experiments[name], folder, seed, self._tell_from(name, repeat))
         except BadInput as error:
             self._out[name] = ("refused", f"{error.what}: {error.found}" if error.found else error.what)
