@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -50,9 +51,11 @@ _KINDS: dict[str, DataType] = {
     "bigint": LongType(),
     "boolean": BooleanType(),
     "string": StringType(),
+    "double": DoubleType(),
     "binary": BinaryType(),
     "array<int>": ArrayType(IntegerType()),
     "array<bigint>": ArrayType(LongType()),
+    "array<string>": ArrayType(StringType()),
 }
 
 
@@ -80,7 +83,7 @@ REPLICAS_READ = columns(
     "state string, run bigint, producer int, seq bigint, crc bigint"
 )
 
-_GLOB_PATHS = "__globPaths__"
+GLOB_PATHS = "__globPaths__"
 """Spark's own name for the option (`DataSource.GLOB_PATHS_KEY`)."""
 
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
@@ -221,7 +224,7 @@ def _readers(folder: Place, meta: RunMeta) -> tuple[ReaderInfo, ...]:
 
 def read_parquet(spark: SparkSession, schema: StructType, *paths: Place) -> DataFrame:
     """Parquet files or directories by their very names: Spark would take brackets and braces for patterns."""
-    return spark.read.option(_GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
+    return spark.read.option(GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
 
 
 def _frame(spark: SparkSession, files: tuple[JournalFile, ...], schema: StructType) -> DataFrame:

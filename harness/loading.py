@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -17,6 +18,26 @@ from harness import places
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
 
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How messages speak of a kind of file: `one` with its article, what is `expected` of it, where an
+    `example` is to be had, and the command that prints its `schema`."""
+
+    one: str
+    expected: str
+    example: str
+    schema: str
+
+
+EXPERIMENT = Kind(
+    one="an experiment",
+    expected="a mapping with name, title, steps and arms",
+    example="`kafka-chaos init` writes an example file",
+    schema="kafka-chaos schema",
+)
 _SUFFIXES = (".yaml", ".yml", ".json")
 """JSON is YAML too: the experiment.json in a results folder runs again."""
 
@@ -66,6 +87,15 @@ def parse(text: str, source: str) -> Experiment:
     Raises:
         BadInput: not YAML, or not an experiment.
     """
+    return parse_as(Experiment, text, source, EXPERIMENT)
+
+
+def parse_as(model: type[Model], text: str, source: str, kind: Kind) -> Model:
+    """A value of `model` from YAML text; `source` names it in messages.
+
+    Raises:
+        BadInput: not YAML, or not such a value: names the line and the place.
+    """
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -75,23 +105,25 @@ def parse(text: str, source: str) -> Experiment:
             "this is not YAML",
             where=place,
             found=str(getattr(error, "problem", error)),
-            next_step="correct the line; `kafka-chaos init` writes a file that can be read",
+            next_step=f"correct the line; {kind.example}",
         ) from error
     if not isinstance(data, dict):
         raise BadInput(
-            "this is not an experiment",
+            f"this is not {kind.one}",
             where=source,
-            expected="a mapping with name, title, steps and arms",
+            expected=kind.expected,
             found=type(data).__name__,
-            next_step="`kafka-chaos init` writes an example file",
+            next_step=kind.example,
         )
     try:
-        return Experiment.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        raise _explained(error, source, text, data) from error
+        raise _explained(error, source, text, data, model, kind) from error
 
 
-def _explained(error: ValidationError, source: str, text: str, data: Any) -> BadInput:
+def _explained(
+    error: ValidationError, source: str, text: str, data: Any, model: type[BaseModel], kind: Kind
+) -> BadInput:
     # A misspelt key also leaves its right name missing: the misspelling is what to show.
     problems = sorted(_told(error), key=lambda problem: problem["type"] != "extra_forbidden")
     first = problems[0]
@@ -102,10 +134,10 @@ def _explained(error: ValidationError, source: str, text: str, data: Any) -> Bad
     where = f"{source}{f', line {line}' if line else ''}: {places.told(path)}"
     others = len(problems) - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
-    next_step = "`kafka-chaos schema` prints every key with its meaning"
+    next_step = f"`{kind.schema}` prints every key with its meaning"
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
-        known = _all_keys()
+        known = _all_keys(model)
         close = [] if name in known else difflib.get_close_matches(name, known, n=1)
         return BadInput(
             f"unknown key {name!r}{more}",
@@ -130,7 +162,11 @@ def _explained(error: ValidationError, source: str, text: str, data: Any) -> Bad
     elif first["type"] == "misplaced":
         expected, found = None, expected
     return BadInput(
-        f"the experiment is not valid{more}", where=where, expected=expected, found=found, next_step=next_step
+        f"the {kind.one.split()[-1]} is not valid{more}",
+        where=where,
+        expected=expected,
+        found=found,
+        next_step=next_step,
     )
 
 
@@ -153,8 +189,8 @@ def _shortened(value: Any) -> str | None:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _all_keys() -> list[str]:
-    """Every property name anywhere in the schema."""
+def _all_keys(model: type[BaseModel]) -> list[str]:
+    """Every property name anywhere in a model's schema."""
     keys: set[str] = set()
 
     def walk(node: Any) -> None:
@@ -168,7 +204,7 @@ def _all_keys() -> list[str]:
             for child in node:
                 walk(child)
 
-    walk(schema())
+    walk(model.model_json_schema(by_alias=True))
     return sorted(keys)
 
 

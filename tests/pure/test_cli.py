@@ -127,7 +127,20 @@ def test_lists_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "check", "doctor", "experiments", "init", "schema", "clean", "plan"]
+    "command",
+    [
+        "run",
+        "check",
+        "doctor",
+        "experiments",
+        "init",
+        "schema",
+        "clean",
+        "plan",
+        "matrix",
+        "compare",
+        "rates",
+    ],
 )
 def test_every_command_has_help(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

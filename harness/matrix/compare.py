@@ -1,0 +1,255 @@
+"""Is a new result worse than a base? Judged over runs, arm by arm, with few false alarms over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
+from checkers.statistics.rates import rate_difference
+from checkers.statistics.shares import difference
+from harness.matrix.figures import of_which
+from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
+from harness.matrix.slo import Breach, breaches
+from harness.matrix.spec import MatrixSpec
+from harness.model.errors import BadInput
+from harness.model.result import FindingClass
+
+OTHER = tuple(
+    finding
+    for finding in FindingClass
+    if finding
+    not in (
+        FindingClass.LOST,
+        FindingClass.UNCONFIRMED_ABSENT,
+        FindingClass.DUPLICATE,
+        FindingClass.RECOVERED,
+        FindingClass.EXPIRED,
+        FindingClass.COMPACTED,
+        FindingClass.REDELIVERED,
+    )
+)
+"""Findings that are told of together: what a test of its own each would only cost."""
+SMALLEST_SECONDS = 0.5
+"""Medians of unavailable seconds that differ by less are no worse, however sure the difference is."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Measured(_Frozen):
+    """One measure of one arm in both results. `p` is the chance to see the new so much worse if nothing had
+    changed; `verdict`: `worse` (p at most the level), `no worse`, or `cannot tell` (no p could have been so
+    small with so few runs). `gap` is new less base, with its 95 % interval (None: too few runs)."""
+
+    arm: str
+    measure: str
+    base: float
+    new: float
+    gap: float | None
+    low: float | None
+    high: float | None
+    p: float
+    least_p: float
+    verdict: Literal["worse", "no worse", "cannot tell"]
+
+
+class SloBreach(_Frozen):
+    """A bound of the spec that the new result does not keep."""
+
+    arm: str
+    bound: str
+    allowed: float
+    found: float
+
+
+class Comparison(_Frozen):
+    """What `compare` says. `level` is what each of the `tests` that count was judged at. `missing` arms are
+    in one result only, or have no run that counts in one of them."""
+
+    base: str
+    new: str
+    level: float
+    tests: int
+    alpha: float
+    measured: tuple[Measured, ...]
+    breaches: tuple[SloBreach, ...]
+    missing: tuple[str, ...]
+    left_out: tuple[str, ...]
+    runs_for_a_verdict: int | None
+
+    @property
+    def worse(self) -> tuple[Measured, ...]:
+        return tuple(one for one in self.measured if one.verdict == "worse")
+
+    def exit_code(self) -> int:
+        """1 an arm is worse or breaks an SLO, 3 an arm could not be compared at all, else 0."""
+        if self.worse or self.breaches:
+            return 1
+        return 3 if self.missing else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """`of` a run, as a number; `smallest` difference of `centre`s that matters."""
+
+    name: str
+    of: Callable[[RunRow], float]
+    findings: tuple[FindingClass, ...] = ()
+    smallest: float = 0.0
+
+
+def _rate_of(findings: Sequence[FindingClass]) -> Callable[[RunRow], float]:
+    def rate(run: RunRow) -> float:
+        records = of_which(run, findings[0]) or run.sent
+        return sum(map(run.count, findings)) / records if records else 0.0
+
+    return rate
+
+
+_MEASURES = (
+    _Measure("lost per million", _rate_of([FindingClass.LOST]), (FindingClass.LOST,)),
+    _Measure(
+        "unconfirmed and absent per million",
+        _rate_of([FindingClass.UNCONFIRMED_ABSENT]),
+        (FindingClass.UNCONFIRMED_ABSENT,),
+    ),
+    _Measure("duplicates per million", _rate_of([FindingClass.DUPLICATE]), (FindingClass.DUPLICATE,)),
+    _Measure("other findings per million", _rate_of(OTHER), OTHER),
+    _Measure("unavailable seconds", lambda run: run.unavailable_seconds, smallest=SMALLEST_SECONDS),
+)
+
+
+def compare(
+    base: MatrixResult, new: MatrixResult, *, alpha: float = ALPHA, names: tuple[str, str]
+) -> Comparison:
+    """Compare the arms that both results have.
+
+    For each arm and measure an exact one-sided rank test over runs (of "lost in some runs or none" it is
+    Fisher's exact test); all together raise a false alarm at most as often as `alpha` (Tarone 1990), if
+    runs are independent and nothing has changed. The SLOs of the new result's spec are held against the new
+    alone: they are bounds, not statistics.
+
+    Raises:
+        BadInput: the results have no arm in common.
+    """
+    sides = [{arm.name: arm for arm in result.arms if arm.state == "ran"} for result in (base, new)]
+    common = [name for name in sides[1] if name in sides[0]]
+    if not common:
+        raise BadInput(
+            "the two results have no arm in common",
+            where=f"{names[0]}, {names[1]}",
+            expected="two results of one matrix",
+            found=f"{', '.join(list(sides[0])[:3]) or 'none'}; {', '.join(list(sides[1])[:3]) or 'none'}",
+            next_step="compare results of the same matrix",
+        )
+    missing = [
+        f"{name} ran only in {where}"
+        for where, mine, other in ((names[0], *sides), (names[1], *sides[::-1]))
+        for name in mine
+        if name not in other
+    ]
+    drafts = []
+    for name in common:
+        pair = [_good(side[name]) for side in sides]
+        if not all(pair):
+            where = names[0] if not pair[0] else names[1]
+            missing.append(f"{name} has no run that counts in {where}")
+            continue
+        drafts += [(name, measure, pair[1], pair[0]) for measure in _MEASURES]
+    tests = [
+        rank_test([measure.of(run) for run in mine], [measure.of(run) for run in other], seed=new.seed)
+        for _, measure, mine, other in drafts
+    ]
+    level, count = shared_level([test.least for test in tests], alpha)
+    measured = tuple(
+        _measured(draft, test.p, test.least, level)
+        for draft, test in zip(drafts, tests, strict=True)
+        if test.least < 1 or any(draft[1].of(run) for run in draft[2])
+    )
+    varied = sum(test.least < 1 for test in tests)
+    blind = any(one.verdict == "cannot tell" for one in measured)
+    return Comparison(
+        base=names[0],
+        new=names[1],
+        level=level,
+        tests=count,
+        alpha=alpha,
+        measured=measured,
+        breaches=tuple(_breach(one) for one in breaches(MatrixSpec.model_validate(new.spec), new.arms)),
+        missing=tuple(missing),
+        left_out=tuple(
+            f"{where}: {arm.name}, {line}"
+            for where, result in zip(names, (base, new), strict=True)
+            for arm in result.arms
+            for line in arm.left_out
+        ),
+        runs_for_a_verdict=runs_needed(varied, alpha) if blind else None,
+    )
+
+
+def _good(arm: MatrixArmResult) -> list[RunRow]:
+    return [run for run in arm.runs if run.counts]
+
+
+def _measured(
+    draft: tuple[str, _Measure, list[RunRow], list[RunRow]], p: float, least: float, level: float
+) -> Measured:
+    name, measure, new, base = draft
+    told = _gap(measure, new, base)
+    worse = p <= level and told["new"] - told["base"] >= measure.smallest
+    verdict: Literal["worse", "no worse", "cannot tell"] = "worse" if worse else "no worse"
+    # With all values alike there is nothing to tell apart, and that is no want of runs.
+    if least > level and told["new"] > told["base"]:
+        verdict = "cannot tell"
+    return Measured(arm=name, measure=measure.name, p=p, least_p=least, verdict=verdict, **told)
+
+
+def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, Any]:
+    """Both sides in the measure's unit, and their difference."""
+    if measure.findings:
+        sides = [
+            (
+                [sum(map(run.count, measure.findings)) for run in runs],
+                [of_which(run, measure.findings[0]) or run.sent for run in runs],
+            )
+            for runs in (new, base)
+        ]
+        found = rate_difference(sides[0], sides[1])
+        values = [sum(events) / sum(records) * 1e6 if sum(records) else 0.0 for events, records in sides]
+        gap, interval = found if found is not None else (None, None)
+        if interval is not None and not sum(sides[0][0]) + sum(sides[1][0]):
+            interval = None
+    else:
+        values = [_median([measure.of(run) for run in runs]) for runs in (new, base)]
+        gap, interval = values[0] - values[1], None
+    return {
+        "new": values[0],
+        "base": values[1],
+        "gap": gap,
+        "low": interval.low if interval is not None else None,
+        "high": interval.high if interval is not None else None,
+    }
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _breach(one: Breach) -> SloBreach:
+    return SloBreach(arm=one.arm, bound=one.bound, allowed=one.allowed, found=one.found)
+
+
+def loss_gap(base: MatrixArmResult, new: MatrixArmResult) -> tuple[float, float, float] | None:
+    """Share of runs with loss, new less base, with Newcombe's interval; None: no runs that count."""
+    if base.figures is None or new.figures is None or not base.figures.runs or not new.figures.runs:
+        return None
+    mine, other = new.figures.with_loss, base.figures.with_loss
+    gap, interval = difference(mine.k, mine.n, other.k, other.n)
+    return gap, interval.low, interval.high if interval.high is not None else 1.0

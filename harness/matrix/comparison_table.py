@@ -1,0 +1,103 @@
+"""What `kafka-chaos compare` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from harness.matrix.compare import Comparison, Measured, loss_gap
+from harness.matrix.result import MatrixResult, ShareFigure
+
+_COLOURS = {"worse": "bold red", "no worse": "green", "cannot tell": "yellow"}
+
+
+def shares_table(base: MatrixResult, new: MatrixResult) -> Table:
+    """Runs with loss side by side."""
+    shown = _table("Runs with loss")
+    for column in ("arm", "base", "new", "difference", "95 %"):
+        shown.add_column(column, justify="left" if column == "arm" else "right")
+    known = {arm.name: arm for arm in base.arms}
+    for arm in new.arms:
+        other = known.get(arm.name)
+        gap = loss_gap(other, arm) if other is not None else None
+        if other is None or gap is None or arm.figures is None or other.figures is None:
+            continue
+        middle, low, high = gap
+        shown.add_row(
+            arm.name,
+            _share(other.figures.with_loss),
+            _share(arm.figures.with_loss),
+            f"{middle:+.0%}",
+            f"{low:+.0%} to {high:+.0%}",
+        )
+    return shown
+
+
+def _share(figure: ShareFigure) -> str:
+    return f"{figure.k} of {figure.n}"
+
+
+def measures_table(found: Comparison) -> Table:
+    """Every measure of which there is something to say."""
+    shown = _table("Is the new one worse?")
+    for column in ("arm", "measure", "base", "new", "difference (95 %)", "p", ""):
+        shown.add_column(column, justify="left" if column in ("arm", "measure", "") else "right")
+    for one in found.measured:
+        shown.add_row(
+            one.arm,
+            one.measure,
+            _number(one.base),
+            _number(one.new),
+            _gap(one),
+            f"{one.p:.2g}",
+            Text(one.verdict, style=_COLOURS[one.verdict]),
+        )
+    return shown
+
+
+def lines(found: Comparison) -> Iterator[str]:
+    """The answer in words."""
+    for breach in found.breaches:
+        bounds = f"{breach.bound} is {_number(breach.found)}, allowed {_number(breach.allowed)}"
+        yield f"SLO broken: {breach.arm}: {bounds}"
+    for one in found.worse:
+        change = f"from {_number(one.base)} to {_number(one.new)} (p = {one.p:.2g})"
+        yield f"worse: {one.arm}: {one.measure} {change}"
+    for line in found.missing:
+        yield f"not compared: {line}"
+    for line in found.left_out:
+        yield f"left out: {line}"
+    if found.runs_for_a_verdict is not None:
+        yield (
+            f"where it says `cannot tell` no difference could have been told from chance: "
+            f"all tests share {found.alpha:.0%}; "
+            f"take at least {found.runs_for_a_verdict} runs a side"
+        )
+    if not found.worse and not found.breaches:
+        each = f"at {found.level:.2g} for each of {found.tests} tests, {found.alpha:.0%} in all"
+        yield f"no arm is worse ({each})"
+
+
+def _gap(one: Measured) -> str:
+    if one.gap is None:
+        return "-"
+    if one.low is None or one.high is None:
+        return f"{one.gap:+,.1f}"
+    return f"{one.gap:+,.1f} ({one.low:+,.1f} to {one.high:+,.1f})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="bold underline",
+    )

@@ -1,0 +1,239 @@
+"""From the axes of a matrix to its arms: each an experiment of one arm, or a refusal that says why."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from harness.experiment import Arm, Experiment
+from harness.matrix.refusal import librdkafka_refuses
+from harness.matrix.spec import MOST_ARMS, MatrixSpec, Patch, Where, matches
+from harness.model.errors import BadInput
+from workloads.java_settings import java_problem
+from workloads.spec import ProducerSettings, WorkloadSpec
+
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixArm:
+    """One arm of a matrix. `labels` is its level on each axis. `experiment` has this one arm; None: the
+    client refuses the settings, `refusal` says why."""
+
+    name: str
+    labels: dict[str, str]
+    experiment: Experiment | None
+    refusal: str | None = None
+
+
+def expanded(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
+    """The arms of a matrix, in the order of its axes; the last axis varies fastest.
+
+    Args:
+        source: what messages call the matrix.
+
+    Raises:
+        BadInput: too many arms or none, an include and an exclude that contradict each other, two axes that
+            set one thing differently, an arm that is no valid experiment.
+    """
+    size = math.prod(len(axis.levels) for axis in spec.axes.values())
+    if size > MOST_ARMS:
+        raise BadInput(
+            "the matrix is too large",
+            where=source,
+            expected=f"at most {MOST_ARMS:,} arms",
+            found=" x ".join(str(len(axis.levels)) for axis in spec.axes.values()) + f" = {size:,}",
+            next_step="take levels away, or make several matrices",
+        )
+    everything = [
+        dict(zip(spec.axes, labels, strict=True))
+        for labels in itertools.product(*(axis.levels for axis in spec.axes.values()))
+    ]
+    _no_contradiction(spec, everything, source)
+    kept = [labels for labels in everything if _is_kept(spec, labels)]
+    if not kept:
+        raise BadInput(
+            "the matrix is empty",
+            where=source,
+            expected="at least one arm",
+            found=f"all {size:,} are left out by `include` and `exclude`",
+            next_step="correct them",
+        )
+    names = _names(kept)
+    return tuple(_arm(spec, name, labels, source) for name, labels in zip(names, kept, strict=True))
+
+
+def _is_kept(spec: MatrixSpec, labels: Mapping[str, str]) -> bool:
+    wanted = not spec.include or any(matches(one, labels) for one in spec.include)
+    return wanted and not any(matches(one, labels) for one in spec.exclude)
+
+
+def _no_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], source: str) -> None:
+    for number, include in enumerate(spec.include):
+        mine = [labels for labels in everything if matches(include, labels)]
+        if any(_is_kept(spec, labels) for labels in mine):
+            continue
+        against = [
+            f"exclude[{other}] ({_told(exclude)})"
+            for other, exclude in enumerate(spec.exclude)
+            if any(matches(exclude, labels) for labels in mine)
+        ]
+        raise BadInput(
+            "include and exclude contradict each other",
+            where=f"{source}: include[{number}] ({_told(include)})",
+            expected="at least one arm of each include that no exclude takes away",
+            found=f"{', '.join(against)} takes all {len(mine)} away",
+            next_step="correct one of them",
+        )
+
+
+def _told(where: Where) -> str:
+    return ", ".join(f"{axis}={'|'.join(labels)}" for axis, labels in where.items()) or "every arm"
+
+
+def _names(kept: list[dict[str, str]]) -> list[str]:
+    """`acks=all_fault=kill`; shorter, with a number made of the whole, where it would be too long."""
+    names = []
+    for labels in kept:
+        full = "_".join(f"{axis}={label}" for axis, label in labels.items()).lower()
+        full = "".join(
+            char if char.isascii() and (char.isalnum() or char in "=+._-") else "-" for char in full
+        )
+        if len(full) > _LONGEST or full in names:
+            # The whole decides, so that an arm keeps its name when others come and go.
+            number = zlib.crc32(repr(sorted(labels.items())).encode())
+            full = f"{full[: _LONGEST - 9]}-{number:08x}"
+        names.append(full)
+    return names
+
+
+def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], source: str) -> MatrixArm:
+    where = f"{source}: arm {name}"
+    patches = {f"{axis}={label}": spec.axes[axis].levels[label] for axis, label in labels.items()}
+    merged = _merged(patches, where)
+    base = spec.base
+    producer = {**base.producer, **merged.producer}
+    workload_data = {**base.workload.model_dump(exclude_unset=True), **merged.workload}
+    try:
+        workload = WorkloadSpec.model_validate(workload_data)
+    except ValidationError as error:
+        raise _bad(error, f"{where}, workload") from error
+    settings = _settings(producer, workload, where)
+    if isinstance(settings, str):
+        return MatrixArm(name, labels, None, settings)
+    if workload.client == "java":
+        problem = java_problem(workload, settings)
+        if problem is not None:
+            return MatrixArm(name, labels, None, problem)
+    broker = {**base.cluster.properties, **merged.broker}
+    steps = merged.steps if merged.steps is not None else base.steps
+    try:
+        experiment = Experiment.model_validate(
+            {
+                "name": spec.name,
+                "title": spec.title,
+                "description": spec.description,
+                "cluster": {**base.cluster.model_dump(), **merged.cluster, "properties": broker},
+                "topic": {**base.topic.model_dump(), "config": {**base.topic.config, **merged.topic}},
+                "workload": workload,
+                "readers": merged.readers if merged.readers is not None else base.readers,
+                "steps": _with_faults(steps, merged, where),
+                "arms": [
+                    Arm(name=name, producer=settings, promise={**base.promise, **merged.promise}),
+                ],
+            }
+        )
+    except ValidationError as error:
+        raise _bad(error, where) from error
+    return MatrixArm(name, labels, experiment)
+
+
+def _settings(producer: dict[str, Any], workload: WorkloadSpec, where: str) -> ProducerSettings | str:
+    """The producer's settings, or why the client refuses them."""
+    try:
+        settings = ProducerSettings.model_validate(producer)
+    except ValidationError as error:
+        misspelt = any(one["type"] == "extra_forbidden" for one in error.errors())
+        refusal = None if misspelt else librdkafka_refuses(producer)
+        if refusal is None:
+            raise _bad(error, f"{where}, producer") from error
+        return refusal if workload.client == "librdkafka" else f"{refusal} (librdkafka's words)"
+    refusal = librdkafka_refuses(settings.properties()) if workload.client == "librdkafka" else None
+    return refusal or settings
+
+
+def _merged(patches: Mapping[str, Patch], where: str) -> Patch:
+    """All levels of an arm in one.
+
+    Raises:
+        BadInput: two of them set the same thing to different values.
+    """
+    found: dict[str, Any] = {}
+    by: dict[tuple[str, ...], str] = {}
+    for level, patch in patches.items():
+        for field in type(patch).model_fields:
+            value = getattr(patch, field)
+            if value is None or value == {}:
+                continue
+            entries = value.items() if isinstance(value, dict) else [(None, value)]
+            for key, one in entries:
+                path = (field,) if key is None else (field, str(key))
+                held = found.get(field) if key is None else found.get(field, {}).get(key)
+                if path in by and held != one:
+                    raise BadInput(
+                        f"two axes set {'.'.join(path)} differently",
+                        where=where,
+                        found=f"{by[path]} sets {_short(held)}, {level} sets {_short(one)}",
+                        next_step="let one axis set it, or exclude the arms in which both do",
+                    )
+                by[path] = level
+                if key is None:
+                    found[field] = one
+                else:
+                    found.setdefault(field, {})[key] = one
+    return Patch.model_construct(
+        **{field: found.get(field, info.get_default()) for field, info in Patch.model_fields.items()}
+    )
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any, ...]:
+    """The steps with an axis's faults in the one write step."""
+    if merged.faults is None:
+        return steps
+    writes = [number for number, step in enumerate(steps) if step.write is not None]
+    if len(writes) != 1:
+        raise BadInput(
+            "an axis sets `faults`, and it is not clear in which write step",
+            where=where,
+            expected="one write step in `base.steps`",
+            found=f"{len(writes)}",
+            next_step="let the axis set `steps` as a whole",
+        )
+    step = steps[writes[0]]
+    write = step.write.model_copy(update={"faults": merged.faults})
+    changed = step.model_copy(update={"write": write})
+    return (*steps[: writes[0]], changed, *steps[writes[0] + 1 :])
+
+
+def _bad(error: ValidationError, where: str) -> BadInput:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    value = first.get("input")
+    return BadInput(
+        "the arm is not valid",
+        where=f"{where}{f': {place}' if place else ''}",
+        expected=str(first["msg"]).removeprefix("Value error, "),
+        found=None if isinstance(value, (dict, BaseModel)) else _short(repr(value)),
+        next_step="correct the base or the level; `kafka-chaos matrix --schema` prints every key",
+    )

@@ -1,0 +1,108 @@
+"""From the runs of an arm to its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from checkers.statistics.rates import per_million, percentile, percentile_interval
+from checkers.statistics.shares import share
+from harness.matrix.expand import MatrixArm
+from harness.matrix.result import (
+    Figures,
+    MatrixArmResult,
+    RateFigure,
+    RunRow,
+    SecondsFigure,
+    ShareFigure,
+)
+from harness.model.journal import Outcome
+from harness.model.result import FindingClass
+
+State = Literal["refused", "impossible"]
+
+
+def figures_of(runs: Sequence[RunRow], seed: int = 0) -> Figures:
+    """All figures of one arm; runs of verdict `unknown` are left out. `seed` is that of the bootstrap."""
+    good = [run for run in runs if run.counts]
+    return Figures(
+        runs=len(good),
+        left_out=len(runs) - len(good),
+        with_loss=_share(good, lambda run: run.count(FindingClass.LOST) > 0),
+        with_unconfirmed_absent=_share(good, lambda run: run.count(FindingClass.UNCONFIRMED_ABSENT) > 0),
+        with_duplicates=_share(good, lambda run: run.count(FindingClass.DUPLICATE) > 0),
+        as_promised=_share(good, lambda run: run.as_promised is True),
+        lost_per_million=_rate(good, FindingClass.LOST, seed),
+        unconfirmed_absent_per_million=_rate(good, FindingClass.UNCONFIRMED_ABSENT, seed),
+        duplicates_per_million=_rate(good, FindingClass.DUPLICATE, seed),
+        unavailable_seconds=seconds_of([run.unavailable_seconds for run in good]),
+    )
+
+
+def loss_width(runs: Sequence[RunRow]) -> float:
+    """How wide the interval of the share of runs with loss is, lost or unconfirmed and absent."""
+    figures = figures_of(runs)
+    return max(one.high - one.low for one in (figures.with_loss, figures.with_unconfirmed_absent))
+
+
+def of_which(run: RunRow, finding: FindingClass) -> int:
+    """How many records there are of which a finding is a share."""
+    if finding is FindingClass.LOST:
+        return run.outcomes.get(Outcome.ACKED, 0)
+    if finding is FindingClass.UNCONFIRMED_ABSENT:
+        return run.outcomes.get(Outcome.UNCONFIRMED, 0)
+    return run.sent
+
+
+def seconds_of(values: Sequence[float]) -> SecondsFigure:
+    """Median with its interval, 95th percentile and largest."""
+    around = percentile_interval(values, 0.5)
+    return SecondsFigure(
+        median=percentile(values, 0.5),
+        low=around.low if around else None,
+        high=around.high if around else None,
+        p95=percentile(values, 0.95),
+        most=max(values, default=None),
+    )
+
+
+def _share(runs: Sequence[RunRow], holds: Callable[[RunRow], bool]) -> ShareFigure:
+    found = share(sum(holds(run) for run in runs), len(runs))
+    high = found.interval.high if found.interval.high is not None else 1.0
+    return ShareFigure(k=found.k, n=found.n, low=found.interval.low, high=high, one_sided=found.one_sided)
+
+
+def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigure:
+    events = [run.count(finding) for run in runs]
+    found = per_million(events, [of_which(run, finding) for run in runs], seed=seed)
+    return RateFigure(
+        value=found.value,
+        low=found.interval.low if found.interval else None,
+        high=found.interval.high if found.interval else None,
+        events=found.events,
+        records=found.records,
+    )
+
+
+def arms_of(
+    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[State, str]], seed: int
+) -> tuple[MatrixArmResult, ...]:
+    """What each arm comes to so far."""
+    found = []
+    for arm in arms:
+        runs = sorted((row for row in rows if row.arm == arm.name), key=lambda row: row.repeat)
+        state, reason = out.get(arm.name, ("ran" if runs else "waiting", None))
+        found.append(
+            MatrixArmResult(
+                name=arm.name,
+                labels=arm.labels,
+                state=state,
+                reason=reason,
+                runs=tuple(runs),
+                left_out=tuple(
+                    f"run {row.repeat + 1}: {'; '.join(row.reasons)}" for row in runs if not row.counts
+                ),
+                figures=figures_of(runs, seed) if runs else None,
+            )
+        )
+    return tuple(found)

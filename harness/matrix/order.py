@@ -1,0 +1,38 @@
+"""Which runs come next. Pure: the same seed gives the same order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from harness.matrix.spec import Repeats
+
+Cluster = TypeVar("Cluster", bound=Hashable)
+
+
+def in_round(
+    arms: Sequence[str], cluster_of: Callable[[str], Cluster], seed: int, repeat: int, up: Cluster | None
+) -> list[str]:
+    """The arms of one round in random order, those that share a cluster together.
+
+    A round has each arm once, so what changes with time (a busier machine, a warmer disk) meets all arms
+    alike. Arms of the cluster that is `up` come first: that saves a start, and turns the order of clusters
+    round from round to round.
+    """
+    generator = random.Random(f"{seed}/{repeat}")
+    shuffled = sorted(arms)
+    generator.shuffle(shuffled)
+    clusters = list(dict.fromkeys(cluster_of(arm) for arm in shuffled))
+    clusters.sort(key=lambda one: one != up)
+    return [arm for cluster in clusters for arm in shuffled if cluster_of(arm) == cluster]
+
+
+def is_due(repeats: Repeats, repeat: int, width: float) -> bool:
+    """Whether an arm takes part in a round (from 0) when the interval of its share of runs with loss is so
+    wide after the rounds before."""
+    if repeat < repeats.at_least:
+        return True
+    if repeat >= repeats.most:
+        return False
+    return repeats.narrower_than is None or width > repeats.narrower_than

@@ -1,0 +1,220 @@
+"""What a matrix comes to (`matrix.json`), and what is kept of each run (`outcome.json` in its folder)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.model.errors import JournalError
+from harness.model.journal import SCHEMA_VERSION
+from harness.model.result import ArmResult, FindingClass, VerdictWord
+
+MATRIX_FILE = "matrix.json"
+OUTCOME_FILE = "outcome.json"
+MATRIX_VERSION = 1
+"""Of both files. What they mean is described in docs/matrix.md."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunRow(_Frozen):
+    """One run of one arm. `repeat` counts from 0; `folder` is relative to the matrix's folder. `seconds` is
+    what the run took, `reasons` why it got its verdict or broke. `findings` are counts by class, `outcomes`
+    counts of sends. A run of verdict `unknown` says nothing, and is left out of all figures."""
+
+    schema_version: int = MATRIX_VERSION
+    run_schema_version: int = SCHEMA_VERSION
+    arm: str
+    labels: dict[str, str]
+    repeat: int
+    folder: str
+    seed: int
+    verdict: VerdictWord
+    as_promised: bool | None
+    reasons: tuple[str, ...] = ()
+    sent: int = 0
+    outcomes: dict[str, int] = {}
+    findings: dict[FindingClass, int] = {}
+    unavailable_seconds: float = 0.0
+    started_ns: int
+    seconds: float
+    kafka_version: str = ""
+    image_digest: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether figures take it in."""
+        return self.verdict is not VerdictWord.UNKNOWN
+
+    def count(self, finding: FindingClass) -> int:
+        return self.findings.get(finding, 0)
+
+
+def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
+    """What is kept of a run that was checked."""
+    meta, summary, judgement = result.meta, result.summary, result.judgement
+    ended = meta.ended_ns or meta.started_ns
+    return RunRow(
+        arm=arm,
+        labels=labels,
+        repeat=repeat,
+        folder=folder,
+        seed=meta.seed,
+        verdict=judgement.verdict,
+        as_promised=judgement.as_promised,
+        reasons=(*judgement.promise_reasons, *judgement.reasons),
+        sent=summary.sent if summary else 0,
+        outcomes=summary.outcomes if summary else {},
+        findings=summary.findings if summary else {},
+        unavailable_seconds=summary.unavailable_seconds if summary else 0.0,
+        started_ns=meta.started_ns,
+        seconds=round((ended - meta.started_ns) / 1e9, 1),
+        kafka_version=meta.cluster.image.kafka_version,
+        image_digest=meta.cluster.image.digest,
+    )
+
+
+class ShareFigure(_Frozen):
+    """k of n runs with the 95 % interval. `one_sided`: nothing (or all) was seen, the other end is a
+    bound."""
+
+    k: int
+    n: int
+    low: float
+    high: float
+    one_sided: bool
+
+
+class RateFigure(_Frozen):
+    """Per million records, with the 95 % interval bootstrapped over runs. `value` None: no records. `low`
+    None: fewer than two runs. `high` None: not bounded, since nothing was seen."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    events: int
+    records: int
+
+
+class SecondsFigure(_Frozen):
+    """Of what each run measured once. `low` and `high` enclose the median at 95 %; None: too few runs."""
+
+    median: float | None
+    low: float | None
+    high: float | None
+    p95: float | None
+    most: float | None
+
+
+class Figures(_Frozen):
+    """What the runs of an arm that count add up to: shares of runs, rates per million records (lost: of those
+    acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of those sent), seconds."""
+
+    runs: int
+    left_out: int
+    with_loss: ShareFigure
+    with_unconfirmed_absent: ShareFigure
+    with_duplicates: ShareFigure
+    as_promised: ShareFigure
+    lost_per_million: RateFigure
+    unconfirmed_absent_per_million: RateFigure
+    duplicates_per_million: RateFigure
+    unavailable_seconds: SecondsFigure
+
+
+class MatrixArmResult(_Frozen):
+    """One arm. `state`: it `ran`; was `refused` by the client or broker; is `impossible` on this machine; or
+    there is no run of it yet (`waiting`). `reason` says why it did not run; `left_out` why runs do not
+    count."""
+
+    name: str
+    labels: dict[str, str]
+    state: Literal["ran", "refused", "impossible", "waiting"]
+    reason: str | None = None
+    runs: tuple[RunRow, ...] = ()
+    left_out: tuple[str, ...] = ()
+    figures: Figures | None = None
+
+
+class MatrixResult(_Frozen):
+    """`matrix.json`. `spec` is the matrix as written (short forms spelt out), `ended` whether all runs were
+    made. `seconds` adds up what its parts took, where it was resumed."""
+
+    schema_version: int = MATRIX_VERSION
+    name: str
+    title: str
+    description: str
+    spec: dict[str, Any]
+    seed: int
+    command: str
+    started_ns: int
+    seconds: float
+    ended: Literal["all runs made", "budget spent", "under way"]
+    arms: tuple[MatrixArmResult, ...]
+
+    def exit_code(self) -> int:
+        """1 a promise was broken by a run that counts; 3 none was, but of some arm nothing can be said; 0."""
+        ran = [arm for arm in self.arms if arm.state in ("ran", "waiting")]
+        if any(run.as_promised is False for arm in ran for run in arm.runs):
+            return 1
+        return 0 if ran and all(arm.figures is not None and arm.figures.runs for arm in ran) else 3
+
+
+def load_result(folder: Path) -> MatrixResult:
+    """Read a matrix's result.
+
+    Raises:
+        JournalError: no such file, not a matrix's result, or written by another version.
+    """
+    path = folder / MATRIX_FILE if folder.is_dir() or folder.suffix != ".json" else folder
+    try:
+        data = json.loads(path.read_text())
+    except OSError as error:
+        raise JournalError(
+            "there is no result of a matrix here",
+            where=str(path),
+            expected=f"a folder holding {MATRIX_FILE}, as `kafka-chaos matrix` leaves below results/",
+            found=error.strerror or str(error),
+            next_step="name such a folder",
+        ) from error
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    found = data.get("schema_version") if isinstance(data, dict) else None
+    if found != MATRIX_VERSION:
+        raise JournalError(
+            "the result was written by another version of kafka-chaos",
+            where=str(path),
+            expected=f"schema version {MATRIX_VERSION}",
+            found=f"schema version {found}",
+            next_step="use the version that wrote it, or run the matrix again",
+        )
+    try:
+        result = MatrixResult.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    versions = {run.run_schema_version for arm in result.arms for run in arm.runs} - {SCHEMA_VERSION}
+    if versions:
+        raise JournalError(
+            "the result holds runs of another version of kafka-chaos",
+            where=str(path),
+            expected=f"run folders of schema version {SCHEMA_VERSION}",
+            found=f"schema version {', '.join(map(str, sorted(versions)))}",
+            next_step="use the version that wrote it, or run the matrix again",
+        )
+    return result
+
+
+def _damaged(path: Path, what: str) -> JournalError:
+    return JournalError(
+        "the result of the matrix cannot be read",
+        where=str(path),
+        expected="JSON as docs/matrix.md describes it",
+        found=what,
+        next_step="`kafka-chaos matrix --resume FOLDER` writes it anew from the runs, or restore the file",
+    )

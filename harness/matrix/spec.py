@@ -1,0 +1,194 @@
+"""A matrix as data: what varies (axes), what of it is left out, how often each arm is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from faults.schedules.entries import Entry
+from harness.experiment import TopicSpec
+from harness.model.settings import Setting, plain
+from harness.spec import ClusterSpec
+from harness.steps import Step
+from workloads.reader_spec import ReaderSpec
+from workloads.spec import WorkloadSpec
+
+NAME = r"^[a-z0-9][a-z0-9=+._-]{0,39}$"
+MOST_ARMS = 10_000
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def label_of(value: Any) -> str:
+    """A level's name as it stands in names of arms: `true`, `0`, `4.3.1`; YAML's true is `true`."""
+    return str(plain(value))
+
+
+def _labelled(value: Any) -> Any:
+    return {label_of(key): body for key, body in value.items()} if isinstance(value, Mapping) else value
+
+
+class Patch(Frozen):
+    """What a level sets over the base, by Kafka's names. `faults` are those of the (only) write step;
+    `steps` take the place of all steps."""
+
+    producer: dict[str, Any] = Field(default={}, description="producer properties")
+    topic: dict[str, Setting] = Field(default={}, description="topic configuration")
+    broker: dict[str, Setting] = Field(default={}, description="broker properties")
+    cluster: dict[str, Any] = Field(default={}, description="as `cluster` in an experiment file")
+    workload: dict[str, Any] = Field(default={}, description="as `workload` in an experiment file")
+    readers: tuple[ReaderSpec, ...] | None = None
+    steps: tuple[Step, ...] | None = None
+    faults: tuple[Entry, ...] | None = None
+    promise: dict[str, Setting] = {}
+
+
+_SHORT = ("producer", "topic", "broker", "cluster", "workload")
+
+
+def _spelt_out(value: Any) -> Any:
+    """Short forms of an axis: `{producer: NAME, values: [...]}`, `{version: [...]}`, `{client: [...]}`."""
+    if not isinstance(value, Mapping):
+        return value
+    for key, inside in (("version", "cluster"), ("client", "workload")):
+        if set(value) == {key} and isinstance(value[key], (list, tuple)):
+            return {"levels": {label_of(one): {inside: {key: one}} for one in value[key]}}
+    what = [key for key in _SHORT if isinstance(value.get(key), str)]
+    if len(what) == 1 and set(value) == {what[0], "values"} and isinstance(value["values"], (list, tuple)):
+        labels = [label_of(one) for one in value["values"]]
+        twice = next((one for one in labels if labels.count(one) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the value {twice} stands there twice")
+        return {
+            "levels": {
+                label: {what[0]: {value[what[0]]: one}}
+                for label, one in zip(labels, value["values"], strict=True)
+            }
+        }
+    return value
+
+
+class Axis(Frozen):
+    """Something that varies, as named levels. In a file also `{producer: NAME, values: [...]}` (or topic,
+    broker, cluster, workload), `{version: [...]}` and `{client: [...]}`."""
+
+    levels: Annotated[dict[str, Patch], BeforeValidator(_labelled)] = Field(min_length=1)
+
+
+class Base(Frozen):
+    """What all arms share. `producer` takes Kafka's names; levels set over it."""
+
+    cluster: ClusterSpec = ClusterSpec()
+    topic: TopicSpec = TopicSpec()
+    workload: WorkloadSpec = WorkloadSpec()
+    readers: tuple[ReaderSpec, ...] = ()
+    steps: tuple[Step, ...] = ()
+    producer: dict[str, Any] = {}
+    promise: dict[str, Setting] = {}
+
+
+class Repeats(Frozen):
+    """How often each arm is run: `at_least` times, then on until the interval of its share of runs with loss
+    is `narrower_than`, or `at_most` times. No run is begun that would end after `budget_minutes`."""
+
+    at_least: int = Field(default=5, ge=1, le=100_000)
+    at_most: int | None = Field(default=None, ge=1, le=100_000)
+    narrower_than: float | None = Field(default=None, gt=0, lt=1)
+    budget_minutes: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Repeats:
+        if self.at_most is not None and self.at_most < self.at_least:
+            raise ValueError(f"at_most ({self.at_most}) is less than at_least ({self.at_least})")
+        if self.narrower_than is not None and self.at_most is None and self.budget_minutes is None:
+            raise ValueError(
+                "`narrower_than` goes with `at_most` or `budget_minutes`: an interval may never be so narrow"
+            )
+        return self
+
+    @property
+    def most(self) -> int:
+        """Runs of one arm at most."""
+        open_end = self.narrower_than is not None or self.budget_minutes is not None
+        return self.at_most or (100_000 if open_end and self.at_most is None else self.at_least)
+
+
+def _number_or_mapping(value: Any) -> Any:
+    return {"at_least": value, "at_most": value} if isinstance(value, int) else value
+
+
+Where = Annotated[
+    dict[str, tuple[str, ...]],
+    BeforeValidator(
+        lambda value: (
+            {
+                axis: tuple(
+                    label_of(one) for one in (labels if isinstance(labels, (list, tuple)) else [labels])
+                )
+                for axis, labels in value.items()
+            }
+            if isinstance(value, Mapping)
+            else value
+        )
+    ),
+]
+"""Which arms: labels by axis, one or several; axes that are not named may have any."""
+
+
+class Slo(Frozen):
+    """Bounds for the arms `at` (default: all) that `compare` holds a new result to, whatever the base did.
+
+    `lost` - records in any one run; the rates are over all runs; `unavailable_seconds` - the median run.
+    """
+
+    at: Where = {}
+    lost: int | None = Field(default=None, ge=0)
+    lost_per_million: float | None = Field(default=None, ge=0)
+    duplicates_per_million: float | None = Field(default=None, ge=0)
+    unavailable_seconds: float | None = Field(default=None, ge=0)
+
+
+AxisName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
+
+
+class MatrixSpec(Frozen):
+    """What `kafka-chaos matrix` runs. With `include` only arms that one of its entries names are kept; those
+    that `exclude` names are left out."""
+
+    name: str = Field(pattern=NAME)
+    title: str
+    description: str = ""
+    base: Base = Base()
+    axes: dict[AxisName, Annotated[Axis, BeforeValidator(_spelt_out)]] = Field(min_length=1)
+    include: tuple[Where, ...] = ()
+    exclude: tuple[Where, ...] = ()
+    repeats: Annotated[Repeats, BeforeValidator(_number_or_mapping)] = Repeats()
+    slo: tuple[Slo, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> MatrixSpec:
+        entries = [
+            *((f"include[{number}]", one) for number, one in enumerate(self.include)),
+            *((f"exclude[{number}]", one) for number, one in enumerate(self.exclude)),
+            *((f"slo[{number}].at", one.at) for number, one in enumerate(self.slo)),
+        ]
+        for place, where in entries:
+            for axis, labels in where.items():
+                if axis not in self.axes:
+                    raise ValueError(f"{place} names the axis {axis!r}; there are {', '.join(self.axes)}")
+                known = self.axes[axis].levels
+                for label in labels:
+                    if label not in known:
+                        raise ValueError(
+                            f"{place} names {axis}={label}; the levels of {axis} are {', '.join(known)}"
+                        )
+        return self
+
+
+def matches(where: Mapping[str, tuple[str, ...]], labels: Mapping[str, str]) -> bool:
+    """Whether an arm with these labels is one of those named."""
+    return all(labels[axis] in wanted for axis, wanted in where.items())

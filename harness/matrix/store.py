@@ -1,0 +1,119 @@
+"""The folder of a matrix: `matrix.json`, and `runs/ARM/NNN/`, each a run folder with its `outcome.json`.
+
+A run is over when its `outcome.json` is there: it is written last, whole, and renamed into place. So whatever
+kills the process, a later one knows what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.matrix.result import MATRIX_FILE, MATRIX_VERSION, OUTCOME_FILE, MatrixResult, RunRow
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import RUN_FILE, SCHEMA_VERSION
+from harness.model.places import write_whole
+from harness.model.run import RunMeta
+
+RUNS = "runs"
+
+
+class Store:
+    """The folder of one matrix."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def created(cls, results: Path, name: str) -> Store:
+        """A new folder below `results`.
+
+        Raises:
+            BadInput: it cannot be written.
+        """
+        folder = results / f"{name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%fZ')}"
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise BadInput(
+                "the results folder cannot be written",
+                where=str(results),
+                found=error.strerror or str(error),
+                next_step="name another folder with --results",
+            ) from error
+        return cls(folder)
+
+    def save(self, result: MatrixResult) -> None:
+        write_whole(self.folder / MATRIX_FILE, result.model_dump_json(indent=2) + "\n")
+
+    def path_of(self, arm: str, repeat: int) -> str:
+        """A run's folder, relative to the matrix's."""
+        return f"{RUNS}/{arm}/{repeat + 1:03d}"
+
+    def run_folder(self, arm: str, repeat: int) -> Path:
+        return self.folder / self.path_of(arm, repeat)
+
+    def keep(self, row: RunRow) -> None:
+        """The run is over."""
+        folder = self.folder / row.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / OUTCOME_FILE, row.model_dump_json(indent=2) + "\n")
+
+    def outcomes(self, arms: Sequence[str]) -> dict[tuple[str, int], RunRow]:
+        """All runs of these arms that are over, by arm and repeat.
+
+        Raises:
+            JournalError: one cannot be read, or is of another version.
+        """
+        found = {}
+        for arm in arms:
+            for path in sorted((self.folder / RUNS / arm).glob(f"[0-9]*/{OUTCOME_FILE}")):
+                row = _row(path)
+                if path.parent == self.run_folder(arm, row.repeat):
+                    found[arm, row.repeat] = row
+        return found
+
+    def awaits_check(self, arm: str, repeat: int) -> bool:
+        """Whether a run was made whole and only not checked."""
+        folder = self.run_folder(arm, repeat)
+        if not (folder / RUN_FILE).exists():
+            return False
+        try:
+            return RunMeta.load(folder).finished
+        except JournalError:
+            return False
+
+    def set_aside(self, arm: str, repeat: int) -> Path | None:
+        """Move away what a run that was cut short has left; returns where to, None if there was nothing."""
+        folder = self.run_folder(arm, repeat)
+        if not folder.exists():
+            return None
+        number = 1
+        while (target := folder.with_name(f"cut-short-{folder.name}-{number}")).exists():
+            number += 1
+        return folder.rename(target)
+
+
+def _row(path: Path) -> RunRow:
+    try:
+        row = RunRow.model_validate_json(path.read_text())
+    except (OSError, ValidationError) as error:
+        raise JournalError(
+            "what is kept of a run cannot be read",
+            where=str(path),
+            expected=f"JSON of schema version {MATRIX_VERSION}",
+            found=str(error).splitlines()[0],
+            next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
+        ) from error
+    if (row.schema_version, row.run_schema_version) != (MATRIX_VERSION, SCHEMA_VERSION):
+        raise JournalError(
+            "a run was made by another version of kafka-chaos",
+            where=str(path),
+            expected=f"schema version {MATRIX_VERSION}, run folders of {SCHEMA_VERSION}",
+            found=f"{row.schema_version}, {row.run_schema_version}",
+            next_step="resume with the version that began the matrix, or begin it anew",
+        )
+    return row

@@ -1,0 +1,113 @@
+"""The table that a matrix ends with, and what is said below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from harness.matrix.result import Figures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
+
+COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
+_NARROW = {
+    "lost / M": "lost /\nmillion",
+    "duplicates / M": "dupli-\ncates /\nmillion",
+    "unavailable s": "unavail-\nable s",
+    "as promised": "as\npromised",
+}
+ASIDE = "(in brackets: unconfirmed under acks=0, the client's word and no broker's)"
+
+
+def cells(arm: MatrixArmResult) -> tuple[str, ...]:
+    """An arm's cells under COLUMNS. Of acks=0 loss is in brackets: unconfirmed and absent."""
+    figures = arm.figures
+    if arm.state in ("refused", "impossible") or figures is None:
+        return (arm.state, *("-" for _ in COLUMNS[1:]))
+    if not figures.runs:
+        return (f"0 (+{figures.left_out})", *("-" for _ in COLUMNS[1:]))
+    aside = figures.unconfirmed_absent_per_million.records > 0
+    share = figures.with_unconfirmed_absent if aside else figures.with_loss
+    lost = figures.unconfirmed_absent_per_million if aside else figures.lost_per_million
+    seconds = figures.unavailable_seconds.median
+    return (
+        f"{figures.runs} (+{figures.left_out})" if figures.left_out else f"{figures.runs}",
+        _bracketed(f"{share.k} of {share.n}", aside),
+        interval_of(share),
+        _bracketed(rate(lost), aside),
+        rate(figures.duplicates_per_million),
+        "-" if seconds is None else f"{seconds:.1f}",
+        f"{figures.as_promised.k} of {figures.as_promised.n}",
+    )
+
+
+def interval_of(share: ShareFigure) -> str:
+    """`15 to 95 %`; `up to 45 %` where nothing was seen, `from 55 %` where it was seen in every run."""
+    if share.one_sided and not share.k:
+        return f"up to {share.high:.0%}"
+    if share.one_sided:
+        return f"from {share.low:.0%}"
+    return f"{share.low:.0%} to {share.high:.0%}"
+
+
+def rate(figure: RateFigure) -> str:
+    """Per million, to three digits or so."""
+    if figure.value is None:
+        return "-"
+    return f"{figure.value:,.0f}" if figure.value >= 100 or not figure.value else f"{figure.value:.3g}"
+
+
+def table(result: MatrixResult) -> Table:
+    """One row an arm, its level on each axis in columns of their own."""
+    axes = list(result.arms[0].labels)
+    rows = [(arm, cells(arm)) for arm in result.arms]
+    shown = Table(
+        title=f"{result.name}: {result.title}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="bold underline",
+        caption=ASIDE if any("(" in row[1] for _, row in rows) else None,
+        caption_justify="left",
+    )
+    for axis in axes:
+        shown.add_column(axis, overflow="fold")
+    for column in COLUMNS:
+        shown.add_column(_NARROW.get(column, column), justify="right", no_wrap=True)
+    for arm, row in rows:
+        shown.add_row(*(arm.labels[axis] for axis in axes), *row)
+    return shown
+
+
+def notes(result: MatrixResult) -> Iterator[str]:
+    """What stands below the table: refusals, runs that do not count, intervals of rates."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for arm in result.arms:
+        if arm.reason is not None:
+            by_reason.setdefault((arm.state, arm.reason), []).append(arm.name)
+    for (state, reason), names in by_reason.items():
+        why = "refused by the client" if state == "refused" else "not possible on this machine"
+        yield f"{', '.join(names)}: {why}: {reason}"
+    for arm in result.arms:
+        for line in arm.left_out:
+            yield f"left out: {arm.name}, {line}"
+        if arm.figures is not None and (told := _rates(arm.figures)):
+            yield f"{arm.name}: {told}"
+    if result.ended == "budget spent":
+        yield "the budget was spent before all runs were made; `--resume` with a larger one goes on"
+
+
+def _rates(figures: Figures) -> str:
+    told = []
+    for what, one in (
+        ("lost", figures.lost_per_million),
+        ("unconfirmed and absent", figures.unconfirmed_absent_per_million),
+        ("duplicates", figures.duplicates_per_million),
+    ):
+        if one.events and one.low is not None and one.high is not None:
+            told.append(f"{rate(one)} {what} per million ({one.low:,.0f} to {one.high:,.0f})")
+    return ", ".join(told)
+
+
+def _bracketed(text: str, aside: bool) -> str:
+    return f"({text})" if aside else text
