@@ -74,13 +74,15 @@ def duplicate(rows: DataFrame) -> DataFrame:
 
 def inconsistent_offset(rows: DataFrame) -> DataFrame:
     """Two records at one offset: it was acknowledged at an offset where the final read holds another while it
-    is elsewhere, or a live reader got it at an offset where the final read holds another.
+    is elsewhere, or a live reader got it at an offset where the final read holds another (if it was
+    acknowledged and is gone, that counts as lost).
 
     Source: an offset names one record for ever (Kafka documentation, Design; KIP-101 on logs that diverged).
     Example: a live reader got seq 8 at offset 20; the final read holds seq 9 there.
     """
     moved = outcome(Outcome.ACKED) & present() & F.col("overwritten")
-    return claim(rows, FindingClass.INCONSISTENT_OFFSET, moved | F.col("other_at_live"))
+    gone = outcome(Outcome.ACKED) & ~present()
+    return claim(rows, FindingClass.INCONSISTENT_OFFSET, moved | (F.col("other_at_live") & ~gone))
 
 
 def expired(rows: DataFrame) -> DataFrame:

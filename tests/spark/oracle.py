@@ -82,7 +82,8 @@ def _finding(
     others = {_at(row) for row in history.reads if row["state"] in ("ok", "foreign")}
     if copies and outcome == "acked" and offset not in here and (*where, offset) in others:
         return "inconsistent_offset", None
-    if any(row["offset"] not in here and _at(row) in others for row in live):
+    gone = outcome == "acked" and not copies
+    if not gone and any(row["offset"] not in here and _at(row) in others for row in live):
         return "inconsistent_offset", None
     if not copies:
         given = min((row["offset"] for row in live), default=None)

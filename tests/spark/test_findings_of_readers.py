@@ -61,8 +61,12 @@ CASES: dict[str, Case] = {
         ({"finding": "inconsistent_offset", "seq": 0, "reader": "live", "detail": "*holds another record*"},),
     ),
     "not in the final read, and another stands where a live reader got it": Case(
-        lambda h: _sent(h, 1).send(0, at=20).give(0, at=20),
+        lambda h: _sent(h, 1).send(0, "indeterminate").give(0, at=20),
         ({"finding": "inconsistent_offset", "seq": 0, "detail": "*; not in the log"},),
+    ),
+    "acknowledged, given to a live reader, and another stands there now: lost": Case(
+        lambda h: _sent(h, 1).send(0, at=20).give(0, at=20),
+        ({"finding": "lost", "place": "overwritten", "detail": "*live reader live had got it at offset 20"},),
     ),
     "a live reader got it where the final read holds nothing": Case(
         lambda h: _sent(h, 0).give(0, at=30),
