@@ -21,7 +21,13 @@ done
 
 : "${KAFKA_HEAP_OPTS:=-Xmx256M}"
 : "${KAFKA_JVM_PERFORMANCE_OPTS=-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:InitiatingHeapOccupancyPercent=35 -XX:+ExplicitGCInvokesConcurrent -XX:MaxInlineLevel=15 -Djava.awt.headless=true}"
-: "${KAFKA_LOG4J_OPTS:=-Dlog4j2.configurationFile=$home/config/tools-log4j2.yaml}"
+# Kafka before 4.0 logs through log4j 1.
+if compgen -G "$home/libs/log4j-core-*.jar" >/dev/null; then
+  logging=-Dlog4j2.configurationFile=$home/config/${LOGGING-tools-}log4j2.yaml
+else
+  logging=-Dlog4j.configuration=file:$home/config/${LOGGING-tools-}log4j.properties
+fi
+: "${KAFKA_LOG4J_OPTS:=$logging}"
 : "${LOG_DIR:=$home/logs}"
 if [[ -z "${KAFKA_JMX_OPTS:-}" && -n "${JMX_PORT:-}" ]]; then
   KAFKA_JMX_OPTS="-Dcom.sun.management.jmxremote -Dcom.sun.management.jmxremote.authenticate=false -Dcom.sun.management.jmxremote.ssl=false -Dcom.sun.management.jmxremote.port=$JMX_PORT"
