@@ -53,13 +53,15 @@ def matrix(
 
     `kafka-chaos matrix --list`, then `kafka-chaos matrix acks-idempotence --dry-run`.
 
-    Arms are run in turns, in random order by the seed. Ends with a table, and leaves matrix.json and every
-    run's folder below results/. An arm that the client refuses is told with its words and is no error.
+    Arms are run in turns, in random order by the seed. Ends with a table, and leaves below results/ a folder
+    with report.html, matrix.json, matrix.csv, matrix.md and every run. An arm that the client refuses is told
+    with its words and is no error.
 
     Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
     arm.
     """
     from harness.matrix import commanding, loading
+    from harness.matrix.page import write_page
     from harness.matrix.store import Store
     from harness.matrix.table import notes, table
     from harness.telling import progress
@@ -104,13 +106,14 @@ def matrix(
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
         raise typer.Exit(130) from None
+    page = write_page(result, store.folder)
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
     else:
         _out.print(table(result))
         for line in notes(result):
             _say(line)
-        _say(f"result: {store.folder / 'matrix.json'}")
+        _say(f"result: {store.folder / 'matrix.json'}, report: {page}")
     raise typer.Exit(result.exit_code())
 
 

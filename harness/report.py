@@ -30,7 +30,7 @@ _VERSION_NAMES = {"kafka": "Kafka", "python": "Python"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Arm:
+class ArmView:
     """One arm as the template shows it; rows are texts in the order of their table's header."""
 
     result: ArmResult
@@ -73,7 +73,35 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
 
 def render(result: ExperimentResult, folder: Path) -> str:
     """The report as HTML text."""
-    environment = Environment(
+    worst_first = sorted(
+        range(len(result.arms)), key=lambda n: (result.arms[n].judgement.as_promised is True, n)
+    )
+    shown = sorted(worst_first[:MOST_ARMS])
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            result=result,
+            headline=headline(result),
+            overall=_overall(result),
+            outcomes=[(sentence(arm), _word(arm.judgement.as_promised)) for arm in result.arms],
+            columns=COLUMNS,
+            rows=[(arm, cells(arm)) for arm in result.arms],
+            arms=[view(result.arms[number], folder) for number in shown],
+            left_out=len(result.arms) - len(shown),
+            started=moment(result.started_ns),
+            first=result.arms[0].meta if result.arms else None,
+            properties=_properties(result.arms[0].meta) if result.arms else [],
+            seeds=sorted({arm.meta.seed for arm in result.arms}),
+            version_names=_VERSION_NAMES,
+            **CONSTANTS,
+        )
+    )
+
+
+def environment() -> Environment:
+    """Templates of reports: everything is escaped, nothing may be missing."""
+    return Environment(
         loader=PackageLoader("harness"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -81,34 +109,20 @@ def render(result: ExperimentResult, folder: Path) -> str:
         lstrip_blocks=True,
         finalize=printable,
     )
-    worst_first = sorted(
-        range(len(result.arms)), key=lambda n: (result.arms[n].judgement.as_promised is True, n)
-    )
-    shown = sorted(worst_first[:MOST_ARMS])
-    return environment.get_template("report.html.j2").render(
-        result=result,
-        headline=headline(result),
-        overall=_overall(result),
-        outcomes=[(sentence(arm), _word(arm.judgement.as_promised)) for arm in result.arms],
-        columns=COLUMNS,
-        rows=[(arm, cells(arm)) for arm in result.arms],
-        arms=[_arm(result.arms[number], folder) for number in shown],
-        left_out=len(result.arms) - len(shown),
-        started=_moment(result.started_ns),
-        first=result.arms[0].meta if result.arms else None,
-        properties=_properties(result.arms[0].meta) if result.arms else [],
-        seeds=sorted({arm.meta.seed for arm in result.arms}),
-        version_names=_VERSION_NAMES,
-        promised=PROMISED,
-        most_counts=MOST_COUNTS,
-        most_blame=MOST_BLAME,
-        geometry={
-            "width": WIDTH,
-            "left": LEFT,
-            "right": WIDTH - RIGHT,
-            "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
-        },
-    )
+
+
+CONSTANTS: dict[str, Any] = {
+    "promised": PROMISED,
+    "most_counts": MOST_COUNTS,
+    "most_blame": MOST_BLAME,
+    "geometry": {
+        "width": WIDTH,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
+    },
+}
+"""What the template of an arm's section (`section` in parts.html.j2) reads besides its arguments."""
 
 
 def headline(result: ExperimentResult) -> str:
@@ -150,12 +164,13 @@ def _word(promised: bool | None) -> str:
     return {True: "good", False: "bad", None: "unclear"}[promised]
 
 
-def _arm(arm: ArmResult, folder: Path) -> _Arm:
+def view(arm: ArmResult, folder: Path) -> ArmView:
+    """An arm as the template shows it; its journals are read from `folder`/<arm.folder>."""
     meta, summary = arm.meta, arm.summary
     timeline = read_timeline(folder / arm.folder, meta)
     drawable = any(timeline.sends) or bool(timeline.strips)
     seen = {span.leader for strip in timeline.strips for span in strip.spans}
-    return _Arm(
+    return ArmView(
         result=arm,
         sentence=sentence(arm),
         timeline=timeline,
@@ -192,7 +207,7 @@ def _chart_text(timeline: Timeline, meta: RunMeta) -> str:
     return " ".join(parts)
 
 
-def _moment(at_ns: int) -> str:
+def moment(at_ns: int) -> str:
     return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

@@ -1,0 +1,88 @@
+"""The figures of a matrix for other programs and for people: CSV, Markdown, and the outcome in one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterator
+
+from harness.matrix.result import MatrixResult
+from harness.matrix.table import ASIDE, COLUMNS, cells, notes
+
+
+def axes_of(result: MatrixResult) -> list[str]:
+    return list(result.arms[0].labels) if result.arms else []
+
+
+def headline(result: MatrixResult) -> str:
+    """The outcome in one line."""
+    ran = [arm for arm in result.arms if arm.figures is not None and arm.figures.runs]
+    if not ran:
+        return "Nothing can be said: no run counts"
+    losing = [arm for arm in ran if arm.figures is not None and arm.figures.with_loss.k]
+    doubling = [arm for arm in ran if arm.figures is not None and arm.figures.with_duplicates.k]
+    runs = sum(arm.figures.runs for arm in ran if arm.figures is not None)
+    parts = [
+        f"{len(losing) or 'None'} of {len(ran)} configurations lost acknowledged records",
+        f"{len(doubling) or 'none'} duplicated some",
+    ]
+    return f"{', '.join(parts)}, in {runs:,} runs"
+
+
+def csv_text(result: MatrixResult) -> str:
+    """One row an arm: its level on each axis, its state, runs that count and not, and each figure with its
+    interval."""
+    axes = axes_of(result)
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    figures = ("lost_per_million", "unconfirmed_absent_per_million", "duplicates_per_million")
+    ends = ("", "_low", "_high")
+    writer.writerow(
+        [
+            *("arm", *axes, "state", "runs", "left_out", "runs_with_loss", "loss_low", "loss_high"),
+            *(f"{name}{end}" for name, end in itertools.product(figures, ends)),
+            *("unavailable_seconds_median", "as_promised"),
+        ]
+    )
+    for arm in result.arms:
+        found = arm.figures
+        row: list[object] = [arm.name, *(arm.labels[axis] for axis in axes), arm.state]
+        if found is not None:
+            share = found.with_loss
+            row += [found.runs, found.left_out, share.k, share.low, share.high]
+            for name in figures:
+                one = getattr(found, name)
+                row += [one.value, one.low, one.high]
+            row += [found.unavailable_seconds.median, found.as_promised.k]
+        writer.writerow(row)
+    return target.getvalue()
+
+
+def markdown_text(result: MatrixResult) -> str:
+    """The headline, the table and its notes."""
+    return "".join(_markdown(result))
+
+
+def _markdown(result: MatrixResult) -> Iterator[str]:
+    axes = axes_of(result)
+    yield f"# {_plain(result.name)}: {_plain(result.title)}\n\n{headline(result)}.\n\n"
+    yield _line([*axes, *COLUMNS]) + _line(["---"] * (len(axes) + len(COLUMNS)))
+    for arm in result.arms:
+        yield _line([*(arm.labels[axis] for axis in axes), *cells(arm)])
+    yield (
+        f"\n{ASIDE[0].upper()}{ASIDE[1:]}\n" if any("(" in "".join(cells(arm)) for arm in result.arms) else ""
+    )
+    for line in notes(result):
+        yield f"- {_plain(line)}\n"
+    yield f"\nSeed {result.seed}. Again: `{result.command}`\n"
+
+
+def _line(texts: list[str]) -> str:
+    return f"| {' | '.join(map(_plain, texts))} |\n"
+
+
+def _plain(text: str) -> str:
+    """Without what Markdown or HTML would make of it."""
+    clean = " ".join(text.split())
+    return clean.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
