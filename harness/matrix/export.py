@@ -27,7 +27,9 @@ def headline(result: MatrixResult) -> str:
         f"{len(losing) or 'None'} of {len(ran)} configurations lost acknowledged records",
         f"{len(doubling) or 'none'} duplicated some",
     ]
-    return f"{', '.join(parts)}, in {runs:,} runs"
+    broken = [arm for arm in ran if any(run.as_promised is False for run in arm.runs)]
+    kept = f"{len(broken)} broke a promise" if broken else "all as promised"
+    return f"{', '.join(parts)}, in {runs:,} runs; {kept}"
 
 
 def csv_text(result: MatrixResult) -> str:
