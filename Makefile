@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs evidence claims bench nightly spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs site evidence claims bench nightly spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -45,6 +45,10 @@ docs: setup ## write the pages of faults, findings, journals and claims again, f
 	$(BIN)/python -m harness.findingdocs --write
 	$(BIN)/python -m harness.journaldocs --write
 	$(BIN)/python -m harness.claimdocs --write
+	$(BIN)/python -m harness.sitedocs --write
+
+site: setup ## build the documentation site into build/site
+	$(BIN)/mkdocs build --strict --quiet
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
 	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
