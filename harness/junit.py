@@ -31,21 +31,21 @@ def junit_text(outcomes: Sequence[Outcome], regressions: Sequence[str] = ()) -> 
     root = Xml.Element("testsuites", name="kafka-chaos")
     for outcome in outcomes:
         name = f"{outcome.experiment} on Kafka {outcome.version}"
-        suite = Xml.SubElement(root, "testsuite", name=_clean(name))
+        suite = Xml.SubElement(root, "testsuite", name=clean(name))
         arms = outcome.result.arms if outcome.result is not None else ()
         for arm in arms:
             _case(suite, name, arm)
         if outcome.result is None:
-            case = Xml.SubElement(suite, "testcase", classname=_clean(name), name="run")
-            _body(case, "error", "could not be run", outcome.error)
-        _count(suite)
+            case = Xml.SubElement(suite, "testcase", classname=clean(name), name="run")
+            body(case, "error", "could not be run", outcome.error)
+        count(suite)
         suite.set("time", f"{outcome.result.seconds if outcome.result is not None else 0:.1f}")
     if regressions:
         suite = Xml.SubElement(root, "testsuite", name="against the last result")
         for line in regressions:
-            case = Xml.SubElement(suite, "testcase", classname="against the last result", name=_clean(line))
-            _body(case, "failure", "worse than the last time", line)
-        _count(suite)
+            case = Xml.SubElement(suite, "testcase", classname="against the last result", name=clean(line))
+            body(case, "failure", "worse than the last time", line)
+        count(suite)
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -55,8 +55,8 @@ def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
     case = Xml.SubElement(
         suite,
         "testcase",
-        classname=_clean(name),
-        name=_clean(arm.folder),
+        classname=clean(name),
+        name=clean(arm.folder),
         time=f"{max(0, ended - arm.meta.started_ns) / 1e9:.1f}",
     )
     image = arm.meta.cluster.image
@@ -66,23 +66,25 @@ def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
         ("image", f"{image.reference} {image.digest}"),
         ("seed", str(arm.meta.seed)),
     ):
-        Xml.SubElement(properties, "property", name=key, value=_clean(value))
+        Xml.SubElement(properties, "property", name=key, value=clean(value))
     if arm.judgement.as_promised is False:
-        _body(case, "failure", "not as promised", explanation(arm))
+        body(case, "failure", "not as promised", explanation(arm))
     elif arm.judgement.as_promised is None:
-        _body(case, "error", "cannot be told", explanation(arm))
+        body(case, "error", "cannot be told", explanation(arm))
 
 
-def _body(case: Xml.Element, tag: str, message: str, text: str) -> None:
-    Xml.SubElement(case, tag, message=message).text = _clean(text)
+def body(case: Xml.Element, tag: str, message: str, text: str) -> None:
+    """What became of a case: `failure`, `error` or `skipped`."""
+    Xml.SubElement(case, tag, message=message).text = clean(text)
 
 
-def _count(suite: Xml.Element) -> None:
+def count(suite: Xml.Element) -> None:
+    """Set a suite's numbers by its cases."""
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Without characters that XML cannot hold."""
     return _NOT_XML.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""The figures of a matrix for other programs and for people: CSV, Markdown, and the outcome in one line."""
+"""The figures of a matrix for other programs and for people: CSV, JUnit XML, Markdown, and one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator
+from xml.etree import ElementTree as Xml
 
+from harness.junit import body, clean, count
 from harness.matrix.result import MatrixResult
 from harness.matrix.table import ASIDE, COLUMNS, cells, notes
 
@@ -88,3 +90,28 @@ def _plain(text: str) -> str:
     """Without what Markdown or HTML would make of it."""
     clean = " ".join(text.split())
     return clean.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+
+
+def junit_text(result: MatrixResult) -> str:
+    """One suite, a case an arm: a failure if any run broke its promise, an error if no run counts, skipped if
+    the client refused it or the machine cannot have it."""
+    suite = Xml.Element("testsuite", name=clean(result.name), time=f"{result.seconds:.1f}")
+    for arm in result.arms:
+        seconds = sum(run.seconds for run in arm.runs)
+        case = Xml.SubElement(
+            suite, "testcase", classname=clean(result.name), name=clean(arm.name), time=f"{seconds:.1f}"
+        )
+        broken = [run for run in arm.runs if run.as_promised is False]
+        if broken:
+            lines = [f"{run.folder}, seed {run.seed}: {'; '.join(run.reasons)}" for run in broken]
+            body(
+                case, "failure", f"{len(broken)} of {len(arm.runs)} runs broke the promise", "\n".join(lines)
+            )
+        elif arm.state in ("refused", "impossible"):
+            body(case, "skipped", arm.state, arm.reason or "")
+        elif not any(run.counts for run in arm.runs):
+            body(case, "error", "no run counts", "\n".join(arm.left_out))
+    count(suite)
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    Xml.indent(suite)
+    return Xml.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

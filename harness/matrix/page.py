@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from checkers.judge import judge
-from harness.matrix.export import axes_of, csv_text, headline, markdown_text
+from harness.matrix.export import axes_of, csv_text, headline, junit_text, markdown_text
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.matrix.table import ASIDE, COLUMNS, cells, interval_of, notes
 from harness.model.errors import JournalError, KafkaChaosError
@@ -20,7 +20,7 @@ from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.report import CONSTANTS, REPORT_FILE, ArmView, environment, moment, view
 
-CSV_FILE, MARKDOWN_FILE = "matrix.csv", "matrix.md"
+CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
 MOST_SECTIONS = 12
 """Arms of which one run is shown whole; those that lose most go first."""
 
@@ -51,7 +51,7 @@ CellOf = Callable[[MatrixArmResult, float], Cell]
 
 
 def write_page(result: MatrixResult, folder: Path) -> Path:
-    """Write report.html, matrix.csv and matrix.md into a matrix's folder; returns the first's path.
+    """Write report.html, matrix.csv, matrix.md and matrix.junit.xml; returns the first's path.
 
     Raises:
         KafkaChaosError: one cannot be written.
@@ -60,6 +60,7 @@ def write_page(result: MatrixResult, folder: Path) -> Path:
         for name, text in (
             (CSV_FILE, csv_text(result)),
             (MARKDOWN_FILE, markdown_text(result)),
+            (JUNIT_FILE, junit_text(result)),
             (REPORT_FILE, render(result, folder)),
         ):
             write_whole(folder / name, text.encode("utf-8", "replace").decode())

@@ -7,10 +7,11 @@ import html.parser
 import re
 from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree as Xml
 
 import pytest
 
-from harness.matrix.export import csv_text, headline, markdown_text
+from harness.matrix.export import csv_text, headline, junit_text, markdown_text
 from harness.matrix.page import heat_maps, render, write_page
 from harness.matrix.result import MatrixResult
 from harness.model.errors import KafkaChaosError
@@ -122,6 +123,20 @@ def test_markdown_is_one_table_with_its_notes(made: tuple[Path, MatrixResult]) -
     assert len(table) == 2 + len(result.arms)
     assert len({line.replace("\\|", "").count("|") for line in table}) == 1
     assert any(line.startswith("- ") and "refused by the client" in line for line in lines)
+
+
+def test_junit_has_a_case_an_arm(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    broken = result.arms[1].model_copy(
+        update={"runs": tuple(run.model_copy(update={"as_promised": False}) for run in result.arms[1].runs)}
+    )
+    changed = result.model_copy(update={"arms": (result.arms[0], broken, *result.arms[2:])})
+    suite = Xml.fromstring(junit_text(changed))
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(result.arms)), "1")
+    found = {case.get("name"): [child.tag for child in case] for case in suite.findall("testcase")}
+    assert found[broken.name] == ["failure"]
+    assert found[REFUSED] == ["skipped"]
+    assert found[UNKNOWN] == []
 
 
 def test_a_folder_that_cannot_be_written_is_told(made: tuple[Path, MatrixResult], tmp_path: Path) -> None:
