@@ -54,8 +54,8 @@ def matrix(
     `kafka-chaos matrix --list`, then `kafka-chaos matrix acks-idempotence --dry-run`.
 
     Arms are run in turns, in random order by the seed. Ends with a table, and leaves below results/ a folder
-    with report.html, matrix.json (also .csv, .md, .junit.xml) and every run. An arm that the client refuses is told
-    with its words and is no error.
+    with report.html, matrix.json (also .csv, .md, .junit.xml) and every run. An arm that the client refuses
+    is told with its words and is no error.
 
     Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
     arm.
