@@ -20,6 +20,7 @@ demo: swept ## both built-in experiments on a real cluster, ending with a table 
 test: swept lint ## lint, types and all four tiers of tests
 	$(PYTEST) -m "not soak"
 
+test-all: export KAFKA_CHAOS_BROWSER := yes
 test-all: swept lint ## as test, with the long ones too
 	$(PYTEST)
 

@@ -158,6 +158,11 @@ elif [[ "$state" != ok* && -z "${DOCKER_HOST:-}" ]] && ! command -v dockerd >/de
   packages+=(docker.io iptables mmdebstrap)
 fi
 
+# Reports are tried in a real browser by the nightly only: it is large.
+if [[ -n "${KAFKA_CHAOS_BROWSER:-}" ]] && ! command -v chromium >/dev/null && can_install; then
+  packages+=(chromium)
+fi
+
 if [[ ${#packages[@]} -gt 0 ]] && ! can_install; then
   fail missing "install ${packages[*]} (Debian's names; java means Java $min_java or later), then call this again; as root on Debian it is done for you"
 fi
