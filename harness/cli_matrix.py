@@ -98,7 +98,7 @@ def matrix(
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
-        with progress(_err, quiet) as tell:
+        with store.held(), progress(_err, quiet) as tell:
             for line in planned.lines()[-1:]:
                 tell(line)
             result = commanding.executed(planned, store, shlex.join(["kafka-chaos", *again]), tell)

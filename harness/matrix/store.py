@@ -6,7 +6,9 @@ kills the process, a later one knows what is left to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fcntl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from harness.model.places import write_whole
 from harness.model.run import RunMeta
 
 RUNS = "runs"
+_LOCK = ".lock"
 
 
 class Store:
@@ -45,6 +48,24 @@ class Store:
                 next_step="name another folder with --results",
             ) from error
         return cls(folder)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from working at the same matrix meanwhile; the kernel lets go with the process.
+
+        Raises:
+            BadInput: another one does.
+        """
+        with (self.folder / _LOCK).open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise BadInput(
+                    "another process is running this matrix",
+                    where=str(self.folder),
+                    next_step="wait until it has ended, or end it, then resume",
+                ) from error
+            yield
 
     def save(self, result: MatrixResult) -> None:
         write_whole(self.folder / MATRIX_FILE, result.model_dump_json(indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Reports in a real browser: no network, a telephone, dark mode, the keyboard, paper, a screen reader's names."""
+"""Reports in a real browser: no network, telephones, dark mode, keyboard, paper, names for a screen reader."""
 
 from __future__ import annotations
 

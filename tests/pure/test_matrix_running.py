@@ -314,6 +314,17 @@ def test_the_whole_command_on_paper(
     assert json.loads(capsys.readouterr().out)["ended"] == "all runs made"
 
 
+def test_two_processes_do_not_work_at_one_matrix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commanding, "RealRig", lambda: PaperRig(tmp_path / "log"))
+    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
+    with store.held():
+        assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 2
+    assert "another process is running this matrix" in capsys.readouterr().err
+    assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 0
+
+
 def test_results_of_another_version_or_damaged_are_refused(tmp_path: Path) -> None:
     store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
     path = store.folder / MATRIX_FILE
