@@ -51,7 +51,7 @@ class Store:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from working at the same matrix meanwhile; the kernel lets go with the process.
+        """Keep other processes from working at this matrix meanwhile; the kernel lets go with the process.
 
         Raises:
             BadInput: another one does.

@@ -1,4 +1,4 @@
-"""Reports in a real browser: no network, telephones, dark mode, keyboard, paper, names for a screen reader."""
+"""Reports in a real browser: no network, telephones, dark mode, keys, paper, names for a screen reader."""
 
 from __future__ import annotations
 
