@@ -30,6 +30,8 @@ def started(results: Path) -> subprocess.Popen[str]:
         text=True,
         env=ENVIRONMENT,
         start_new_session=True,
+        # A shell's background jobs ignore SIGINT, and what they start inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not list(results.glob("*/acks=1/sends/part-*.parquet")):
