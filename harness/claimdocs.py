@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from harness import generated
 from harness.claims import plots, registry
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, TrialResult
 from harness.claims.pages import MARKS
@@ -214,21 +215,12 @@ def _cell(text: str) -> str:
 
 def drifted() -> list[str]:
     """Names of generated files that are missing, differ, or belong to no claim any more."""
-    wanted = files()
-    here = {path.name: path.read_text() for path in _FOLDER.iterdir() if path.suffix in (".md", ".svg")}
-    return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
+    return generated.drifted(files(), _FOLDER, (".md", ".svg"))
 
 
 def write() -> list[str]:
     """Write what has drifted and remove what belongs to nothing; returns the names."""
-    names, wanted = drifted(), files()
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        if name in wanted:
-            (_FOLDER / name).write_text(wanted[name])
-        else:
-            (_FOLDER / name).unlink()
-    return names
+    return generated.write(files(), _FOLDER, (".md", ".svg"))
 
 
 def main(arguments: list[str]) -> int:
@@ -237,12 +229,7 @@ def main(arguments: list[str]) -> int:
         _FOLDER.mkdir(parents=True, exist_ok=True)
         runs = taken([Path(name) for name in arguments[1:]])
         (_FOLDER / _RESULTS).write_text(runs.model_dump_json(indent=1) + "\n")
-    if arguments:
-        print(f"written: {', '.join(write()) or 'nothing, all are up to date'}")
-        return 0
-    names = drifted()
-    print(f"drifted: {', '.join(names)}" if names else "all are up to date")
-    return 1 if names else 0
+    return generated.told(write() if arguments else drifted(), written=bool(arguments))
 
 
 if __name__ == "__main__":

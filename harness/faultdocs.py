@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from harness import generated
 from harness.faultlist import kinds, page, summary
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs" / "faults"
@@ -43,22 +44,12 @@ def files() -> dict[str, str]:
 
 def drifted() -> list[str]:
     """Names of generated files that are missing, differ, or belong to no fault any more."""
-    wanted = files()
-    here = {path.name: path.read_text() for path in _FOLDER.glob("*.md")}
-    return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
+    return generated.drifted(files(), _FOLDER)
 
 
 def write() -> list[str]:
     """Write what has drifted and remove what belongs to nothing; returns the names."""
-    names = drifted()
-    wanted = files()
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        if name in wanted:
-            (_FOLDER / name).write_text(wanted[name])
-        else:
-            (_FOLDER / name).unlink()
-    return names
+    return generated.write(files(), _FOLDER)
 
 
 def _evidence() -> dict[str, Any]:
@@ -127,12 +118,8 @@ def targets_page() -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or compare; returns the exit code."""
-    if arguments == ["--write"]:
-        print(f"written: {', '.join(write()) or 'nothing, all are up to date'}")
-        return 0
-    names = drifted()
-    print(f"drifted: {', '.join(names)}" if names else "all are up to date")
-    return 1 if names else 0
+    written = arguments == ["--write"]
+    return generated.told(write() if written else drifted(), written=written)
 
 
 if __name__ == "__main__":

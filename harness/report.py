@@ -53,8 +53,20 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
     Raises:
         KafkaChaosError: the file cannot be written.
     """
-    target = folder / REPORT_FILE
-    text = render(result, folder)
+    return save_page(
+        render(result, folder),
+        folder / REPORT_FILE,
+        what="the report",
+        next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+    )
+
+
+def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
+    """Write a page whole, or leave what was there; returns its path.
+
+    Raises:
+        KafkaChaosError: `what` cannot be written.
+    """
     scratch = target.with_suffix(".tmp")
     try:
         # What clients and brokers said may hold halves of characters.
@@ -62,11 +74,11 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
         scratch.replace(target)
     except OSError as error:
         raise KafkaChaosError(
-            "the report cannot be written",
+            f"{what} cannot be written",
             where=str(target),
             expected="a writable folder with free space",
             found=error.strerror or str(error),
-            next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+            next_step=next_step,
         ) from error
     return target
 
@@ -99,18 +111,6 @@ def render(result: ExperimentResult, folder: Path) -> str:
     )
 
 
-def environment() -> Environment:
-    """Templates of reports: everything is escaped, nothing may be missing."""
-    return Environment(
-        loader=PackageLoader("harness"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=printable,
-    )
-
-
 CONSTANTS: dict[str, Any] = {
     "promised": PROMISED,
     "most_counts": MOST_COUNTS,
@@ -123,6 +123,18 @@ CONSTANTS: dict[str, Any] = {
     },
 }
 """What the template of an arm's section (`section` in parts.html.j2) reads besides its arguments."""
+
+
+def environment() -> Environment:
+    """Templates of reports: everything is escaped, nothing may be missing."""
+    return Environment(
+        loader=PackageLoader("harness"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=printable,
+    )
 
 
 def headline(result: ExperimentResult) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from kio.schema.describe_quorum.v0 import request as quorum_request
 from kio.schema.describe_quorum.v0 import response as quorum_response
+from kio.schema.errors import ErrorCode
 from kio.schema.list_offsets.v5 import request as offsets_request
 from kio.schema.list_offsets.v5 import response as offsets_response
 from kio.schema.metadata.v7 import request as metadata_request
@@ -32,6 +33,11 @@ LATEST, EARLIEST = -1, -2
 DEBUGGING_REPLICA, CONSUMER = -2, -1
 """ListOffsets replica ids: with -2 any replica answers with its own log end offset, with -1 only the leader
 answers, with its high watermark."""
+
+
+def error_name(code: ErrorCode) -> str | None:
+    """Kafka's name of an error; None: there was none."""
+    return None if code == ErrorCode.none else code.name.upper()
 
 
 class BrokerConnection:

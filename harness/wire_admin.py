@@ -27,7 +27,7 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta
 
 from harness.model.errors import ClusterError
-from harness.wire import BrokerConnection
+from harness.wire import BrokerConnection, error_name
 
 ANSWER_SECONDS = 6.0
 """How long to wait for one broker's answer to a request that it forwards to the controller."""
@@ -50,7 +50,7 @@ def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) 
     answer: coordinator_response.FindCoordinatorResponse = connection.ask(
         request, coordinator_response.FindCoordinatorResponse
     )
-    return _name(answer.error_code) or int(answer.node_id)
+    return error_name(answer.error_code) or int(answer.node_id)
 
 
 def elect(
@@ -159,9 +159,5 @@ def _by_partition(
 ) -> dict[int, str | None]:
     """An error of the whole request is that of each partition; one that is not named was not dealt with."""
     if top_level != ErrorCode.none:
-        return dict.fromkeys(partitions, _name(top_level))
-    return {number: _name(said.get(number, ErrorCode.unknown_server_error)) for number in partitions}
-
-
-def _name(code: ErrorCode) -> str | None:
-    return None if code == ErrorCode.none else code.name.upper()
+        return dict.fromkeys(partitions, error_name(top_level))
+    return {number: error_name(said.get(number, ErrorCode.unknown_server_error)) for number in partitions}

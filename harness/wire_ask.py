@@ -23,7 +23,8 @@ from kio.schema.produce.v8 import response as produce_response
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 
-from harness.wire import CONSUMER, LATEST, BrokerConnection
+from harness.wire import CONSUMER, LATEST, BrokerConnection, error_name
+from workloads.varint import write_varint
 
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 _APPEND_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
@@ -52,7 +53,7 @@ def fetch_as_of_old(connection: BrokerConnection, topic: str, partition: int) ->
     )
     answer: fetch_response.FetchResponse = connection.ask(request, fetch_response.FetchResponse)
     codes = [answer.error_code, *(part.error_code for one in answer.responses for part in one.partitions)]
-    return next((_name(code) for code in codes if code != ErrorCode.none), None)
+    return next((error_name(code) for code in codes if code != ErrorCode.none), None)
 
 
 def end_offset(
@@ -77,7 +78,7 @@ def end_offset(
         request, offsets_response.ListOffsetsResponse
     )
     (part,) = (one for topics in answer.topics for one in topics.partitions)
-    return _name(part.error_code), int(part.offset)
+    return error_name(part.error_code), int(part.offset)
 
 
 def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[str | None, int]:
@@ -96,29 +97,23 @@ def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[s
     )
     answer: produce_response.ProduceResponse = connection.ask(request, produce_response.ProduceResponse)
     (part,) = (one for topics in answer.responses for one in topics.partition_responses)
-    return _name(part.error_code), int(part.base_offset)
+    return error_name(part.error_code), int(part.base_offset)
 
 
 def batch(value: bytes) -> bytes:
     """A record batch of format v2 with one record: no key, no producer id, no compression (KIP-98)."""
     # attributes, timestamp delta, offset delta, key length (-1: none), value length, value, headers
-    body = b"\x00" + _varint(0) + _varint(0) + _varint(-1) + _varint(len(value)) + value + _varint(0)
-    record = _varint(len(body)) + body
+    body = (
+        b"\x00"
+        + write_varint(0)
+        + write_varint(0)
+        + write_varint(-1)
+        + write_varint(len(value))
+        + value
+        + write_varint(0)
+    )
+    record = write_varint(len(body)) + body
     now = int(time.time() * 1000)
     counted = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
     covered = struct.pack(">ibI", -1, 2, crc32c(counted)) + counted
     return struct.pack(">qi", 0, len(covered)) + covered
-
-
-def _varint(number: int) -> bytes:
-    raw = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while raw > 0x7F:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-    return bytes(out)
-
-
-def _name(code: ErrorCode) -> str | None:
-    return None if code == ErrorCode.none else code.name.upper()

@@ -20,7 +20,7 @@ from kio.schema.offset_for_leader_epoch.v3 import response as epoch_response
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from harness.wire import CONSUMER, BrokerConnection
+from harness.wire import CONSUMER, BrokerConnection, error_name
 
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 _BYTES = 1024 * 1024
@@ -67,7 +67,7 @@ def fetch(
         return Fetched(answer.error_code.name.upper(), -1, -1, -1, b"")
     (part,) = (one for topics in answer.responses for one in topics.partitions)
     return Fetched(
-        error=None if part.error_code == ErrorCode.none else part.error_code.name.upper(),
+        error=error_name(part.error_code),
         high_watermark=int(part.high_watermark),
         last_stable_offset=int(part.last_stable_offset),
         log_start_offset=int(part.log_start_offset),

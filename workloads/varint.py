@@ -20,3 +20,14 @@ def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise ValueError("a varint of more than 10 bytes")
+
+
+def write_varint(number: int) -> bytes:
+    """The bytes of a number of at most 64 bits."""
+    raw = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while raw > 0x7F:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    out.append(raw)
+    return bytes(out)

@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.claims import plots
 from harness.claims.frame import Answer, Claim, ClaimResult
 from harness.claims.showing import COLUMNS, cells
 from harness.cli_claims import PAGE_FILE
-from harness.model.errors import KafkaChaosError
-from harness.report import printable
+from harness.report import environment, save_page
 
 MARKS = {True: "as expected", False: "not as expected", None: "not told"}
 _BADGES = {Answer.YES: "good", Answer.NO: "bad", Answer.UNKNOWN: "unclear"}
@@ -26,32 +24,19 @@ def write_page(claims: Sequence[Claim], results: Sequence[ClaimResult], folder: 
     Raises:
         KafkaChaosError: the file cannot be written.
     """
-    target = folder / PAGE_FILE
-    try:
-        target.write_bytes(render(claims, results).encode("utf-8", "replace"))
-    except OSError as error:
-        raise KafkaChaosError(
-            "the page of the claims cannot be written",
-            where=str(target),
-            expected="a writable folder with free space",
-            found=error.strerror or str(error),
-            next_step="free space or correct its permissions; claims.json beside it holds the same",
-        ) from error
-    return target
+    return save_page(
+        render(claims, results),
+        folder / PAGE_FILE,
+        what="the page of the claims",
+        next_step="free space or correct its permissions; claims.json beside it holds the same",
+    )
 
 
 def render(claims: Sequence[Claim], results: Sequence[ClaimResult]) -> str:
     """The page as HTML text; `claims` are those of the results, in the same order."""
-    environment = Environment(
-        loader=PackageLoader("harness"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=printable,
-    )
     rows = [(claim, result, cells(result)) for claim, result in zip(claims, results, strict=True)]
-    return environment.get_template("claims.html.j2").render(
+    template = environment().get_template("claims.html.j2")
+    return template.render(
         headline=headline(results),
         columns=("claim", "", *COLUMNS[1:]),
         rows=rows,

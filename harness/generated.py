@@ -1,0 +1,37 @@
+"""Folders of documentation that are made from code: what has drifted, and writing it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def drifted(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
+    """Names of files that are missing, differ, or that nothing makes any more; of these suffixes."""
+    here = (
+        {path.name: path.read_text() for path in folder.iterdir() if path.suffix in suffixes}
+        if folder.exists()
+        else {}
+    )
+    return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
+
+
+def write(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
+    """Write what has drifted and remove what nothing makes any more; returns the names."""
+    names = drifted(wanted, folder, suffixes)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        if name in wanted:
+            (folder / name).write_text(wanted[name])
+        else:
+            (folder / name).unlink()
+    return names
+
+
+def told(names: list[str], *, written: bool) -> int:
+    """Print what was written, or has drifted; returns the exit code."""
+    if written:
+        print(f"written: {', '.join(names) or 'nothing, all are up to date'}")
+        return 0
+    print(f"drifted: {', '.join(names)}" if names else "all are up to date")
+    return 1 if names else 0
