@@ -17,7 +17,6 @@ from harness.cluster import Cluster
 from harness.looking import LiveLook
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
-from harness.ports import HOST
 from harness.steps import Ask
 from harness.wire import DEBUGGING_REPLICA, BrokerConnection
 from harness.wire_ask import end_offset, fetch_as_of_old, produce
@@ -71,7 +70,9 @@ def ask(cluster: Cluster, topic: str, step: Ask, look: LiveLook, answers: RowSin
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=len(brokers)))
         asked = [
-            _Asked(cluster, look, broker, topic, step, stack.enter_context(_connection(cluster, broker)))
+            _Asked(
+                cluster, look, broker, topic, step, stack.enter_context(cluster.connection(broker, _SECONDS))
+            )
             for broker in brokers
         ]
         while True:
@@ -96,12 +97,6 @@ def ask(cluster: Cluster, topic: str, step: Ask, look: LiveLook, answers: RowSin
             if time.monotonic() + _ROUND_SECONDS >= until:
                 return
             time.sleep(_ROUND_SECONDS)
-
-
-def _connection(cluster: Cluster, broker: int) -> BrokerConnection:
-    port = cluster.node(broker).host_port
-    assert port is not None, "every broker has a client listener"
-    return BrokerConnection(broker, HOST, port, timeout=_SECONDS)
 
 
 def _leader(asked: _Asked) -> Answer:

@@ -14,18 +14,19 @@ from docker.errors import APIError
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from harness import engine, images, records
+from harness import engine, images, records, secured
 from harness.clocks import CLOCK_DIR, ENVIRONMENT, create_clocks
 from harness.containers import container_for, memory_mib
 from harness.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.run import ClusterInfo, ImageInfo
 from harness.network import create_network
-from harness.nodes import DATA_DIR, Node, plan
+from harness.nodes import DATA_DIR, INTERNAL_PORT, Node, plan
 from harness.ports import free_ports, refuse_taken
-from harness.readiness import await_ready
+from harness.readiness import START_SECONDS, await_ready
 from harness.spec import ClusterSpec
 from harness.volumes import create_log_dirs
+from harness.waiting import wait_until
 from harness.wire_features import set_features
 
 
@@ -59,6 +60,7 @@ class Cluster(LiveCluster):
         self._given_ports = ports
         self._containers: dict[int, DockerContainer] = {}
         self._network: Network | None = None
+        self._secured: secured.Secured | None = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -79,6 +81,7 @@ class Cluster(LiveCluster):
         try:
             self._create()
             records.remember(self)
+            self._add_user()
             await_ready(self)
             self._set_features(self.spec.features)
         except BaseException:
@@ -114,6 +117,24 @@ class Cluster(LiveCluster):
             memory_mib=self._memory_mib(),
         )
 
+    def _add_user(self) -> None:
+        """Make the user that clients come as, where it is kept in the cluster's metadata. The tool waits for
+        brokers by itself; what it says before there is a container to run it in counts for nothing.
+
+        Raises:
+            ClusterError: not within a minute and a half.
+        """
+        node = next(node for node in self.nodes if node.broker)
+        script = self._secured and self._secured.add_user(f"{node.name}:{INTERNAL_PORT}")
+        if not script:
+            return
+
+        def missing() -> str | None:
+            done = self.in_node(node.id, script)
+            return None if done.code == 0 else engine.short(self.access.hidden(done.text))
+
+        wait_until(missing, what="a SCRAM user", seconds=START_SECONDS, every=1.0)
+
     def _set_features(self, levels: dict[str, int]) -> None:
         """Set levels of the cluster's features.
 
@@ -138,7 +159,11 @@ class Cluster(LiveCluster):
         if self._given_ports is not None:
             refuse_taken(self._given_ports)
         ports = self._given_ports or free_ports(self.spec.brokers)
-        self.nodes = plan(self.spec, ports, self.cluster_id)
+        if self.spec.security is not None:
+            brokers = [node.name for node in plan(self.spec, ports, self.cluster_id) if node.broker]
+            self._secured = secured.make(self.spec.security, self.name, brokers)
+            self.access = self._secured.access
+        self.nodes = plan(self.spec, ports, self.cluster_id, secured=self._secured)
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
         volumes = self._volumes(labels)
         environment = ENVIRONMENT if self.spec.skewable_clocks else {}

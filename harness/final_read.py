@@ -11,7 +11,7 @@ every pass is made twice, read_uncommitted and read_committed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,7 +156,7 @@ def _ended(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
         return bounds
     deadline = time.monotonic() + subject.transaction_seconds + TRANSACTION_MARGIN_SECONDS
     ends = {bound.partition: bound.end_offset for bound in bounds}
-    while (stable := last_stable(cluster.bootstrap, subject.topic, list(ends))) != ends:
+    while (stable := _stable(cluster, subject, ends)) != ends:
         if time.monotonic() >= deadline:
             held = {number: place for number, place in stable.items() if place != ends[number]}
             raise ClusterError(
@@ -170,6 +170,10 @@ def _ended(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
         bounds = _settle(cluster, subject)
         ends = {bound.partition: bound.end_offset for bound in bounds}
     return bounds
+
+
+def _stable(cluster: Cluster, subject: Subject, partitions: Iterable[int]) -> dict[int, int]:
+    return last_stable(cluster.bootstrap, subject.topic, list(partitions), cluster.access.properties)
 
 
 def _both(
@@ -203,4 +207,5 @@ def _read(
         committed=committed,
         codec=subject.codec,
         first_part=subject.first_part,
+        security=cluster.access.properties,
     )

@@ -22,7 +22,7 @@ from docker.types import EndpointConfig, LogConfig
 from harness import engine
 from harness.cluster import Cluster
 from harness.model.errors import ClusterError, KafkaChaosError
-from harness.nodes import INTERNAL_PORT
+from harness.nodes import INTERNAL_PORT, TOOLS_PORT
 from workloads.foreign.live_sends import LiveSends
 from workloads.foreign.sends import ForeignSends
 
@@ -37,7 +37,8 @@ _STDERR_LINES = 20
 
 def tools_bootstrap(cluster: Cluster) -> str:
     """Addresses of all brokers for tools on the cluster's network."""
-    return ",".join(f"{node.name}:{INTERNAL_PORT}" for node in cluster.nodes if node.broker)
+    port = INTERNAL_PORT if cluster.spec.security is None else TOOLS_PORT
+    return ",".join(f"{node.name}:{port}" for node in cluster.nodes if node.broker)
 
 
 def tool_container(

@@ -12,6 +12,7 @@ from harness import engine
 from harness.cluster import Cluster
 from harness.java_client import CONFIG_FILE, JavaProcess, await_all, tools_bootstrap
 from harness.model.errors import BadInput
+from harness.model.secrets import shown
 from workloads.foreign.live_sends import LiveSends, highest_read
 from workloads.foreign.sends import ForeignSends
 from workloads.java_settings import arguments, java_properties, properties_text
@@ -105,13 +106,13 @@ class JavaWorkload:
             keys=self._spec.keys,
             most=records,
         )
-        text = properties_text(java_properties(self._settings, bootstrap))
+        text = properties_text({**self._cluster.access.java(), **java_properties(self._settings, bootstrap)})
         process = JavaProcess(self._client, self._cluster, number, given, text, sends, self._journal)
         self._processes.append(process)
         return process
 
     def _refused(self, process: JavaProcess) -> None:
-        given = ", ".join(f"{name}={value}" for name, value in self._settings.properties().items())
+        given = shown(self._settings.properties())
         raise BadInput(
             "the Java producer did not start",
             where=f"producer settings: {given}",

@@ -15,6 +15,7 @@ from docker.errors import DockerException
 from docker.models.containers import Container
 
 from harness import engine, wire_admin, zookeeper
+from harness.access import PLAIN_TEXT, Access
 from harness.containers import files_in, run_in
 from harness.model.errors import ClusterError
 from harness.model.topology import BrokerView, TopologyView
@@ -39,6 +40,8 @@ class LiveCluster:
     nodes: list[Node]
     client_address: str
     """Where clients on this machine seem to come from, seen from a node: the network's gateway."""
+    access: Access = PLAIN_TEXT
+    """What clients must come with."""
 
     def __init__(self) -> None:
         self._toolbox = ""
@@ -61,7 +64,22 @@ class LiveCluster:
     @property
     def bootstrap(self) -> str:
         """`host:port` of every broker, for clients."""
-        return ",".join(f"{HOST}:{node.host_port}" for node in self.nodes if node.broker)
+        return ",".join("{}:{}".format(*self.endpoint(node.id)) for node in self.nodes if node.broker)
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """All that a client of librdkafka needs to get in, by its names; holds secrets."""
+        return {"bootstrap.servers": self.bootstrap, **self.access.properties}
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        """Where clients on this machine reach a broker."""
+        port = self.node(number).host_port
+        assert port is not None, "every broker has a listener for clients"
+        return HOST, port
+
+    def connection(self, number: int, timeout: float) -> BrokerConnection:
+        """A connection to one broker, not opened yet."""
+        return BrokerConnection(number, *self.endpoint(number), timeout, self.access.login)
 
     def node(self, number: int) -> Node:
         return next(node for node in self.nodes if node.id == number)
@@ -135,7 +153,7 @@ class LiveCluster:
 
     def admin(self) -> TopicAdmin:
         """Topic administration; one client per call, to be closed by dropping it."""
-        return TopicAdmin(self.bootstrap)
+        return TopicAdmin(self.bootstrap, self.access.properties)
 
     def kill(self, number: int) -> None:
         """SIGKILL the node's process."""
@@ -280,14 +298,14 @@ class LiveCluster:
             return text.decode(errors="replace")
 
     def _view_of(self, number: int, topics: tuple[str, ...], timeout: float) -> BrokerView:
-        with self._connection(number, timeout) as connection:
+        with self.connection(number, timeout) as connection:
             try:
                 return connection.view(topics)
             except OSError:
                 return BrokerView(broker=number, answered=False)
 
     def _controller_of(self, number: int) -> int | None:
-        with self._connection(number, 2.0) as connection, suppress(OSError):
+        with self.connection(number, 2.0) as connection, suppress(OSError):
             if self.zookeeper_ids:
                 return connection.controller()
             return connection.quorum_leader()
@@ -299,13 +317,8 @@ class LiveCluster:
         awake = {seen.broker for seen in self.view(()).answered()}
         controller = self.controller() if self.zookeeper_ids else None
         turn = sorted(self.broker_ids, key=lambda number: (number != controller, number not in awake))
-        connections = (self._connection(number, wire_admin.ANSWER_SECONDS) for number in turn)
+        connections = (self.connection(number, wire_admin.ANSWER_SECONDS) for number in turn)
         return wire_admin.first_answer(connections, asked, what)
-
-    def _connection(self, number: int, timeout: float) -> BrokerConnection:
-        port = self.node(number).host_port
-        assert port is not None
-        return BrokerConnection(number, HOST, port, timeout)
 
     @contextmanager
     def _engine(self, number: int, what: str) -> Iterator[None]:

@@ -10,8 +10,6 @@ from faults.base import Scene
 from harness.cluster import Cluster
 from harness.model.errors import FaultError
 from harness.model.topology import TopologyView
-from harness.ports import HOST
-from harness.wire import BrokerConnection
 from harness.wire_fetch import fetch
 from workloads.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
 
@@ -38,10 +36,9 @@ class LiveLook:
         return ()
 
     def high_watermark(self, broker: int, partition: int) -> int | None:
-        port = self._cluster.node(broker).host_port
-        if port is None:
+        if broker not in self._cluster.broker_ids:
             return None
-        with suppress(OSError), BrokerConnection(broker, HOST, port, timeout=_SECONDS) as connection:
+        with suppress(OSError), self._cluster.connection(broker, _SECONDS) as connection:
             found = fetch(connection, self._topic, partition, 0, max_bytes=1)
             return found.high_watermark if found.error is None else None
         return None

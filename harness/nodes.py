@@ -1,8 +1,10 @@
 """From a cluster's spec to its nodes: a pure function, used by Testcontainers and by the Compose files.
 
 Listeners of a broker: CLIENT (9092, published on 127.0.0.1 and advertised there), INTERNAL (9094, between
-brokers and for tools inside the network), CONTROLLER (9093, controllers only). Property names turn into
-KAFKA_* variables by the rules of the official image: `.` to `_`, `_` to `__`, `-` to `___`.
+brokers and for tools inside the network), CONTROLLER (9093, controllers only). Where clients must come over
+TLS or with a password, CLIENT asks for it, and so does TOOLS (9095), which tools inside the network then
+use. Property names turn into KAFKA_* variables by the rules of the official image: `.` to `_`, `_` to `__`,
+`-` to `___`.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness import zookeeper
+from harness.ports import HOST
+from harness.secured import Secured
 from harness.spec import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
 
-CLIENT_PORT, CONTROLLER_PORT, INTERNAL_PORT = 9092, 9093, 9094
+CLIENT_PORT, CONTROLLER_PORT, INTERNAL_PORT, TOOLS_PORT = 9092, 9093, 9094, 9095
 DATA_DIR = "/var/lib/kafka/data"
 FIRST_CONTROLLER_ID = 101
 
@@ -45,19 +49,25 @@ class Node:
 
 
 def plan(
-    spec: ClusterSpec, host_ports: list[int], cluster_id: str, heap: str = "-Xms256m -Xmx512m"
+    spec: ClusterSpec,
+    host_ports: list[int],
+    cluster_id: str,
+    heap: str = "-Xms256m -Xmx512m",
+    secured: Secured | None = None,
 ) -> list[Node]:
     """The nodes of a cluster, controllers first.
 
     Args:
         host_ports: a port on 127.0.0.1 for each broker, in order of broker id (1, 2, ...).
         cluster_id: Kafka's cluster id (22 characters of base64).
+        secured: certificates and password where `spec.security` asks for them; without, the nodes are named
+            and placed alike, but could not start.
     """
     if len(host_ports) != spec.brokers:
         raise ValueError(f"{spec.brokers} brokers need as many ports, not {len(host_ports)}")
     broker_ids = list(range(1, spec.brokers + 1))
     if spec.metadata is Metadata.ZOOKEEPER:
-        return _with_zookeeper(spec, host_ports, heap)
+        return _with_zookeeper(spec, host_ports, heap, secured)
     if spec.combined:
         voters = [(number, f"broker-{number}") for number in broker_ids]
     else:
@@ -68,7 +78,7 @@ def plan(
         **_settings(spec),
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": _protocols(spec, "CONTROLLER"),
     }
     base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": heap}
 
@@ -86,7 +96,7 @@ def plan(
             nodes.append(Node(number, name, False, True, None, environment(own)))
     for number, port in zip(broker_ids, host_ports, strict=True):
         name = f"broker-{number}"
-        listeners = _listeners(name, port)
+        listeners = _listeners(spec, name, port, secured)
         if spec.combined:
             listeners["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
         own = {
@@ -100,7 +110,9 @@ def plan(
     return nodes
 
 
-def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list[Node]:
+def _with_zookeeper(
+    spec: ClusterSpec, host_ports: list[int], heap: str, secured: Secured | None
+) -> list[Node]:
     keeper = f"zookeeper-{zookeeper.FIRST_ID}"
     session = str(round(SESSION_SECONDS[spec.profile] * 1000))
     base = {"KAFKA_HEAP_OPTS": heap}
@@ -110,7 +122,7 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
         "zookeeper.connection.timeout.ms": "60000",
         **_settings(spec),
         "zookeeper.connect": f"{keeper}:{zookeeper.PORT}",
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",
+        "listener.security.protocol.map": _protocols(spec),
     }
     kept = zookeeper.settings(zookeeper.server_settings(DATA_DIR))
     nodes = [
@@ -130,7 +142,7 @@ def _with_zookeeper(spec: ClusterSpec, host_ports: list[int], heap: str) -> list
         own = zookeeper.settings(
             shared
             | spec.broker_properties.get(number, {})
-            | _listeners(name, port)
+            | _listeners(spec, name, port, secured)
             | _rack(spec, number)
             | {"broker.id": str(number)}
         )
@@ -167,11 +179,23 @@ def _rack(spec: ClusterSpec, number: int) -> dict[str, str]:
     return {"broker.rack": rack_of(number)} if spec.racks else {}
 
 
-def _listeners(name: str, port: int) -> dict[str, str]:
+def _protocols(spec: ClusterSpec, *more: str) -> str:
+    plain = dict.fromkeys(("CLIENT", "INTERNAL", *more), "PLAINTEXT")
+    if spec.security is not None:
+        plain |= {"CLIENT": spec.security.protocol, "TOOLS": spec.security.protocol}
+    return ",".join(f"{name}:{protocol}" for name, protocol in plain.items())
+
+
+def _listeners(spec: ClusterSpec, name: str, port: int, secured: Secured | None) -> dict[str, str]:
+    listening = {"CLIENT": CLIENT_PORT, "INTERNAL": INTERNAL_PORT}
+    advertised = {"CLIENT": f"{HOST}:{port}", "INTERNAL": f"{name}:{INTERNAL_PORT}"}
+    if spec.security is not None:
+        listening["TOOLS"], advertised["TOOLS"] = TOOLS_PORT, f"{name}:{TOOLS_PORT}"
     return {
-        "listeners": f"CLIENT://:{CLIENT_PORT},INTERNAL://:{INTERNAL_PORT}",
-        "advertised.listeners": f"CLIENT://127.0.0.1:{port},INTERNAL://{name}:{INTERNAL_PORT}",
+        "listeners": ",".join(f"{one}://:{port}" for one, port in listening.items()),
+        "advertised.listeners": ",".join(f"{one}://{address}" for one, address in advertised.items()),
         "inter.broker.listener.name": "INTERNAL",
+        **({} if secured is None else secured.settings(name, ("CLIENT", "TOOLS"))),
     }
 
 

@@ -18,6 +18,7 @@ from docker.errors import NotFound
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness import engine, images
+from harness.access import Access
 from harness.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.nodes import plan
@@ -36,7 +37,8 @@ _R = TypeVar("_R", bound=_Record)
 
 class ClusterRecord(_Record):
     """Where a cluster's containers are. `owner` is the process that started it (`harness.engine.owner`),
-    `ports` are by broker in order, `addresses` by node id."""
+    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in (`Access`): the
+    file is its owner's alone."""
 
     name: str
     owner: str
@@ -45,6 +47,7 @@ class ClusterRecord(_Record):
     ports: tuple[int, ...]
     addresses: dict[int, str]
     client_address: str
+    access: dict[str, str] = {}
 
 
 class OpenFaultRecord(_Record):
@@ -80,6 +83,7 @@ def remember(cluster: Any) -> None:
         ports=tuple(node.host_port for node in cluster.nodes if node.host_port is not None),
         addresses={node.id: cluster.address(node.id) for node in cluster.nodes},
         client_address=cluster.client_address,
+        access=dict(cluster.access.properties),
     )
     folder = state_folder() / cluster.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,6 +140,7 @@ def attach(client: DockerClient, record: ClusterRecord) -> LiveCluster | None:
     cluster.client = client
     cluster.nodes = plan(record.spec, list(record.ports), record.cluster_id)
     cluster.client_address = record.client_address
+    cluster.access = Access(record.access)
     cluster._addresses = dict(record.addresses)
     cluster._toolbox = images.toolbox(client)
     try:
@@ -149,6 +154,7 @@ def attach(client: DockerClient, record: ClusterRecord) -> LiveCluster | None:
 
 def _write(path: Path, record: _Record) -> None:
     scratch = path.with_suffix(".tmp")
+    scratch.touch(mode=0o600)
     scratch.write_text(record.model_dump_json(indent=2) + "\n")
     scratch.replace(path)
 

@@ -30,7 +30,6 @@ from harness.model.journal import (
 )
 from harness.model.run import RunMeta
 from harness.model.secrets import masked
-from harness.ports import HOST
 from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
@@ -101,8 +100,7 @@ class Run:
             samples = stack.enter_context(RowJournal(self._folder / SAMPLES_DIR, SAMPLES))
             events = stack.enter_context(TableFile(self._folder / FAULTS_FILE, FAULTS))
             answers = stack.enter_context(RowJournal(self._folder / ANSWERS_DIR, ANSWERS))
-            brokers = {node.id: (HOST, node.host_port) for node in self._cluster.nodes if node.host_port}
-            sampler = Sampler(brokers, self._topic, samples)
+            sampler = Sampler(self._cluster.connection, self._cluster.broker_ids, self._topic, samples)
             stack.callback(sampler.stop)
             sampler.start()
             book = FaultBook(self._scene, events, self._cluster.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,11 +18,13 @@ _CONTROLLER_EVERY = 4
 
 
 class Sampler:
-    """One thread that asks, one connection a broker. `latest` is the last complete view."""
+    """One thread that asks, one connection a broker. `connect` makes one from a broker's id and a time-out in
+    seconds; `latest` is the last complete view."""
 
     def __init__(
         self,
-        brokers: dict[int, tuple[str, int]],
+        connect: Callable[[int, float], BrokerConnection],
+        brokers: Iterable[int],
         topic: str,
         sink: RowSink,
         *,
@@ -34,10 +36,7 @@ class Sampler:
         self._every = every
         self._on_sample = on_sample
         # A broker that is cut or paused must not hold the clock up for longer than a beat.
-        self._connections = [
-            BrokerConnection(number, host, port, timeout=max(every, 0.2))
-            for number, (host, port) in brokers.items()
-        ]
+        self._connections = [connect(number, max(every, 0.2)) for number in brokers]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._controller: int | None = None

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.settings import Setting
+from harness.security import Security
 
 
 class Profile(StrEnum):
@@ -54,7 +55,8 @@ class ClusterSpec(BaseModel):
     one ZooKeeper server in place of controllers. `racks` puts broker N into rack rN and lets readers that
     name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
     broker id; they win over `properties`. `features` are levels of KRaft features that differ from those of a
-    new cluster (KIP-584), set once it is up.
+    new cluster (KIP-584), set once it is up. `security` is what clients must come with (None: anyone may, in
+    plain text).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +74,7 @@ class ClusterSpec(BaseModel):
     disk_mib: int | None = None
     skewable_clocks: bool = False
     racks: bool = False
+    security: Security | None = None
 
     @field_validator("disk_mib")
     @classmethod
@@ -106,6 +109,11 @@ class ClusterSpec(BaseModel):
             raise ValueError("`features` are of KRaft clusters: with `metadata: zookeeper` leave them out")
         if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
+        if self.security is not None:
+            kraft = self.metadata is Metadata.KRAFT
+            refusal = self.security.refusal((numbers[0], numbers[1]), kraft=kraft)
+            if refusal is not None:
+                raise ValueError(f"{refusal}; the version is {self.version}")
         return self
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -16,12 +16,18 @@ _AGAIN_SECONDS = 0.25
 
 
 class TopicAdmin:
-    """Topic administration of one cluster."""
+    """Topic administration of one cluster; `security` is what clients must come with, by librdkafka's
+    names."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, security: Mapping[str, str] | None = None) -> None:
         # The socket time-out caps every request's own, so it must not be the smaller one.
         self._client = AdminClient(
-            {"bootstrap.servers": bootstrap, "socket.timeout.ms": int(_SECONDS * 1000), "log_level": 0}
+            {
+                "bootstrap.servers": bootstrap,
+                "socket.timeout.ms": int(_SECONDS * 1000),
+                "log_level": 0,
+                **(security or {}),
+            }
         )
 
     def create(

@@ -75,6 +75,7 @@ class Traffic:
                 Readers(
                     readers,
                     bootstrap=cluster.bootstrap,
+                    security=cluster.access.properties,
                     topic=topic,
                     partitions=partitions,
                     run_id=run_id,
@@ -93,6 +94,7 @@ class Traffic:
                     run_id=run_id,
                     folder=folder / LIVE_DIR,
                     sinks=sinks,
+                    security=cluster.access.properties,
                 )
                 self.readers.add(reader_of(spec.process), members)
             self.workload = start_workload(

@@ -27,6 +27,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32, i64
 
 from harness.model.topology import BrokerView, PartitionState
+from harness.wire_login import Login
 
 CLIENT_ID = "kafka-chaos"
 LATEST, EARLIEST = -1, -2
@@ -41,14 +42,17 @@ def error_name(code: ErrorCode) -> str | None:
 
 
 class BrokerConnection:
-    """One TCP connection to one broker, used by one thread.
+    """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing).
 
     Raises OSError (time-outs included) from every request when the broker does not answer; the connection
     is then closed and opened anew by the next request.
     """
 
-    def __init__(self, broker: int, host: str, port: int, timeout: float = 1.0) -> None:
+    def __init__(
+        self, broker: int, host: str, port: int, timeout: float = 1.0, login: Login | None = None
+    ) -> None:
         self.broker = broker
+        self._login = login
         self._address = (host, port)
         self._timeout = timeout
         self._socket: socket.socket | None = None
@@ -179,8 +183,8 @@ class BrokerConnection:
 
     def _exchange(self, request: Any, answer: type[Any]) -> Any:
         if self._socket is None:
-            self._socket = socket.create_connection(self._address, timeout=self._timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._open()
+        assert self._socket is not None
         self._correlation += 1
         header_type = request.__header_schema__
         header = header_type(
@@ -198,6 +202,13 @@ class BrokerConnection:
         data = self._receive(length)
         _, read = entity_reader(answer.__header_schema__)(data, 0)
         return entity_reader(answer)(data, read)[0]
+
+    def _open(self) -> None:
+        self._socket = socket.create_connection(self._address, timeout=self._timeout)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._login is not None:
+            self._socket = self._login.opened(self._socket, self._address[0])
+            self._login.introduce(self._exchange)
 
     def _receive(self, count: int) -> bytes:
         assert self._socket is not None

@@ -63,6 +63,7 @@ def start_workload(
         spec,
         settings,
         bootstrap=cluster.bootstrap,
+        security=cluster.access.properties,
         topic=topic,
         partitions=partitions,
         run_id=run_id,

@@ -29,9 +29,10 @@ _ANSWER_SECONDS = 10.0
 _TRUNCATED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
 
 
-def _consumer(bootstrap: str, reader: str, isolation: str) -> Consumer:
+def _consumer(bootstrap: str, reader: str, isolation: str, security: Mapping[str, str] | None) -> Consumer:
     config: dict[str, Any] = {
         "bootstrap.servers": bootstrap,
+        **(security or {}),
         # Required by the client; partitions are assigned by hand and nothing is ever committed.
         "group.id": f"kafka-chaos-{reader}",
         "enable.auto.commit": False,
@@ -45,12 +46,14 @@ def _consumer(bootstrap: str, reader: str, isolation: str) -> Consumer:
     return Consumer(config, logger=client_logger())
 
 
-def last_stable(bootstrap: str, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+def last_stable(
+    bootstrap: str, topic: str, partitions: Sequence[int], security: Mapping[str, str] | None = None
+) -> dict[int, int]:
     """The last stable offset of each partition, as its leader says; -1 where none answered.
 
     No read_committed reader gets further: the first transaction that is still open begins there (KIP-98).
     """
-    consumer = _consumer(bootstrap, "last-stable", "read_committed")
+    consumer = _consumer(bootstrap, "last-stable", "read_committed", security)
     found = {}
     try:
         for number in partitions:
@@ -91,6 +94,7 @@ def read_range(
     committed: bool = False,
     codec: Codec = BINARY,
     first_part: int = 0,
+    security: Mapping[str, str] | None = None,
 ) -> dict[int, PartitionDigest]:
     """Read `[start, end)` of each partition and digest it.
 
@@ -106,6 +110,7 @@ def read_range(
         committed: read_committed; then a transaction that is still open keeps the read from reaching `end`
             until its coordinator ends it.
         codec: how the run's values and keys are read.
+        security: what clients must come with, by librdkafka's names.
 
     Returns:
         One digest a partition. `finished` is False where the deadline came first or the log had been
@@ -126,7 +131,8 @@ def read_range(
     counter = _Counter(on_progress)
 
     def work() -> None:
-        consumer = _consumer(bootstrap, reader, "read_committed" if committed else "read_uncommitted")
+        isolation = "read_committed" if committed else "read_uncommitted"
+        consumer = _consumer(bootstrap, reader, isolation, security)
         try:
             while True:
                 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, TopicPartition
@@ -39,6 +39,7 @@ class LiveReader:
         topic: str,
         partitions: int,
         client: Callable[..., Any] = Consumer,
+        security: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.batch = BATCH
@@ -52,7 +53,7 @@ class LiveReader:
         self._topic = topic
         self._partitions = partitions
         self._config = {
-            **spec.to_librdkafka(bootstrap, group_id),
+            **spec.to_librdkafka(bootstrap, group_id, security),
             "on_commit": journal.committed,
             "stats_cb": self._statistics,
         }

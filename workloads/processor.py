@@ -8,7 +8,7 @@ which is a session of its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -222,6 +222,7 @@ def processors(
     folder: Path,
     sinks: ReaderSinks,
     producer: Callable[..., Any] = Producer,
+    security: Mapping[str, str] | None = None,
 ) -> list[Processor]:
     """One processor a member; each journals what it reads into `folder`/NAME.
 
@@ -231,7 +232,7 @@ def processors(
     spec = reader_of(process)
     made = []
     for number, name in enumerate(spec.member_names, output.spec.producers):
-        config = output.settings.to_librdkafka(bootstrap, transactional_id(number))
+        config = output.settings.to_librdkafka(bootstrap, transactional_id(number), security)
         made.append(
             Processor(
                 spec,
@@ -245,6 +246,7 @@ def processors(
                 group_id=GROUP,
                 topic=topic,
                 partitions=partitions,
+                security=security,
             )
         )
     return made

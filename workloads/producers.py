@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
+from harness.model.secrets import shown, without_secrets
 from workloads.client_log import client_logger
 from workloads.producer_loop import ProducerLoop, StepOrder, Stream
 from workloads.send_journal import SendJournal
@@ -30,7 +31,8 @@ class Workload:
     """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
 
     Each producer has a client and a thread of its own. The journal is the caller's: close it after the
-    workload. Use as a context manager or call `close`.
+    workload. Use as a context manager or call `close`. `security` is what clients must come with, by
+    librdkafka's names.
 
     Raises:
         BadInput: the client refuses the settings.
@@ -49,6 +51,7 @@ class Workload:
         journal: SendJournal,
         transactions: RowSink | None = None,
         client: Callable[..., Any] = Producer,
+        security: Mapping[str, str] | None = None,
     ) -> None:
         self._spec = spec
         self._loops: list[ProducerLoop] = []
@@ -61,7 +64,7 @@ class Workload:
             None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
         ]
         connects = [
-            partial(connected, client, settings, settings.to_librdkafka(bootstrap, name), hook)
+            partial(connected, client, settings, settings.to_librdkafka(bootstrap, name, security), hook)
             for name, hook in zip(names, hooks, strict=True)
         ]
         clients = [connect() for connect in connects]
@@ -201,11 +204,11 @@ def connected(
     try:
         return client({**config, "error_cb": on_error}, logger=client_logger())
     except KafkaException as error:
-        given = ", ".join(f"{name}={value}" for name, value in settings.properties().items())
+        given = shown(settings.properties())
         raise BadInput(
             "the Kafka client refuses the producer settings",
             where=f"producer settings: {given}",
             expected="properties and values that librdkafka knows and that fit together",
-            found=error.args[0].str(),
+            found=without_secrets(error.args[0].str(), {name: str(value) for name, value in config.items()}),
             next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
         ) from error

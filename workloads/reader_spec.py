@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -77,13 +78,16 @@ class ReaderSpec(BaseModel):
     def committed(self) -> bool:
         return self.isolation == "read_committed"
 
-    def to_librdkafka(self, bootstrap: str, group_id: str) -> dict[str, Any]:
+    def to_librdkafka(
+        self, bootstrap: str, group_id: str, security: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """Configuration for `confluent_kafka.Consumer`. The client wants a group.id even where none is used.
 
         `auto.offset.reset=error`: where the log was cut under the reader that must show, not be skipped.
         """
         return {
             "bootstrap.servers": bootstrap,
+            **(security or {}),
             "group.id": group_id,
             "isolation.level": self.isolation,
             "auto.offset.reset": "error",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from harness.model.errors import BadInput
 from harness.model.run import ReaderInfo
+from harness.model.secrets import shown
 from workloads.live_reader import LiveReader
 from workloads.reader_journal import ReaderJournal, ReaderSinks
 from workloads.reader_spec import ReaderSpec
@@ -39,6 +40,7 @@ class Readers:
         folder: Path,
         sinks: ReaderSinks,
         client: Callable[..., Any] = Consumer,
+        security: Mapping[str, str] | None = None,
     ) -> None:
         self._partitions = partitions
         self._members: list[tuple[ReaderSpec, list[LiveReader]]] = []
@@ -59,11 +61,12 @@ class Readers:
                         topic=topic,
                         partitions=partitions,
                         client=client,
+                        security=security,
                     )
                 except KafkaException as error:
                     raise BadInput(
                         "the Kafka client refuses the settings of a reader",
-                        where=f"reader {spec.name}: {dict(spec.extra)}",
+                        where=f"reader {spec.name}: {shown(spec.extra)}",
                         expected="properties and values that librdkafka knows and that fit together",
                         found=error.args[0].str(),
                         next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -107,13 +108,14 @@ class ProducerSettings(BaseModel):
         return {**given, **self.extra}
 
     def to_librdkafka(
-        self, bootstrap: str, transactional_id: str | None = None
+        self, bootstrap: str, transactional_id: str | None = None, security: Mapping[str, str] | None = None
     ) -> dict[str, str | int | float | bool]:
-        """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port".
+        """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port", `security`
+        what a client must come with (security.protocol, ssl.*, sasl.*).
 
         With a `transactional_id` the producer is idempotent too: there are no transactions without.
         """
-        config = {"bootstrap.servers": bootstrap, **self.properties()}
+        config = {"bootstrap.servers": bootstrap, **(security or {}), **self.properties()}
         if transactional_id is not None:
             config |= {"transactional.id": transactional_id, "enable.idempotence": True}
         return config

@@ -25,6 +25,11 @@ def masked(name: str, value: str) -> str:
     return MASK if is_secret(name, value) else value
 
 
+def shown(settings: Mapping[str, object]) -> str:
+    """Settings in one line, fit to be shown: "acks=all, sasl.password=***"."""
+    return ", ".join(f"{name}={masked(name, str(value))}" for name, value in settings.items())
+
+
 def without_secrets(text: str, settings: Mapping[str, str]) -> str:
     """A message without the secrets that these settings hold, in case it quotes one."""
     hidden = [value for name, value in settings.items() if is_secret(name, value) and len(value) >= _SHORTEST]

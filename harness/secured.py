@@ -1,0 +1,96 @@
+"""A cluster's own certificates, user and password, and what brokers are told of them.
+
+Brokers get them in their settings (PEM as values: KIP-651), so that nothing has to be copied into containers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from harness.access import Access
+from harness.certificates import Identity, authority
+from harness.ports import HOST
+from harness.security import Security
+
+USER = "kafka-chaos"
+_PASSWORD_BYTES = 18
+_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """What one cluster's listeners for clients are protected with. `trusted` is the authority's certificate,
+    `identities` are by node name."""
+
+    security: Security
+    trusted: str = ""
+    identities: Mapping[str, Identity] = field(default_factory=dict, repr=False)
+    password: str = field(default="", repr=False)
+
+    @property
+    def access(self) -> Access:
+        """How clients get in."""
+        given = {"security.protocol": self.security.protocol}
+        if self.security.tls:
+            given["ssl.ca.pem"] = self.trusted
+        if self.security.mechanism is not None:
+            given |= {
+                "sasl.mechanism": self.security.mechanism,
+                "sasl.username": USER,
+                "sasl.password": self.password,
+            }
+        return Access(given)
+
+    def settings(self, name: str, listeners: Iterable[str]) -> dict[str, str]:
+        """Broker properties of the node called `name`, for each of these listeners."""
+        own: dict[str, str] = {}
+        mechanism = self.security.mechanism
+        if self.security.tls:
+            identity = self.identities[name]
+            own |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": one_line(identity.certificate),
+                "ssl.keystore.key": one_line(identity.key),
+            }
+        if mechanism is not None:
+            given = f' user_{USER}="{self.password}"' if mechanism == "PLAIN" else ""
+            own |= {
+                "sasl.enabled.mechanisms": mechanism,
+                f"{mechanism.lower()}.sasl.jaas.config": f"{_MODULES[mechanism]} required{given};",
+            }
+        return {
+            f"listener.name.{listener.lower()}.{key}": value
+            for listener in listeners
+            for key, value in own.items()
+        }
+
+    def add_user(self, server: str) -> str | None:
+        """The command, inside a broker's container, that makes the SCRAM user; None: no need of one."""
+        if self.security.sasl != "scram":
+            return None
+        return (
+            f"/opt/kafka/bin/kafka-configs.sh --bootstrap-server {server} --alter "
+            f"--entity-type users --entity-name {USER} "
+            f"--add-config '{self.security.mechanism}=[iterations=4096,password={self.password}]'"
+        )
+
+
+def make(security: Security, cluster: str, nodes: Iterable[str]) -> Secured:
+    """New certificates and a new password for the cluster called `cluster`, whose brokers are `nodes`."""
+    # Letters, digits, - and _: nothing that a shell, JAAS or a properties file would take for more.
+    password = secrets.token_urlsafe(_PASSWORD_BYTES) if security.sasl is not None else ""
+    if not security.tls:
+        return Secured(security, password=password)
+    signer = authority(f"{cluster} authority")
+    identities = {name: signer.identity(name, (name, "localhost", HOST)) for name in nodes}
+    return Secured(security, signer.certificate, identities, password)
+
+
+def one_line(pem: str) -> str:
+    """PEM as the value of a property: Kafka takes blanks for line ends (`DefaultSslEngineFactory`)."""
+    return " ".join(pem.split("\n")).strip()

@@ -1,0 +1,56 @@
+"""How clients of a cluster must come: over TLS, with a name and a password, or both; as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+TLS_SINCE = (2, 7)
+"""Kafka that takes certificates and keys as PEM (KIP-651)."""
+SCRAM_SINCE = (3, 5)
+"""KRaft that keeps SCRAM credentials (KIP-900); with ZooKeeper any version does."""
+
+_MECHANISMS = {"plain": "PLAIN", "scram": "SCRAM-SHA-512"}
+
+
+class Security(BaseModel):
+    """What the listeners for clients ask for. Certificates, a user and a password are made for each cluster
+    and go with it; every client of the harness has them. Between brokers and controllers nothing changes:
+    their listeners stay on the cluster's own network, in plain text.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tls: bool = Field(
+        default=False, description="TLS, with certificates of an authority made for the cluster"
+    )
+    sasl: Literal["plain", "scram"] | None = Field(
+        default=None, description="a user with a password: SASL PLAIN, or SCRAM-SHA-512"
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> Security:
+        if not self.tls and self.sasl is None:
+            raise ValueError("it asks for nothing: set `tls: true`, `sasl`, or both, or leave security out")
+        return self
+
+    @property
+    def protocol(self) -> str:
+        """Kafka's name of the listeners' protocol (security.protocol)."""
+        if self.sasl is None:
+            return "SSL"
+        return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
+
+    @property
+    def mechanism(self) -> str | None:
+        """Kafka's name of the SASL mechanism."""
+        return None if self.sasl is None else _MECHANISMS[self.sasl]
+
+    def refusal(self, version: tuple[int, ...], *, kraft: bool) -> str | None:
+        """Why a Kafka of this version (major, minor) cannot have it; None: it can."""
+        if self.tls and version < TLS_SINCE:
+            return "`tls` needs Kafka 2.7, the first that takes certificates as PEM (KIP-651)"
+        if self.sasl == "scram" and kraft and version < SCRAM_SINCE:
+            return "`sasl: scram` needs Kafka 3.5, the first KRaft that keeps SCRAM credentials (KIP-900)"
+        return None
