@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from docker import DockerClient
 from docker.errors import DockerException
 
-from harness import engine
+from harness import engine, rights
 from harness.model.errors import ClusterError
 from harness.sidecar import run_sidecar
 
@@ -79,7 +79,7 @@ def _run(
     client: DockerClient, image: str, script: str, mounts: dict[str, str], labels: dict[str, str]
 ) -> str:
     volumes = {name: {"bind": folder, "mode": "rw"} for name, folder in mounts.items()}
-    output = run_sidecar(client, image, script, labels, network_mode="none", volumes=volumes)
+    output = run_sidecar(client, image, script, labels, rights.NONE, network_mode="none", volumes=volumes)
     return output.text.strip() if output.code == 0 else f"exit code {output.code}: {output.text.strip()}"
 
 

@@ -118,14 +118,13 @@ class Cluster(LiveCluster):
         )
 
     def _add_user(self) -> None:
-        """Make the user that clients come as, where it is kept in the cluster's metadata. The tool waits for
-        brokers by itself; what it says before there is a container to run it in counts for nothing.
+        """Make the user that clients come as, where it is kept in the cluster's metadata.
 
         Raises:
             ClusterError: not within a minute and a half.
         """
         node = next(node for node in self.nodes if node.broker)
-        script = self._secured and self._secured.add_user(f"{node.name}:{INTERNAL_PORT}")
+        script = self._secured and self._secured.add_user(node.name, INTERNAL_PORT)
         if not script:
             return
 

@@ -12,6 +12,7 @@ from docker.errors import NotFound
 from docker.types import EndpointConfig
 from testcontainers.core.container import DockerContainer
 
+from harness import rights
 from harness.nodes import CLIENT_PORT, Node
 from harness.ports import HOST
 from harness.sidecar import Output
@@ -38,6 +39,7 @@ def container_for(
     if node.command is not None:
         container.with_command(list(node.command))
     container.with_name(name).with_kwargs(
+        **rights.NODE,
         hostname=node.name,
         labels=labels,
         network=network,

@@ -19,7 +19,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.types import EndpointConfig, LogConfig
 
-from harness import engine
+from harness import engine, rights
 from harness.cluster import Cluster
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.nodes import INTERNAL_PORT, TOOLS_PORT
@@ -57,6 +57,7 @@ def tool_container(
             ["bash", "-c", script],
             name=f"{cluster.name}-{name}",
             labels=engine.labels(cluster.name),
+            **rights.NONE,
             environment={"KAFKA_HEAP_OPTS": _HEAP, **environment},
             network=cluster.name,
             networking_config={

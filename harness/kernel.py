@@ -8,7 +8,7 @@ from docker import DockerClient
 from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
-from harness import engine
+from harness import engine, rights
 from harness.kernel_limits import PROBES, probe_limits
 
 PROBE_SECONDS = 20
@@ -71,8 +71,8 @@ def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
             ["sleep", str(PROBE_SECONDS)],
             detach=True,
             labels=engine.labels("doctor"),
-            cap_add=["NET_ADMIN"],
             network_mode="none",
+            **rights.NETWORK,
         )
     except DockerException as error:
         return not_probed(f"the probe container does not start ({engine.short(str(error), 90)})")

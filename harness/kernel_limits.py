@@ -15,13 +15,13 @@ from docker.models.containers import Container
 from faults.limits.base import MIB
 from faults.limits.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
 from faults.memory_limit import fill_script, used_bytes
-from harness import engine, images
+from harness import engine, images, rights
 from harness.clocks import create_clocks
 from harness.containers import run_in
 from harness.model.errors import ClusterError
 from harness.nodes import DATA_DIR
 from harness.sidecar import cgroups_of, run_sidecar
-from harness.volumes import create_log_dirs
+from harness.volumes import KAFKA_USER, create_log_dirs
 
 Row = tuple[str, str, bool | None, str]
 """Name, the fault that needs it, whether it works (None: not probed), what came out."""
@@ -61,7 +61,8 @@ def _disk(client: DockerClient, toolbox: str) -> str | None:
             return f"the engine's volumes lie on {what}, not on a disk of its own"
         wanted = {"wbps": _BYTES_PER_SECOND}
         beside = cgroups_of(str(container.id))
-        said = run_sidecar(client, toolbox, limits_script(device, wanted), engine.labels("doctor"), **beside)
+        script, labels = limits_script(device, wanted), engine.labels("doctor")
+        said = run_sidecar(client, toolbox, script, labels, rights.NONE, **beside)
         if said.code != 0 or parse_limits(said.text) != wanted:
             return said.text or "the kernel does not take the limit"
         seconds = _PROBE.seconds(run_in(container, _PROBE.script("probe")).text)
@@ -75,7 +76,8 @@ def _volume(client: DockerClient, toolbox: str) -> str | None:
     try:
         create_log_dirs(client, name, {1: "one"}, _DISK_MIB, toolbox, engine.labels(name))
         keeper = client.containers.get(f"{name}-keeper")
-        fits, too_much = (run_in(keeper, f"fallocate -l {mib}M /kept/1/x").code for mib in (8, 24))
+        tries = (f"fallocate -l {mib}M /kept/1/x" for mib in (8, 24))
+        fits, too_much = (int(keeper.exec_run(one, user=str(KAFKA_USER))[0]) for one in tries)
     except ClusterError as error:
         return error.found
     finally:
@@ -131,6 +133,7 @@ def _container(client: DockerClient, toolbox: str, **options: Any) -> Iterator[C
         detach=True,
         labels=engine.labels("doctor"),
         network_mode="none",
+        **rights.NONE,
         **options,
     )
     try:

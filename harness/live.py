@@ -14,7 +14,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from harness import engine, wire_admin, zookeeper
+from harness import engine, rights, wire_admin, zookeeper
 from harness.access import PLAIN_TEXT, Access
 from harness.containers import files_in, run_in
 from harness.model.errors import ClusterError
@@ -216,7 +216,9 @@ class LiveCluster:
         with self._engine(number, "a sidecar could not run in the node's network namespace"):
             network = f"container:{self._container(number).id}"
             labels = engine.labels(self.name)
-            return run_sidecar(self.client, self._toolbox, script, labels, network_mode=network)
+            return run_sidecar(
+                self.client, self._toolbox, script, labels, rights.NETWORK, network_mode=network
+            )
 
     def in_files(self, number: int, script: str) -> Output:
         """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
@@ -228,7 +230,13 @@ class LiveCluster:
             volumes = [self._container(number).id]
             labels = engine.labels(self.name)
             return run_sidecar(
-                self.client, self._toolbox, script, labels, network_mode="none", volumes_from=volumes
+                self.client,
+                self._toolbox,
+                script,
+                labels,
+                rights.FILES,
+                network_mode="none",
+                volumes_from=volumes,
             )
 
     def in_node(self, number: int, script: str) -> Output:
@@ -249,7 +257,8 @@ class LiveCluster:
         """
         with self._engine(number, "a sidecar could not run beside the node's control groups"):
             beside = cgroups_of(str(self._container(number).id))
-            return run_sidecar(self.client, self._toolbox, script, engine.labels(self.name), **beside)
+            labels = engine.labels(self.name)
+            return run_sidecar(self.client, self._toolbox, script, labels, rights.NONE, **beside)
 
     def inspect(self, number: int) -> dict[str, Any]:
         """What the engine tells of the node's container, now (`docker inspect`)."""

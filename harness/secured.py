@@ -15,6 +15,7 @@ from harness.ports import HOST
 from harness.security import Security
 
 USER = "kafka-chaos"
+LISTEN_SECONDS = 60
 _PASSWORD_BYTES = 18
 _MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -69,12 +70,15 @@ class Secured:
             for key, value in own.items()
         }
 
-    def add_user(self, server: str) -> str | None:
-        """The command, inside a broker's container, that makes the SCRAM user; None: no need of one."""
+    def add_user(self, host: str, port: int) -> str | None:
+        """The script, inside a broker's container, that makes the SCRAM user; None: no need of one. It first
+        waits until the broker listens: Kafka's tool is a JVM, and would slow it down meanwhile."""
         if self.security.sasl != "scram":
             return None
+        listens = f"until (: </dev/tcp/{host}/{port}) 2>/dev/null; do sleep 0.1; done"
         return (
-            f"/opt/kafka/bin/kafka-configs.sh --bootstrap-server {server} --alter "
+            f"timeout {LISTEN_SECONDS} bash -c '{listens}' && "
+            f"/opt/kafka/bin/kafka-configs.sh --bootstrap-server {host}:{port} --alter "
             f"--entity-type users --entity-name {USER} "
             f"--add-config '{self.security.mechanism}=[iterations=4096,password={self.password}]'"
         )

@@ -7,6 +7,8 @@ from typing import Any
 
 from docker import DockerClient
 
+from harness.rights import Rights
+
 _SECONDS = 60
 
 
@@ -19,17 +21,15 @@ class Output:
 
 
 def run_sidecar(
-    client: DockerClient, toolbox: str, script: str, labels: dict[str, str], **placed: Any
+    client: DockerClient, toolbox: str, script: str, labels: dict[str, str], rights: Rights, **placed: Any
 ) -> Output:
-    """Run a shell script with NET_ADMIN beside another container: `placed` says where (docker-py's
-    `network_mode`, `volumes_from`, ...).
+    """Run a shell script beside another container, with these rights (`harness.rights`): `placed` says where
+    (docker-py's `network_mode`, `volumes_from`, ...).
 
     Raises:
         DockerException, OSError: the sidecar could not be started, or took more than a minute.
     """
-    sidecar = client.containers.create(
-        toolbox, ["bash", "-c", script], cap_add=["NET_ADMIN"], labels=labels, **placed
-    )
+    sidecar = client.containers.create(toolbox, ["bash", "-c", script], labels=labels, **rights, **placed)
     try:
         sidecar.start()
         code = int(sidecar.wait(timeout=_SECONDS)["StatusCode"])

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from docker import DockerClient
 from docker.errors import DockerException
 
-from harness import engine
+from harness import engine, rights
 from harness.model.errors import ClusterError
 
-_KAFKA_USER = 1000
+KAFKA_USER = 1000
 
 
 def create_log_dirs(
@@ -34,7 +34,7 @@ def create_log_dirs(
         ClusterError: the engine cannot make or mount them.
     """
     names = {number: f"{cluster}-{name}-data" for number, name in nodes.items()}
-    options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={mib}m,uid={_KAFKA_USER},gid={_KAFKA_USER}"}
+    options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={mib}m,uid={KAFKA_USER},gid={KAFKA_USER}"}
     try:
         for name in names.values():
             client.volumes.create(name, driver="local", driver_opts=options, labels=labels)
@@ -45,6 +45,7 @@ def create_log_dirs(
             detach=True,
             labels=labels,
             network_mode="none",
+            **rights.NONE,
             volumes={name: {"bind": f"/kept/{number}", "mode": "rw"} for number, name in names.items()},
         )
     except DockerException as error:
