@@ -15,7 +15,7 @@ from harness.ports import HOST
 from harness.security import Security
 
 USER = "kafka-chaos"
-LISTEN_SECONDS = 60
+LISTEN_SECONDS = 80
 _PASSWORD_BYTES = 18
 _MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
