@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import sys
 import time
@@ -24,6 +23,7 @@ from harness import cli_audit, cli_claims, cli_foreign, cli_matrix
 from harness.cli_audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
+from harness.model.secrets import hidden, shown_command
 
 app = typer.Typer(
     name="kafka-chaos",
@@ -57,7 +57,7 @@ def main() -> NoReturn:
     try:
         app(prog_name="kafka-chaos")
     except KafkaChaosError as error:
-        told = "\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())])
+        told = hidden("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
         _err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     sys.exit(0)
@@ -126,7 +126,7 @@ def run(
                 arms=tuple(arm or ()),
                 repeat=repeat,
                 tell=tell,
-                command=shlex.join(["kafka-chaos", *again]),
+                command=shown_command(["kafka-chaos", *again]),
             ),
         )
     for folder, result in done:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 
 from harness.model.errors import BadInput
+from harness.model.secrets import shown_command
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 _WIDTH = 120
@@ -101,7 +101,7 @@ def matrix(
         with store.held(), progress(_err, quiet) as tell:
             for line in planned.lines()[-1:]:
                 tell(line)
-            result = commanding.executed(planned, store, shlex.join(["kafka-chaos", *again]), tell)
+            result = commanding.executed(planned, store, shown_command(["kafka-chaos", *again]), tell)
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)

@@ -20,6 +20,7 @@ from harness.containers import container_for, memory_mib
 from harness.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.run import ClusterInfo, ImageInfo
+from harness.model.secrets import without_secret_values
 from harness.network import create_network
 from harness.nodes import DATA_DIR, INTERNAL_PORT, Node, plan
 from harness.ports import free_ports, refuse_taken
@@ -111,7 +112,7 @@ class Cluster(LiveCluster):
             controllers=self.spec.controllers,
             combined=self.spec.combined,
             profile=self.spec.profile,
-            properties=dict(self.spec.properties),
+            properties=without_secret_values(self.spec.properties),
             image=self.image,
             start_seconds=round(self.start_seconds, 2),
             memory_mib=self._memory_mib(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from harness.experiment import Arm, Experiment
 from harness.kernel import Capability
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
+from harness.model.secrets import hidden, without_secret_values
 from harness.rechecking import RESULT_FILE
 from harness.runner import Run
 from harness.spec import ClusterSpec
@@ -129,8 +131,8 @@ class Job:
         self._options = options
         try:
             self.folder.mkdir(parents=True)
-            text = experiment.model_dump_json(indent=2, by_alias=True)
-            (self.folder / EXPERIMENT_FILE).write_text(text + "\n")
+            data = without_secret_values(experiment.model_dump(mode="json", by_alias=True))
+            (self.folder / EXPERIMENT_FILE).write_text(hidden(json.dumps(data, indent=2)) + "\n")
         except OSError as error:
             raise BadInput(
                 "the results folder cannot be written",
@@ -176,7 +178,7 @@ class Job:
             seconds=round(self.seconds, 1),
             command=self._options.command,
         )
-        (self.folder / RESULT_FILE).write_text(result.model_dump_json(indent=2) + "\n")
+        (self.folder / RESULT_FILE).write_text(hidden(result.model_dump_json(indent=2)) + "\n")
         return result
 
 

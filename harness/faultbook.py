@@ -14,6 +14,7 @@ from harness import records
 from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.journal import FaultPhase, RowSink
 from harness.model.run import FaultWindow
+from harness.model.secrets import hidden
 
 
 @dataclass
@@ -258,7 +259,7 @@ class FaultBook:
                 "kind": kind,
                 "phase": phase.value,
                 "target": target,
-                "detail": json.dumps(detail, default=str),
+                "detail": hidden(json.dumps(detail, default=str)),
             }
         )
 

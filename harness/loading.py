@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from harness import places
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
+from harness.model.secrets import MASK, learn, masked, masked_at
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -115,6 +116,16 @@ def parse_as(model: type[Model], text: str, source: str, kind: Kind) -> Model:
             found=type(data).__name__,
             next_step=kind.example,
         )
+    learn(data)
+    hidden_at = masked_at(data)
+    if hidden_at is not None:
+        raise BadInput(
+            "a secret is masked in this file",
+            where=f"{source}: {hidden_at}",
+            expected="the secret itself: what a run leaves in its folder holds none",
+            found=MASK,
+            next_step="run the file that you wrote, or put the secret in",
+        )
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -157,6 +168,8 @@ def _explained(
         )
     expected: str | None = str(first["msg"]).removeprefix("Value error, ")
     found = _shortened(first.get("input"))
+    if found is not None and first["loc"]:
+        found = masked(str(first["loc"][-1]), found)
     if first["type"] == "union_tag_not_found":
         expected = "a mapping with exactly one key, which says what it is"
     elif first["type"] == "misplaced":

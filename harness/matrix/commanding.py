@@ -18,6 +18,7 @@ from harness.matrix.running import Given, MatrixRun
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import Store
 from harness.model.errors import BadInput, JournalError
+from harness.model.secrets import masked_at
 from harness.spec import ClusterSpec, Profile
 
 
@@ -102,7 +103,7 @@ def planned(spec: str | None, resume: Path | None, changes: Changes, seed: int) 
         return Planned(changed, arms, seed, estimate(arms, changed.repeats))
     before = load_result(resume)
     try:
-        kept = MatrixSpec.model_validate(before.spec)
+        kept = _with_secrets(spec, before, resume) or MatrixSpec.model_validate(before.spec)
     except ValidationError as error:
         raise JournalError(
             "the matrix in this folder cannot be read",
@@ -115,6 +116,23 @@ def planned(spec: str | None, resume: Path | None, changes: Changes, seed: int) 
     changed = _changed(kept, Changes(repeat=changes.repeat, budget=changes.budget))
     arms = expanded(changed, str(resume))
     return Planned(changed, arms, before.seed, estimate(arms, changed.repeats), before)
+
+
+def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> MatrixSpec | None:
+    """The matrix as its file has it, where secrets in it were masked in the folder; None: there are none."""
+    place = masked_at(before.spec)
+    if place is None:
+        return None
+    again = None if spec is None else load(spec)[0]
+    if again is None or again.kept() != before.spec:
+        raise BadInput(
+            "secrets of this matrix are not in its folder",
+            where=f"{resume}: {place}",
+            expected="the file that it was begun with, unchanged",
+            found="none" if spec is None else spec,
+            next_step="name that file too: `kafka-chaos matrix FILE --resume FOLDER`",
+        )
+    return again
 
 
 def _same(spec: str | None, kept: MatrixSpec, before: MatrixResult, changes: Changes, resume: Path) -> None:

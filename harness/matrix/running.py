@@ -249,7 +249,7 @@ class MatrixRun:
             name=given.spec.name,
             title=given.spec.title,
             description=given.spec.description,
-            spec=given.spec.model_dump(mode="json", by_alias=True, exclude_unset=True),
+            spec=given.spec.kept(),
             seed=given.seed,
             command=given.command,
             started_ns=self._started_ns,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from faults.schedules.entries import Entry
 from harness.experiment import TopicSpec
+from harness.model.secrets import without_secret_values
 from harness.model.settings import Setting, plain
 from harness.spec import ClusterSpec
 from harness.steps import Step
@@ -168,6 +169,11 @@ class MatrixSpec(Frozen):
     exclude: tuple[Where, ...] = ()
     repeats: Annotated[Repeats, BeforeValidator(_number_or_mapping)] = Repeats()
     slo: tuple[Slo, ...] = ()
+
+    def kept(self) -> dict[str, Any]:
+        """As `matrix.json` keeps it: as written, with its secrets masked."""
+        data = without_secret_values(self.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        return dict(data)
 
     @model_validator(mode="after")
     def _names_exist(self) -> MatrixSpec:

@@ -19,6 +19,7 @@ from harness.model.errors import BadInput, JournalError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.places import write_whole
 from harness.model.run import RunMeta
+from harness.model.secrets import hidden
 
 RUNS = "runs"
 _LOCK = ".lock"
@@ -68,7 +69,7 @@ class Store:
             yield
 
     def save(self, result: MatrixResult) -> None:
-        write_whole(self.folder / MATRIX_FILE, result.model_dump_json(indent=2) + "\n")
+        write_whole(self.folder / MATRIX_FILE, hidden(result.model_dump_json(indent=2)) + "\n")
 
     def path_of(self, arm: str, repeat: int) -> str:
         """A run's folder, relative to the matrix's."""
@@ -81,7 +82,7 @@ class Store:
         """The run is over."""
         folder = self.folder / row.folder
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / OUTCOME_FILE, row.model_dump_json(indent=2) + "\n")
+        write_whole(folder / OUTCOME_FILE, hidden(row.model_dump_json(indent=2)) + "\n")
 
     def outcomes(self, arms: Sequence[str]) -> dict[tuple[str, int], RunRow]:
         """All runs of these arms that are over, by arm and repeat.

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.places import Place
+from harness.model.secrets import hidden
 
 
 class _Frozen(BaseModel):
@@ -164,7 +165,7 @@ class RunMeta(_Frozen):
         """Write `run.json` so that a reader never sees half a file."""
         target = folder / RUN_FILE
         scratch = target.with_suffix(".tmp")
-        scratch.write_text(self.model_dump_json(indent=2) + "\n")
+        scratch.write_text(hidden(self.model_dump_json(indent=2)) + "\n")
         scratch.replace(target)
 
     @classmethod
