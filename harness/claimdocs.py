@@ -188,8 +188,9 @@ def _stories(result: ClaimResult) -> Iterable[str]:
         seen.add((trial.experiment, trial.arm))
         yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
         yield ""
+        # A line of a journal must not end the block.
         yield "```text"
-        yield from trial.story
+        yield from (line.replace("```", "'''") for line in trial.story)
         yield "```"
         yield ""
 
@@ -210,7 +211,8 @@ def _trial(trial: TrialResult) -> Iterable[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """Text that neither ends a cell nor becomes markup."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def drifted() -> list[str]:
