@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.cluster import Cluster
+from harness.live import LiveCluster
 from harness.looking import LiveLook
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
@@ -43,7 +43,7 @@ class Answer:
 class _Asked:
     """One broker, and what it is asked about."""
 
-    cluster: Cluster
+    cluster: LiveCluster
     look: LiveLook
     broker: int
     topic: str
@@ -51,7 +51,7 @@ class _Asked:
     connection: BrokerConnection
 
 
-def ask(cluster: Cluster, topic: str, step: Ask, look: LiveLook, answers: RowSink) -> None:
+def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: RowSink) -> None:
     """Ask, once or for `step.seconds`; a row of ANSWERS an answer.
 
     Raises:

@@ -55,7 +55,7 @@ class Cluster(LiveCluster):
         **settings: Any,
     ) -> None:
         super().__init__()
-        self.spec = ClusterSpec.model_validate(settings) if spec is None else spec
+        self.spec: ClusterSpec = ClusterSpec.model_validate(settings) if spec is None else spec
         self.name = "kc-" + uuid.uuid4().hex[:8]
         self._log_folder = log_folder
         self._given_ports = ports

@@ -17,6 +17,8 @@ from checkers.session import java_version
 from harness import engine, possible
 from harness.checking import start_checking
 from harness.cluster import Cluster
+from harness.existing_cluster import ExistingCluster
+from harness.existing_limits import refuse_unreachable
 from harness.experiment import Arm, Experiment
 from harness.kernel import Capability
 from harness.model.errors import BadInput, KafkaChaosError
@@ -33,7 +35,8 @@ EXPERIMENT_FILE = "experiment.json"
 class Options:
     """How to execute. `tell` gets progress lines; `arms` picks arms by name (empty: all);
     `command` is what repeats it, for the report. `started` is told the arm and the topic of every run as soon
-    as its topic is there."""
+    as its topic is there. `owned_containers`: the user says that the containers of clusters that are not ours
+    may be hurt."""
 
     results: Path = Path("results")
     seed: int = 0
@@ -42,11 +45,19 @@ class Options:
     tell: Callable[[str], None] = lambda _: None
     command: str = ""
     started: Callable[[str, str], None] = lambda _arm, _topic: None
+    owned_containers: bool = False
 
 
 @contextmanager
-def running(spec: ClusterSpec, logs: Path, tell: Callable[[str], None]) -> Iterator[Cluster]:
-    """A started cluster, removed at the end whatever happens."""
+def running(
+    spec: ClusterSpec, logs: Path, tell: Callable[[str], None]
+) -> Iterator[Cluster | ExistingCluster]:
+    """A started cluster, removed at the end whatever happens; or one that is not ours, left as it was."""
+    if spec.existing is not None:
+        tell(f"reaching the cluster at {spec.existing.bootstrap_servers}")
+        with ExistingCluster(spec) as existing:
+            yield existing
+        return
     tell(f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)")
     with Cluster(spec, log_folder=logs) as cluster:
         yield cluster
@@ -85,7 +96,8 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     java_version(os.environ)
     for experiment in experiments:
         choose_arms(experiment, options.arms)
-    found = possible.probed(engine.connect(), experiments)
+        refuse_unreachable(experiment, owned=options.owned_containers)
+    found = _found(experiments)
     jobs = [job_of(experiment, options, found) for experiment in experiments]
     for spec in dict.fromkeys(_key(job.experiment.cluster) for job in jobs):
         mine = [job for job in jobs if _key(job.experiment.cluster) == spec]
@@ -93,6 +105,17 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
             for job in mine:
                 job.run(cluster)
     return [(job.folder, job.result()) for job in jobs]
+
+
+def _found(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
+    """What kernel and engine can do, if a fault that acts on containers wants to know; and whether there is
+    an engine at all, if one is needed."""
+    asking = [
+        one
+        for one in experiments
+        if one.cluster.existing is None or one.cluster.existing.containers is not None
+    ]
+    return possible.probed(engine.connect(), asking) if asking else ()
 
 
 def run_on(cluster: Cluster, experiment: Experiment, options: Options) -> tuple[Path, ExperimentResult]:
@@ -141,7 +164,7 @@ class Job:
                 next_step="name another folder with --results",
             ) from error
 
-    def run(self, cluster: Cluster) -> None:
+    def run(self, cluster: Cluster | ExistingCluster) -> None:
         """Run every arm as often as asked, in turns."""
         began = time.monotonic()
         self.started_ns = time.time_ns()

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.apparent import unread_partitions
-from harness.cluster import Cluster
 from harness.gaps import gap_reasons
+from harness.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import COMMITTED_DIR, READS_DIR
 from harness.model.run import FinalRead, PartitionBounds
@@ -57,7 +57,7 @@ class Subject:
 Passes = dict[int, PartitionDigest]
 
 
-def final_read(cluster: Cluster, subject: Subject, folder: Path, say: Callable[[str], None]) -> FinalRead:
+def final_read(cluster: LiveCluster, subject: Subject, folder: Path, say: Callable[[str], None]) -> FinalRead:
     """Read the topic to the end into `folder`/reads (and committed) and prove that nothing was missed.
 
     Never raises for what the cluster does: a read that proves nothing is returned with the reasons why.
@@ -141,11 +141,11 @@ def differences(
     return reasons
 
 
-def _settle(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
+def _settle(cluster: LiveCluster, subject: Subject) -> tuple[PartitionBounds, ...]:
     return settle(cluster, subject.topic, subject.partitions, subject.isr, SETTLE_SECONDS)
 
 
-def _ended(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
+def _ended(cluster: LiveCluster, subject: Subject) -> tuple[PartitionBounds, ...]:
     """Settle, and go on doing so until no transaction is open: its coordinator aborts it in the end.
 
     Raises:
@@ -172,12 +172,16 @@ def _ended(cluster: Cluster, subject: Subject) -> tuple[PartitionBounds, ...]:
     return bounds
 
 
-def _stable(cluster: Cluster, subject: Subject, partitions: Iterable[int]) -> dict[int, int]:
+def _stable(cluster: LiveCluster, subject: Subject, partitions: Iterable[int]) -> dict[int, int]:
     return last_stable(cluster.bootstrap, subject.topic, list(partitions), cluster.access.properties)
 
 
 def _both(
-    cluster: Cluster, subject: Subject, bounds: tuple[PartitionBounds, ...], reader: str, folder: Path | None
+    cluster: LiveCluster,
+    subject: Subject,
+    bounds: tuple[PartitionBounds, ...],
+    reader: str,
+    folder: Path | None,
 ) -> tuple[Passes, Passes | None]:
     """One pass; after transactions a second one of what read_committed readers are given."""
     plain = _read(cluster, subject, bounds, reader, folder / READS_DIR if folder else None)
@@ -188,7 +192,7 @@ def _both(
 
 
 def _read(
-    cluster: Cluster,
+    cluster: LiveCluster,
     subject: Subject,
     bounds: tuple[PartitionBounds, ...],
     reader: str,

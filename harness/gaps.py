@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from harness.cluster import Cluster
+from harness.live import LiveCluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.run import PartitionBounds
 from workloads.digest import PartitionDigest
@@ -17,7 +17,7 @@ Digests = Mapping[int, PartitionDigest]
 
 
 def gap_reasons(
-    cluster: Cluster,
+    cluster: LiveCluster,
     bounds: tuple[PartitionBounds, ...],
     plain: Digests,
     committed: Digests | None,

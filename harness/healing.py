@@ -34,14 +34,15 @@ class HealedCluster:
 
 
 def heal_recorded(
-    client: DockerClient,
+    client: DockerClient | None,
     *,
     cluster: str | None = None,
     everything: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[HealedCluster]:
     """Heal every open fault of the recorded clusters of this machine whose owner process has ended; of all of
-    them (`everything`), or of the one called `cluster`. Harmless where nothing is open.
+    them (`everything`), or of the one called `cluster`. Harmless where nothing is open. Without a `client`
+    only clusters that are not ours are healed.
 
     Raises:
         ClusterError: there is no record of `cluster`, or a record cannot be read.
@@ -60,6 +61,9 @@ def heal_recorded(
         if cluster not in (None, record.name):
             continue
         if cluster is None and not everything and not engine.owner_gone(record.owner):
+            continue
+        if client is None and record.spec.existing is None:
+            done.append(HealedCluster(record.name, failures=("there is no Docker engine to heal it with",)))
             continue
         live = records.attach(client, record)
         if live is None:
@@ -91,7 +95,11 @@ def heal_cluster(cluster: LiveCluster, tell: Callable[[str], None] = lambda _: N
             continue
         records.close_fault(cluster.name, record.tag)
         healed.append(f"{record.name}: {evidence.what}")
-    return HealedCluster(cluster.name, False, tuple(healed), tuple(failures), tuple(traces(cluster)))
+    failures += cluster.give_back()
+    left = tuple(traces(cluster, cluster.handled))
+    if cluster.spec.existing is not None and not failures:
+        records.forget(cluster.name)
+    return HealedCluster(cluster.name, False, tuple(healed), tuple(failures), left)
 
 
 def injection_of(record: records.OpenFaultRecord) -> Injection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -23,6 +23,7 @@ from harness.model.waiting import seen_within
 from harness.nodes import DATA_DIR, Node
 from harness.ports import HOST
 from harness.sidecar import Output, cgroups_of, run_sidecar
+from harness.spec import ClusterSpec
 from harness.topics import TopicAdmin
 from harness.wire import BrokerConnection
 
@@ -42,6 +43,7 @@ class LiveCluster:
     """Where clients on this machine seem to come from, seen from a node: the network's gateway."""
     access: Access = PLAIN_TEXT
     """What clients must come with."""
+    spec: ClusterSpec
 
     def __init__(self) -> None:
         self._toolbox = ""
@@ -65,6 +67,23 @@ class LiveCluster:
     def bootstrap(self) -> str:
         """`host:port` of every broker, for clients."""
         return ",".join("{}:{}".format(*self.endpoint(node.id)) for node in self.nodes if node.broker)
+
+    @property
+    def handled(self) -> tuple[int, ...]:
+        """The nodes whose containers are at hand."""
+        return tuple(node.id for node in self.nodes)
+
+    def borrow(self, topics: Collection[str], groups: Collection[str]) -> None:
+        """Note what a run is going to make here. Of a cluster of ours nothing outlives it, so there is
+        nothing to note."""
+
+    def give_back(self) -> list[str]:
+        """Delete what runs have made, where the cluster outlives them; returns what could not be deleted."""
+        return []
+
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the result should know about proofs on this cluster."""
+        return ()
 
     @property
     def client_settings(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from faults.base import Scene
-from harness.cluster import Cluster
+from harness.live import LiveCluster
 from harness.model.errors import FaultError
 from harness.model.topology import TopologyView
 from harness.wire_fetch import fetch
@@ -20,7 +20,7 @@ class LiveLook:
     """`harness.conditions.Look` at one topic. `scene` gives what targets are resolved in; logs are looked
     through from `since_ns` on."""
 
-    def __init__(self, cluster: Cluster, topic: str, scene: Callable[[], Scene], since_ns: int) -> None:
+    def __init__(self, cluster: LiveCluster, topic: str, scene: Callable[[], Scene], since_ns: int) -> None:
         self._cluster = cluster
         self._topic = topic
         self._scene = scene

@@ -38,7 +38,8 @@ _R = TypeVar("_R", bound=_Record)
 class ClusterRecord(_Record):
     """Where a cluster's containers are. `owner` is the process that started it (`harness.engine.owner`),
     `ports` are by broker in order, `addresses` by node id; `access` is how clients get in (`Access`): the
-    file is its owner's alone."""
+    file is its owner's alone. Of a cluster that is not ours: `brokers` by id, and the `topics` and `groups`
+    of a run that must be deleted."""
 
     name: str
     owner: str
@@ -48,6 +49,9 @@ class ClusterRecord(_Record):
     addresses: dict[int, str]
     client_address: str
     access: dict[str, str] = {}
+    brokers: dict[int, tuple[str, int]] = {}
+    topics: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 class OpenFaultRecord(_Record):
@@ -75,6 +79,22 @@ def state_folder() -> Path:
 
 def remember(cluster: Any) -> None:
     """Record a cluster that was just started (a `harness.cluster.Cluster`)."""
+    if cluster.spec.existing is not None:
+        # How to get in stays in the user's own file.
+        record = ClusterRecord(
+            name=cluster.name,
+            owner=engine.owner(os.getpid()),
+            spec=cluster.spec,
+            cluster_id="",
+            ports=(),
+            addresses={},
+            client_address="",
+            brokers={number: cluster.endpoint(number) for number in cluster.broker_ids},
+            topics=cluster.topics,
+            groups=cluster.groups,
+        )
+        _keep(record)
+        return
     record = ClusterRecord(
         name=cluster.name,
         owner=engine.owner(os.getpid()),
@@ -85,7 +105,11 @@ def remember(cluster: Any) -> None:
         client_address=cluster.client_address,
         access=dict(cluster.access.properties),
     )
-    folder = state_folder() / cluster.name
+    _keep(record)
+
+
+def _keep(record: ClusterRecord) -> None:
+    folder = state_folder() / record.name
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / _CLUSTER_FILE, record)
 
@@ -128,14 +152,39 @@ def prune(client: DockerClient) -> None:
     """Drop the records of clusters whose containers are gone."""
     # By their folders' names: a record that cannot be read must go too.
     for path in state_folder().glob("*/"):
+        if _not_ours(path):
+            continue
         filters = {"label": f"{engine.CLUSTER_LABEL}={path.name}"}
         if not client.containers.list(all=True, filters=filters, ignore_removed=True):
             forget(path.name)
 
 
-def attach(client: DockerClient, record: ClusterRecord) -> LiveCluster | None:
-    """A handle on a recorded cluster; None: its containers are gone."""
+def _not_ours(folder: Path) -> bool:
+    """Whether this is the record of somebody else's cluster with something of ours still on it."""
+    try:
+        record = _read(folder / _CLUSTER_FILE, ClusterRecord)
+    except ClusterError:
+        return False
+    if record.spec.existing is None:
+        return False
+    return bool(record.topics) or any(folder.glob(f"{_FAULT_PREFIX}*.json"))
+
+
+def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | None:
+    """A handle on a recorded cluster; None: its containers are gone. Without a `client` only clusters that
+    are not ours can be had.
+
+    Raises:
+        BadInput, ClusterError: somebody else's cluster, and the client's configuration or a container is
+        gone.
+    """
+    if record.spec.existing is not None:
+        from harness.existing_cluster import attached
+
+        return attached(record.spec, record.name, record.brokers, record.topics, record.groups)
+    assert client is not None
     cluster = LiveCluster()
+    cluster.spec = record.spec
     cluster.name = record.name
     cluster.client = client
     cluster.nodes = plan(record.spec, list(record.ports), record.cluster_id)

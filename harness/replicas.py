@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.cluster import Cluster
+from harness.live import LiveCluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import CHECKPOINTS, CHECKPOINTS_DIR, REPLICAS_DIR
 from workloads.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
@@ -21,7 +21,7 @@ from workloads.text_identity import BINARY, Codec
 
 
 def inspect_replicas(
-    cluster: Cluster,
+    cluster: LiveCluster,
     topic: str,
     run_id: int,
     partitions: Collection[int],

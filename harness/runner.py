@@ -13,6 +13,7 @@ from pathlib import Path
 from faults.base import Scene
 from harness.cleanliness import traces
 from harness.cluster import Cluster
+from harness.existing_cluster import ExistingCluster
 from harness.experiment import Arm, Experiment
 from harness.faultbook import FaultBook
 from harness.final_read import Subject, final_read, together
@@ -35,6 +36,7 @@ from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping, await_isr
 from harness.traffic import Traffic, topics_of, transaction_seconds
 from harness.writing import properties_of
+from workloads.processor import GROUP as PROCESSORS
 from workloads.row_journal import RowJournal, TableFile
 from workloads.text_identity import codec_of
 
@@ -50,7 +52,7 @@ class Run:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Cluster | ExistingCluster,
         experiment: Experiment,
         arm: Arm,
         folder: Path,
@@ -81,9 +83,25 @@ class Run:
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         self._start_clean()
+        topics = topics_of(self._experiment, self._arm, self._topic)
+        self._cluster.borrow(topics, self._groups())
+        try:
+            return self._on_topics(topics)
+        finally:
+            for left in self._cluster.give_back():
+                self._say(left)
+
+    def _groups(self) -> set[str]:
+        """The consumer groups that the arm's readers make."""
+        readers = self._experiment.readers_of(self._arm)
+        processing = self._experiment.workload_of(self._arm).process is not None
+        return {reader.group for reader in readers if reader.group is not None} | (
+            {PROCESSORS} if processing else set()
+        )
+
+    def _on_topics(self, topics: tuple[str, ...]) -> RunMeta:
         topic = self._experiment.topic
         admin = self._cluster.admin()
-        topics = topics_of(self._experiment, self._arm, self._topic)
         for name in topics:
             admin.create(
                 name,
@@ -191,7 +209,7 @@ class Run:
                     stepping.problems.append(str(error))
                 self._say("healing")
                 stepping.problems += book.heal_all()
-                stepping.problems += traces(self._cluster)
+                stepping.problems += traces(self._cluster, self._cluster.handled)
                 traffic.workload.stop()
                 self._say("closing the producers, and the readers at the end")
                 stepping.problems += traffic.end()
@@ -249,7 +267,7 @@ class Run:
             promise=self._arm.promise,
             cluster=self._cluster.info(),
             versions=versions(),
-            skipped=self._skipped,
+            skipped=(*self._skipped, *self._cluster.remarks()),
             started_ns=time.time_ns(),
         )
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from harness.existing import Existing
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.settings import Setting
 from harness.security import Security
@@ -43,6 +44,7 @@ SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
 """broker.session.timeout.ms of each profile, in seconds: how long a dead leader stays leader at most."""
 
 SMALLEST_DISK_MIB = 16
+MOST_BROKERS = 9
 
 
 class ClusterSpec(BaseModel):
@@ -56,12 +58,13 @@ class ClusterSpec(BaseModel):
     name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
     broker id; they win over `properties`. `features` are levels of KRaft features that differ from those of a
     new cluster (KIP-584), set once it is up. `security` is what clients must come with (None: anyone may, in
-    plain text).
+    plain text). `existing` is a cluster that somebody else runs: only `brokers` goes with it, how many there
+    are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    brokers: int = Field(default=3, ge=1, le=9)
+    brokers: int = Field(default=3, ge=1, le=1000)
     controllers: int = Field(default=1, ge=1, le=5)
     combined: bool = False
     metadata: Metadata = Metadata.KRAFT
@@ -75,6 +78,7 @@ class ClusterSpec(BaseModel):
     skewable_clocks: bool = False
     racks: bool = False
     security: Security | None = None
+    existing: Existing | None = None
 
     @field_validator("disk_mib")
     @classmethod
@@ -117,6 +121,17 @@ class ClusterSpec(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _ours_or_not(self) -> ClusterSpec:
+        if self.existing is None and self.brokers > MOST_BROKERS:
+            raise ValueError(f"brokers is {self.brokers}: a cluster of ours has at most {MOST_BROKERS}")
+        given = self.model_fields_set - {"existing", "brokers", "profile", "controllers"}
+        if self.existing is not None:
+            odd = sorted(name for name in given if getattr(self, name) != _default(type(self), name))
+            if odd:
+                raise ValueError(f"{odd[0]} is for clusters of ours, and `existing` names one that is not")
+        return self
+
+    @model_validator(mode="after")
     def _properties_of_brokers(self) -> ClusterSpec:
         for number in self.broker_properties:
             if not 1 <= number <= self.brokers:
@@ -133,6 +148,10 @@ class ClusterSpec(BaseModel):
                 f"not {self.controllers}"
             )
         return self
+
+
+def _default(model: type[BaseModel], name: str) -> object:
+    return model.model_fields[name].get_default(call_default_factory=True)
 
 
 def rack_of(broker: int) -> str:

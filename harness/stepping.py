@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from faults.schedules.state import Schedule
 from harness.asking import ask
-from harness.cluster import Cluster
 from harness.experiment import Experiment
 from harness.faultbook import FaultBook, OpenFault
+from harness.live import LiveCluster
 from harness.looking import LiveLook
 from harness.model.journal import RowSink
 from harness.model.run import StepInfo
@@ -36,7 +36,7 @@ class Stepping:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: LiveCluster,
         experiment: Experiment,
         topic: str,
         workload: AnyWorkload,
@@ -192,7 +192,7 @@ def down_before(experiment: Experiment, index: int) -> int:
     return sum(fault.downs(experiment.shape) for fault in experiment.open_before(index).values())
 
 
-def await_isr(cluster: Cluster, topic: str, partitions: int, members: int, seconds: float) -> None:
+def await_isr(cluster: LiveCluster, topic: str, partitions: int, members: int, seconds: float) -> None:
     """Wait until every partition's ISR has this many members, as its leader sees it.
 
     Raises:

@@ -74,6 +74,32 @@ class TopicAdmin:
         except KafkaException as error:
             raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
 
+    def groups(self) -> set[str]:
+        """Names of the consumer groups of the cluster, in whatever state.
+
+        Raises:
+            ClusterError: the brokers do not tell.
+        """
+        try:
+            listed = self._client.list_consumer_groups(request_timeout=_SECONDS).result()
+        except KafkaException as error:
+            raise ClusterError("the consumer groups could not be had", found=str(error)) from error
+        return {one.group_id for one in listed.valid}
+
+    def drop(self, groups: Sequence[str]) -> list[tuple[str, str]]:
+        """Delete consumer groups; returns those that could not be deleted, with the reason. One that is not
+        there is none of them."""
+        if not groups:
+            return []
+        failed = []
+        for name, done in self._client.delete_consumer_groups(list(groups), request_timeout=_SECONDS).items():
+            try:
+                done.result()
+            except KafkaException as error:
+                if error.args[0].name() != "GROUP_ID_NOT_FOUND":
+                    failed.append((name, str(error.args[0].str())))
+        return failed
+
     def config(self, topic: str) -> dict[str, str]:
         """The topic's effective configuration, defaults included.
 

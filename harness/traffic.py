@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from harness.cluster import Cluster
 from harness.experiment import Arm, Experiment
+from harness.live import LiveCluster
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -46,7 +46,7 @@ class Traffic:
         experiment: Experiment,
         arm: Arm,
         *,
-        cluster: Cluster,
+        cluster: LiveCluster,
         topic: str,
         run_id: int,
         seed: int,

@@ -43,10 +43,19 @@ class Fetched:
 
 
 def fetch(
-    connection: BrokerConnection, topic: str, partition: int, offset: int, *, max_bytes: int = _BYTES
+    connection: BrokerConnection,
+    topic: str,
+    partition: int,
+    offset: int,
+    *,
+    max_bytes: int = _BYTES,
+    replica_id: int = CONSUMER,
 ) -> Fetched:
-    """Fetch from one broker as a consumer would, without waiting for more (KIP-227: no session)."""
+    """Fetch from one broker as a consumer would, without waiting for more (KIP-227: no session). As
+    DEBUGGING_REPLICA: from any replica, up to its log end offset (`FetchIsolation`, `FetchParams` of Kafka).
+    """
     request = fetch_request.FetchRequest(
+        replica_id=BrokerId(replica_id),
         max_wait=_AT_ONCE,
         min_bytes=i32(0),
         max_bytes=i32(max_bytes),

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from harness.cluster import Cluster
 from harness.java_client import tools_bootstrap
 from harness.java_workload import JavaWorkload
+from harness.live import LiveCluster
+from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from workloads.java_settings import java_properties
 from workloads.producers import Workload, transactional_id
@@ -43,7 +45,7 @@ def start_workload(
     spec: WorkloadSpec,
     settings: ProducerSettings,
     *,
-    cluster: Cluster,
+    cluster: LiveCluster,
     topic: str,
     partitions: int,
     run_id: int,
@@ -58,6 +60,14 @@ def start_workload(
         BadInput: the client refuses the settings.
     """
     if journal is None:
+        if not isinstance(cluster, Cluster):
+            raise BadInput(
+                "the Java client cannot write to this cluster",
+                where="workload.client",
+                expected="a cluster of ours, whose image has the client",
+                found="a cluster that is not ours",
+                next_step="use `client: librdkafka`",
+            )
         return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
     return Workload(
         spec,
@@ -73,9 +83,10 @@ def start_workload(
     )
 
 
-def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: Cluster) -> dict[str, Any]:
+def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveCluster) -> dict[str, Any]:
     """What the client of a workload is given, by its own names."""
     if spec.client == "java":
+        assert isinstance(cluster, Cluster)
         return dict(java_properties(settings, tools_bootstrap(cluster)))
     named = transactional_id(0) if spec.transactions is not None else None
     return dict(settings.to_librdkafka(cluster.bootstrap, named))

@@ -1,0 +1,43 @@
+"""A cluster that somebody else runs, as data: where it is, what to come with, and which containers it is."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+PROTOCOL_FAULTS = frozenset({"command", "elect", "transfer", "reassign"})
+"""Faults that need no container: the user's own commands, and what brokers do when they are asked."""
+CONTAINER_FAULTS = frozenset({"kill", "stop", "pause", "partition", "ring", "bridge", "loss", "bandwidth"})
+"""Faults that act on a container from outside, whatever is in it."""
+
+_SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
+
+
+class Existing(BaseModel):
+    """A cluster that is not ours: the topic of a run is made there and deleted at the end, nothing else is
+    touched. `client_config` is a properties file of a client's, by Java's names or librdkafka's, that says
+    how to get in. `containers` is a label (`name` or `name=value`) of the brokers' containers on this
+    machine, for faults on them; they are never removed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bootstrap_servers: str = Field(description="host:port of some brokers, with commas between")
+    client_config: str | None = Field(default=None, description="a properties file; secrets stay in it")
+    containers: str | None = Field(default=None, description="label of the brokers' containers")
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        for server in value.split(","):
+            port = server.strip().rpartition(":")[2]
+            if not _SERVER.match(server.strip()) or not 0 < int(port) < 65536:
+                raise ValueError(f"{server.strip()!r} is not host:port")
+        return value
+
+    @property
+    def servers(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each."""
+        parts = [server.strip().rpartition(":") for server in self.bootstrap_servers.split(",")]
+        return tuple((host.strip("[]"), int(port)) for host, _, port in parts)
