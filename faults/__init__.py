@@ -11,6 +11,7 @@ from pydantic import Field
 
 from faults.bandwidth import Bandwidth
 from faults.clock_skew import ClockSkew
+from faults.command import Command
 from faults.corrupt_segment import CorruptSegment
 from faults.cpu_limit import CpuLimit
 from faults.cut_shapes import Bridge, Ring
@@ -36,6 +37,7 @@ Fault = Annotated[
     Bandwidth
     | Bridge
     | ClockSkew
+    | Command
     | CorruptPackets
     | CorruptSegment
     | CpuLimit
@@ -67,6 +69,7 @@ __all__ = [
     "Bandwidth",
     "Bridge",
     "ClockSkew",
+    "Command",
     "CorruptPackets",
     "CorruptSegment",
     "CpuLimit",

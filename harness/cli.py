@@ -14,7 +14,7 @@ from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -24,6 +24,9 @@ from harness.cli_audit import BrokerConfigOption, ProducerConfigOption, TopicCon
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
 from harness.model.secrets import hidden, shown_command
+
+if TYPE_CHECKING:
+    from harness.experiment import Experiment
 
 app = typer.Typer(
     name="kafka-chaos",
@@ -91,6 +94,18 @@ def run(
     replay: Annotated[
         Path | None, typer.Option(help="Repeat the faults of this run (a folder below results/).")
     ] = None,
+    bootstrap_servers: Annotated[
+        str | None, typer.Option(help="host:port of a cluster that is not ours: run against that one.")
+    ] = None,
+    client_config: Annotated[
+        Path | None, typer.Option(help="Properties file that says how to get in there (TLS, SASL).")
+    ] = None,
+    containers: Annotated[
+        str | None, typer.Option(help="Label of that cluster's containers, for faults on them.")
+    ] = None,
+    i_own_these_containers: Annotated[
+        bool, typer.Option("--i-own-these-containers", help="Faults may hurt the containers so labelled.")
+    ] = False,
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
@@ -104,6 +119,9 @@ def run(
 
     With --producer-config, --topic-config or --broker-config a configuration of your own (Java's names or
     librdkafka's) goes through the experiment, by default through `standard`: the standard faults.
+
+    With --bootstrap-servers all of it happens on a cluster that somebody else runs:
+    docs/how-to/own-cluster.md.
     """
     from harness import execution, replaying
     from harness.overrides import overridden
@@ -113,6 +131,14 @@ def run(
 
     named = cli_audit.chosen(experiments or [], (producer_config, topic_config, broker_config), _err)
     chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
+    if bootstrap_servers is not None:
+        chosen = _pointed(chosen, bootstrap_servers, client_config, containers)
+    elif client_config is not None or containers is not None:
+        raise BadInput(
+            "whose cluster?",
+            expected="--bootstrap-servers beside --client-config and --containers",
+            next_step="name the cluster, or leave them out",
+        )
     if replay is not None:
         chosen, seed, arm = replaying.replayed(chosen, replay, seed, arm)
     chosen_seed = int(time.time()) if seed is None else seed
@@ -127,6 +153,7 @@ def run(
                 repeat=repeat,
                 tell=tell,
                 command=shown_command(["kafka-chaos", *again]),
+                owned_containers=i_own_these_containers,
             ),
         )
     for folder, result in done:
@@ -140,6 +167,16 @@ def run(
         _print_json([result.model_dump(mode="json") for _, result in done])
     codes = [result.exit_code() for _, result in done]
     raise typer.Exit(1 if 1 in codes else max(codes))
+
+
+def _pointed(
+    chosen: list[Experiment], servers: str, client_config: Path | None, containers: str | None
+) -> list[Experiment]:
+    """The experiments on somebody else's cluster."""
+    from harness.existing_limits import pointed
+
+    config = None if client_config is None else str(client_config.resolve())
+    return pointed(chosen, servers, config, containers)
 
 
 @app.command()
@@ -292,7 +329,7 @@ def heal(
     from harness.telling import progress
 
     with _interruptible(), progress(_err, quiet) as tell:
-        client = engine.connect()
+        client = engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything, tell=tell)
     if as_json:
         _print_json([asdict(one) | {"clean": one.clean} for one in done])

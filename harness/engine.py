@@ -97,6 +97,14 @@ def connect() -> DockerClient:
     return client
 
 
+def connect_if_there() -> DockerClient | None:
+    """As `connect`; None: there is no engine to be used."""
+    try:
+        return connect()
+    except PrerequisiteMissing:
+        return None
+
+
 def unreachable(error: BaseException, where: str) -> PrerequisiteMissing:
     """Turn a failure to reach the engine into what a user can act upon."""
     causes = list(_causes(error))

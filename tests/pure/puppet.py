@@ -40,6 +40,11 @@ class Puppet:
     def controller(self) -> int | None:
         return self.active.pop(0) if len(self.active) > 1 else self.active[0]
 
+    bootstrap: str = "10.0.0.1:9092"
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        return f"10.0.0.{number}", 9092
+
     def address(self, number: int) -> str:
         return f"10.0.0.{number}"
 

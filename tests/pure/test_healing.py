@@ -32,6 +32,14 @@ class Whole(Puppet):
     name: str = "kc-1"
     nodes: list[Node] = field(default_factory=lambda: list(NODES))
     prints: dict[int, str] = field(default_factory=dict)
+    spec: ClusterSpec = ClusterSpec()
+
+    @property
+    def handled(self) -> tuple[int, ...]:
+        return tuple(node.id for node in self.nodes)
+
+    def give_back(self) -> list[str]:
+        return []
 
     def in_network(self, number: int, script: str) -> Any:
         if "iptables-save" in script:

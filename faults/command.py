@@ -1,0 +1,211 @@
+"""Command: a fault that the user's own shell lines inject, prove and heal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import Evidence, FaultSpec, Injection, Scene, named
+from faults.sight import Shape
+from faults.targets import Target
+from harness.model.errors import FaultError
+from harness.model.waiting import seen_within
+
+_AGAIN_SECONDS = 0.5
+_KEPT = 400
+"""Characters of what a line printed that are kept: its end."""
+_BACK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a shell line ended: its exit code (None: it took too long and was ended), and what it printed."""
+
+    code: int | None
+    text: str
+
+    def told(self, seconds: float) -> str:
+        how = f"exit code {self.code}" if self.code is not None else f"no end within {seconds:g} s"
+        return f"{how}: {self.text}" if self.text else how
+
+
+class Commanded(Injection):
+    """These lines were to be run, for these brokers."""
+
+    kind: Literal["command"] = "command"
+
+    inject: str
+    proof: str
+    heal_line: str
+    numbers: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
+    bootstrap: str = ""
+    seconds: float = 60.0
+    halts: ClassVar[bool] = False
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return self.numbers
+
+    @property
+    def target(self) -> str:
+        return ("broker " + ", ".join(map(str, self.numbers))) if self.numbers else "what the command hits"
+
+    def apply(self, scene: Scene) -> None:
+        self._must(scene, "inject", self.inject)
+
+    def verify(self, scene: Scene) -> Evidence:
+        until = time.monotonic() + self.seconds
+        while True:
+            ran = self._run(scene, "verify", self.proof, max(0.1, until - time.monotonic()))
+            if ran.code == 0:
+                facts: dict[str, object] = {"exit_code": 0, "printed": ran.text}
+                return Evidence(True, f"verify: {ran.text or 'exit code 0'}", facts)
+            if time.monotonic() + _AGAIN_SECONDS >= until:
+                return Evidence(False, f"verify did not prove it: {ran.told(self.seconds)}")
+            time.sleep(_AGAIN_SECONDS)
+
+    def undo(self, scene: Scene) -> None:
+        self._must(scene, "heal", self.heal_line)
+
+    def healed(self, scene: Scene) -> Evidence:
+        def missing() -> str | None:
+            silent = [seen.broker for seen in scene.cluster.view((scene.topic,)).views if not seen.answered]
+            return f"{named(silent)} does not answer" if silent else None
+
+        left = seen_within(_BACK_SECONDS, missing, _AGAIN_SECONDS)
+        if left is not None:
+            raise FaultError(
+                "the cluster is not back after heal",
+                where=self.target,
+                expected=f"every broker answers within {_BACK_SECONDS:g} s of the heal line",
+                found=left,
+                next_step="heal it by hand, and correct the line",
+            )
+        return Evidence(True, "heal ended with exit code 0, and every broker answers")
+
+    def _must(self, scene: Scene, phase: str, line: str) -> None:
+        ran = self._run(scene, phase, line, self.seconds)
+        if ran.code != 0:
+            raise FaultError(
+                f"the {phase} line of a command failed",
+                where=line,
+                expected=f"exit code 0 within {self.seconds:g} s",
+                found=ran.told(self.seconds),
+                next_step="run it by hand; docs/faults/command.md says what it is given",
+            )
+
+    def _run(self, scene: Scene, phase: str, line: str, seconds: float) -> Ran:
+        given = {
+            "KAFKA_CHAOS_PHASE": phase,
+            "KAFKA_CHAOS_FAULT": scene.tag,
+            "KAFKA_CHAOS_TOPIC": scene.topic,
+            "KAFKA_CHAOS_BOOTSTRAP": self.bootstrap,
+            "KAFKA_CHAOS_TARGET": str(self.numbers[0]) if self.numbers else "",
+            "KAFKA_CHAOS_TARGETS": " ".join(map(str, self.numbers)),
+            "KAFKA_CHAOS_HOST": self.hosts[0] if self.hosts else "",
+            "KAFKA_CHAOS_HOSTS": " ".join(self.hosts),
+        }
+        return run_line(line, given, seconds)
+
+
+class Command(FaultSpec):
+    """Run your own shell lines: for faults on machines, virtual or not, that only you can reach.
+
+    `inject`, `verify` and `heal` are lines for `sh -c` on the harness's machine, in the folder where it was
+    started. They are given, as environment variables: KAFKA_CHAOS_TARGET, the id of the broker that `target`
+    means at that moment (KAFKA_CHAOS_TARGETS, all of them, with blanks between); KAFKA_CHAOS_HOST and
+    KAFKA_CHAOS_HOSTS, host:port as these advertise themselves; KAFKA_CHAOS_BOOTSTRAP; KAFKA_CHAOS_TOPIC; and
+    KAFKA_CHAOS_FAULT, a name for this very injection, the same in all three.
+
+    `inject` has done it when it ends with exit code 0; any other code, or none in time, fails the run, and
+    `heal` is run even so. `heal` must undo what was injected, also by half, also when it was never injected,
+    and be harmless when it is run again. It is run however the run ends, after Ctrl-C too; after a SIGKILL
+    of the harness `kafka-chaos heal` runs it. A line that takes longer than `seconds` is ended with its whole
+    process group.
+
+    The lines stand in the run's journal: give secrets in the environment, not in a line.
+
+    Proof: `verify` is run again and again until it ends with exit code 0, for at most `seconds`. If it does
+    not, the fault is not proved and the run's verdict is `unknown`. Healed means that `heal` ended with exit
+    code 0 and every broker answers again.
+    """
+
+    kind: Literal["command"] = "command"
+    injection: ClassVar[type[Injection]] = Commanded
+
+    inject: str = Field(min_length=1, description="shell line that does it; exit code 0: done")
+    verify: str = Field(min_length=1, description="shell line whose exit code 0 proves it")
+    heal: str = Field(min_length=1, description="shell line that undoes it, harmless when repeated")
+    target: Target | None = Field(default=None, description="brokers whose ids the lines are given")
+    seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit of each line, in seconds")
+    stops: bool = Field(default=False, description="whether the target's brokers do not serve meanwhile")
+
+    def targets(self) -> tuple[Target, ...]:
+        return () if self.target is None else (self.target,)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if self.target is not None and self.target.means_client():
+            raise ValueError(f"target `{self.target}`: the lines run where the clients are; leave it out")
+        return ()
+
+    def downs(self, shape: Shape) -> int:
+        return self.target.at_most(shape) if self.target is not None and self.stops else 0
+
+    def aim(self, scene: Scene) -> Commanded:
+        numbers = () if self.target is None else self.target.resolve(scene.sight())
+        reached = [scene.cluster.endpoint(one) for one in numbers if one in scene.cluster.broker_ids]
+        return Commanded(
+            inject=self.inject,
+            proof=self.verify,
+            heal_line=self.heal,
+            numbers=numbers,
+            hosts=tuple(f"{host}:{port}" for host, port in reached),
+            bootstrap=scene.cluster.bootstrap,
+            seconds=self.seconds,
+        )
+
+
+def run_line(line: str, given: Mapping[str, str], seconds: float) -> Ran:
+    """Run a shell line, with these variables beside the environment's own, for at most so many seconds."""
+    process = subprocess.Popen(
+        ["sh", "-c", line],
+        env={**os.environ, **given},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        # Ctrl-C is for the harness: a line that heals must not be hit by it.
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        return Ran(process.returncode, _end(output))
+    except subprocess.TimeoutExpired:
+        return Ran(None, _end(_ended(process)))
+    except BaseException:
+        _ended(process)
+        raise
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bytes:
+    """End the line's whole process group; what it printed."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        # Who left the group may hold the pipe open for ever.
+        return process.communicate(timeout=_AGAIN_SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        return b""
+
+
+def _end(output: bytes) -> str:
+    return output.decode(errors="replace").strip()[-_KEPT:]
