@@ -47,6 +47,7 @@ class Commanded(Injection):
     heal_line: str
     numbers: tuple[int, ...] = ()
     hosts: tuple[str, ...] = ()
+    others: tuple[int, ...] = ()
     bootstrap: str = ""
     seconds: float = 60.0
     halts: ClassVar[bool] = False
@@ -111,6 +112,7 @@ class Commanded(Injection):
             "KAFKA_CHAOS_BOOTSTRAP": self.bootstrap,
             "KAFKA_CHAOS_TARGET": str(self.numbers[0]) if self.numbers else "",
             "KAFKA_CHAOS_TARGETS": " ".join(map(str, self.numbers)),
+            "KAFKA_CHAOS_OTHERS": " ".join(map(str, self.others)),
             "KAFKA_CHAOS_HOST": self.hosts[0] if self.hosts else "",
             "KAFKA_CHAOS_HOSTS": " ".join(self.hosts),
         }
@@ -122,7 +124,8 @@ class Command(FaultSpec):
 
     `inject`, `verify` and `heal` are lines for `sh -c` on the harness's machine, in the folder where it was
     started. They are given, as environment variables: KAFKA_CHAOS_TARGET, the id of the broker that `target`
-    means at that moment (KAFKA_CHAOS_TARGETS, all of them, with blanks between); KAFKA_CHAOS_HOST and
+    means at that moment (KAFKA_CHAOS_TARGETS, all of them, with blanks between; KAFKA_CHAOS_OTHERS, those of
+    `other`); KAFKA_CHAOS_HOST and
     KAFKA_CHAOS_HOSTS, host:port as these advertise themselves; KAFKA_CHAOS_BOOTSTRAP; KAFKA_CHAOS_TOPIC; and
     KAFKA_CHAOS_FAULT, a name for this very injection, the same in all three.
 
@@ -146,29 +149,36 @@ class Command(FaultSpec):
     verify: str = Field(min_length=1, description="shell line whose exit code 0 proves it")
     heal: str = Field(min_length=1, description="shell line that undoes it, harmless when repeated")
     target: Target | None = Field(default=None, description="brokers whose ids the lines are given")
+    other: Target | None = Field(default=None, description="the other side, where a fault has two")
     seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit of each line, in seconds")
     stops: bool = Field(default=False, description="whether the target's brokers do not serve meanwhile")
 
     def targets(self) -> tuple[Target, ...]:
-        return () if self.target is None else (self.target,)
+        return tuple(one for one in (self.target, self.other) if one is not None)
 
     def expect(self, shape: Shape) -> tuple[str, ...]:
         super().expect(shape)
-        if self.target is not None and self.target.means_client():
-            raise ValueError(f"target `{self.target}`: the lines run where the clients are; leave it out")
+        for target in self.targets():
+            if target.means_client():
+                raise ValueError(f"target `{target}`: the lines run where the clients are; leave it out")
         return ()
 
     def downs(self, shape: Shape) -> int:
         return self.target.at_most(shape) if self.target is not None and self.stops else 0
 
     def aim(self, scene: Scene) -> Commanded:
-        numbers = () if self.target is None else self.target.resolve(scene.sight())
+        sight = scene.sight() if self.targets() else None
+        numbers, others = (
+            () if target is None or sight is None else target.resolve(sight)
+            for target in (self.target, self.other)
+        )
         reached = [scene.cluster.endpoint(one) for one in numbers if one in scene.cluster.broker_ids]
         return Commanded(
             inject=self.inject,
             proof=self.verify,
             heal_line=self.heal,
             numbers=numbers,
+            others=others,
             hosts=tuple(f"{host}:{port}" for host, port in reached),
             bootstrap=scene.cluster.bootstrap,
             seconds=self.seconds,

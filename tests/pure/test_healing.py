@@ -32,7 +32,7 @@ class Whole(Puppet):
     name: str = "kc-1"
     nodes: list[Node] = field(default_factory=lambda: list(NODES))
     prints: dict[int, str] = field(default_factory=dict)
-    spec: ClusterSpec = ClusterSpec()
+    spec: ClusterSpec = field(default_factory=ClusterSpec)
 
     @property
     def handled(self) -> tuple[int, ...]:
