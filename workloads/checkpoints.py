@@ -6,6 +6,7 @@ either the old one or the new one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ OFFSET_FILES = (
 """In a log dir: high watermarks, recovery points and log start offsets of all its partitions."""
 EPOCH_FILE = "leader-epoch-checkpoint"
 """In a partition's folder: leader epochs and the offsets at which they begin (KIP-101)."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,19}$")
 
 
 def offset_rows(broker: int, file: str, text: str, topic: str) -> Iterator[dict[str, Any]]:
@@ -48,13 +51,16 @@ def _lines(file: str, text: str, words: int) -> list[list[str]]:
     lines = text.split("\n")
     rows = [line.split() for line in lines[2:] if line.strip()]
     sound = lines[0].strip() == "0" and lines[1:2] == [str(len(rows))]
-    if not sound or any(len(row) != words or not _number(row[-1]) for row in rows):
+    if not sound or any(len(row) != words or not _numbers(*row[-2:]) for row in rows):
         raise ValueError(f"{file} is not a checkpoint of version 0 that is whole: {text[:200]!r}")
     return rows
 
 
-def _number(word: str) -> bool:
-    return word.removeprefix("-").isdecimal()
+def _numbers(small: str, large: str) -> bool:
+    """Whether these are a partition or epoch (32 bits) and an offset (64 bits)."""
+    return all(
+        _NUMBER.match(word) and abs(int(word)) < 1 << bits for word, bits in ((small, 31), (large, 63))
+    )
 
 
 def _row(

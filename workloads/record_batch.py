@@ -12,6 +12,7 @@ from workloads.varint import read_varint
 
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """Compression by the low three bits of a batch's attributes; 0 is none."""
+LARGEST_OFFSET = 2**63 - 1
 SMALLEST_RECORD = 7
 """Bytes of a record without key, value and headers."""
 _XERIAL = b"\x82SNAPPY\x00"
@@ -72,9 +73,15 @@ class Batch:
             key, place = _field(data, place)
             value, place = _field(data, place)
             stamp = self.max_timestamp if self.log_append_time else self.base_timestamp + time_delta
+            if not (_fits(stamp) and _fits(self.base_offset + offset_delta)):
+                raise ValueError("a record's offset or timestamp is larger than 64 bits")
             known = stamp if self.base_timestamp != _NO_TIMESTAMP or self.log_append_time else None
             yield Record(self.base_offset + offset_delta, known, key, value)
             place = behind
+
+
+def _fits(number: int) -> bool:
+    return -LARGEST_OFFSET <= number <= LARGEST_OFFSET
 
 
 def _field(data: bytes, place: int) -> tuple[bytes | None, int]:

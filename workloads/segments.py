@@ -19,7 +19,7 @@ from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
 from workloads.identity import STATES, UNDECODABLE
 from workloads.message_set import compressed, message
-from workloads.record_batch import CODECS, SMALLEST_RECORD, Batch, Record
+from workloads.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Batch, Record
 from workloads.text_identity import BINARY, Codec
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
@@ -33,6 +33,8 @@ _OVERHEAD = 12
 _CRC_FROM = 21
 _BLOCK = 10_000
 _ABORT = 0
+_MOST_OFFSETS = 2**24
+"""Of one batch: more of the smallest records than the largest batch of Kafka's defaults could hold."""
 
 
 def parse_segment(data: bytes) -> Iterator[Batch]:
@@ -121,14 +123,17 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
     read_committed reader stops before them.
 
     Raises:
-        JournalError: as `parse_segment`.
+        JournalError: as `parse_segment`; a batch claims what cannot be.
     """
     control: list[npt.NDArray[np.int64]] = []
     aborted: list[npt.NDArray[np.int64]] = []
     under_way: dict[int, list[npt.NDArray[np.int64]]] = {}
     for _, data in _ordered(segments):
         for batch in parse_segment(data):
-            offsets = np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64)
+            if not batch.crc_ok:
+                # It may claim anything, and explains nothing.
+                continue
+            offsets = _claimed(batch)
             if not batch.control:
                 if batch.transactional:
                     under_way.setdefault(batch.producer_id, []).append(offsets)
@@ -145,17 +150,33 @@ def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
     that it claims. After compaction a batch may lack some of its offsets, or all.
 
     Raises:
-        JournalError: as `parse_segment`.
+        JournalError: as `parse_segment`; a batch claims what cannot be.
     """
     kept: list[npt.NDArray[np.int64]] = []
     for _, data in _ordered(segments):
         for batch in parse_segment(data):
             records = batch.records()
             if records is None:
-                kept.append(np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64))
+                kept.append(_claimed(batch))
             else:
                 kept.append(np.array([record.offset for record in records], dtype=np.int64))
     return _joined(kept)
+
+
+def _claimed(batch: Batch) -> npt.NDArray[np.int64]:
+    """The offsets that a batch says that it covers.
+
+    Raises:
+        JournalError: more than any batch can, or beyond what an offset can be.
+    """
+    if not 0 <= batch.last_offset - batch.base_offset < _MOST_OFFSETS or batch.last_offset > LARGEST_OFFSET:
+        raise JournalError(
+            "a batch in a replica's segment file claims what cannot be",
+            where=f"batch at offset {batch.base_offset}",
+            expected=f"at most {_MOST_OFFSETS:,} offsets",
+            found=f"offsets {batch.base_offset} to {batch.last_offset}",
+        )
+    return np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64)
 
 
 def _marker(batch: Batch) -> int | None:
@@ -190,7 +211,7 @@ def _base_offset(name: str) -> int:
 
 def _damaged(batch: Batch) -> list[Record]:
     """A row for each offset that a broken batch claims, no more than its bytes could hold."""
-    most = max(1, len(batch.payload) // SMALLEST_RECORD)
+    most = min(max(1, len(batch.payload) // SMALLEST_RECORD), LARGEST_OFFSET - batch.base_offset + 1)
     count = min(max(1, batch.last_offset - batch.base_offset + 1), most)
     return [Record(batch.base_offset + index, None, None, None) for index in range(count)]
 

@@ -1,0 +1,256 @@
+"""Whatever a user hands over, the answer is an error of ours or a value, and it comes soon."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harness import loading, planning, records
+from harness.audit.audit import audit
+from harness.audit.properties import parse_properties, read_properties
+from harness.client_config import access_of
+from harness.import_account import Source
+from harness.importing import import_run
+from harness.matrix import loading as matrices
+from harness.matrix.expand import expanded
+from harness.matrix.result import load_result
+from harness.matrix.spec import MatrixSpec
+from harness.model.errors import BadInput
+from harness.model.run import RunMeta
+from tests.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
+from tests.pure.foreign import LOG, START, STOP, assigned, got, polled, sent, summary
+from tests.pure.test_report import meta
+
+pytestmark = pytest.mark.pure
+
+EXPERIMENTS = [loading.builtin_text(name) for name in loading.builtin_names()]
+EXAMPLE = (Path(loading.__file__).parent / "templates" / "experiment.yaml").read_text()
+MATRICES = [matrices.builtin_text(name) for name in matrices.builtin_names()]
+FUZZ = "tests/pure/test_fuzz_files.py", "tests/pure/test_fuzz_bytes.py"
+
+
+def as_yaml(tree: Any) -> str:
+    return yaml.safe_dump(tree, allow_unicode=True)
+
+
+def as_properties(pairs: list[tuple[str, Any]]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in pairs)
+
+
+def experiment_or_error(text: str) -> None:
+    with told():
+        experiment = loading.parse(text, "fuzz.yaml")
+        planning.lines(planning.plan_of(experiment, 1))
+
+
+@fuzzed(80)
+@given(st.data())
+def test_spoilt_experiments(data: st.DataObject) -> None:
+    whole = yaml.safe_load(data.draw(st.sampled_from(EXPERIMENTS)))
+    experiment_or_error(as_yaml(data.draw(spoilt_tree(whole))))
+
+
+@fuzzed(80)
+@given(st.data())
+def test_spoilt_text_of_experiments(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from([*EXPERIMENTS, EXAMPLE])).encode()
+    experiment_or_error(data.draw(spoilt_bytes(whole)).decode("latin-1"))
+
+
+@fuzzed(100)
+@given(st.text() | VALUES.map(as_yaml))
+@example("a: 2024-99-99")
+@example("a: " + "9" * 5000)
+@example("- " * 3000)
+@example("[" * 5000)
+@example("a: &a [*a]")
+@example("a: &a {b: *a}\nname: *a")
+@example("\x00")
+@example("? {a: b}\n: c")
+@example("{1: 2, null: 3, [a]: 4}")
+@example("a: !!binary x")
+@example("a: !!set {b}\n")
+@example("a: 0o9\nb: 1:60:60\nc: .inf\nd: 0x")
+@example("<<: 3")
+@example("name: x\nsteps: [{}]\narms: [{name: 1e999}]")
+def test_any_text_as_an_experiment(text: str) -> None:
+    experiment_or_error(text)
+
+
+def bomb(depth: int) -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, depth)]
+    return "\n".join(lines)
+
+
+def test_aliases_cannot_make_it_take_for_ever() -> None:
+    for text in (bomb(12), bomb(12).replace("a11:", "steps:")):
+        with pytest.raises(BadInput, match="too much"):
+            loading.parse(text, "bomb.yaml")
+    assert loading.parse(
+        "x-base: &it {acks: all}\n".replace("x-base", "arms").replace(
+            "&it {acks: all}", "[{name: a, producer: &it {acks: all}}, {name: b, producer: *it}]"
+        )
+        + "name: n\ntitle: t\nsteps: [{write: {name: w, records: 1}}]",
+        "aliases.yaml",
+    )
+
+
+@fuzzed(60)
+@given(st.data())
+def test_spoilt_matrices(data: st.DataObject) -> None:
+    whole = yaml.safe_load(data.draw(st.sampled_from(MATRICES)))
+    text = as_yaml(data.draw(spoilt_tree(whole)))
+    with told():
+        spec = loading.parse_as(MatrixSpec, text, "fuzz.yaml", matrices.MATRIX)
+        expanded(spec, "fuzz.yaml")
+
+
+@fuzzed(150)
+@given(st.text() | st.lists(st.tuples(st.text(max_size=20), SCALARS)).map(as_properties))
+@example("a=\\ud800")
+@example("a=\\u00")
+@example("\\")
+@example("=x")
+@example("acks=\\uffff\nlinger.ms=1e999")
+def test_any_properties(text: str) -> None:
+    try:
+        entries = parse_properties(text, "fuzz.properties")
+    except BadInput:
+        return
+    audit(entries)
+    with told():
+        access_of({entry.name: entry.value for entry in entries}, "fuzz.properties")
+
+
+NAMES = [
+    "acks",
+    "retries",
+    "linger.ms",
+    "enable.idempotence",
+    "transactional.id",
+    "delivery.timeout.ms",
+    "min.insync.replicas",
+    "replication.factor",
+    "isolation.level",
+    "max.in.flight.requests.per.connection",
+    "security.protocol",
+    "batch.size",
+    "sasl.jaas.config",
+    "sasl.mechanism",
+    "ssl.truststore.location",
+    "ssl.ca.pem",
+    "sasl.password",
+    "sasl.username",
+]
+
+
+@fuzzed(150)
+@given(
+    st.dictionaries(st.sampled_from(NAMES), SCALARS.map(str) | st.sampled_from(["SSL", "SASL_SSL", "PLAIN"]))
+)
+def test_any_values_of_known_settings(given_: dict[str, str]) -> None:
+    text = "".join(f"{name}={value.replace(chr(10), ' ')}\n" for name, value in given_.items())
+    with told():
+        audit(parse_properties(text, "fuzz.properties"))
+        access_of(given_, "fuzz.properties")
+
+
+@fuzzed(40)
+@given(st.binary(max_size=200))
+def test_any_bytes_as_a_properties_file(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.properties")
+        path.write_bytes(data)
+        with told():
+            read_properties(path)
+
+
+@fuzzed(80)
+@given(st.data())
+def test_spoilt_metadata_of_runs(data: st.DataObject) -> None:
+    whole = json.loads(meta().model_dump_json())
+    text = json.dumps(data.draw(spoilt_tree(whole)), default=str).encode()
+    _json_files(data.draw(st.just(text) | spoilt_bytes(text)))
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe", b"[" * 100_000, b"9" * 10_000, b"null", b"[]", b"", b'{"schema_version": NaN}']
+)
+def test_odd_json(text: bytes) -> None:
+    _json_files(text)
+
+
+def _json_files(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, load in (("run.json", RunMeta.load), ("matrix.json", load_result)):
+            (folder / file).write_bytes(data)
+            with told():
+                load(folder)
+        (folder / "kc-1").mkdir()
+        (folder / "kc-1" / "cluster.json").write_bytes(data)
+        before = os.environ.get("KAFKA_CHAOS_STATE")
+        os.environ["KAFKA_CHAOS_STATE"] = name
+        try:
+            with told():
+                list(records.recorded_clusters())
+        finally:
+            os.environ.pop("KAFKA_CHAOS_STATE")
+            if before is not None:
+                os.environ["KAFKA_CHAOS_STATE"] = before
+
+
+PRODUCER = "\n".join(
+    [LOG, START, *[sent(f"1.{seq}", seq, at=10 * seq) for seq in range(3)], STOP, summary(3), ""]
+)
+CONSUMER = "\n".join([START, assigned(0), *[got(f"1.{seq}", seq) for seq in range(3)], polled(3), ""])
+
+
+@fuzzed(60)
+@given(st.data())
+def test_spoilt_histories_of_other_tools(data: st.DataObject) -> None:
+    texts = [
+        data.draw(st.just(text.encode()) | spoilt_bytes(text.encode()) | st.binary(max_size=99))
+        for text in (PRODUCER, CONSUMER)
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        paths = []
+        for number, text in enumerate(texts):
+            paths.append(Path(name, f"{number}.log"))
+            paths[-1].write_bytes(text)
+        with told():
+            import_run(Source(producers=(paths[0],), consumers=(paths[1],)), Path(name, "run"))
+
+
+@fuzzed(40)
+@given(st.data())
+def test_spoilt_values_in_histories(data: st.DataObject) -> None:
+    lines = [json.loads(line) for line in PRODUCER.splitlines() if line.startswith("{")]
+    spoilt = data.draw(spoilt_tree(lines))
+    text = "\n".join(
+        json.dumps(line, default=str) for line in (spoilt if isinstance(spoilt, list) else [spoilt])
+    )
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "p.log")
+        path.write_text(text)
+        with told():
+            import_run(Source(producers=(path,)), Path(name, "run"))
+
+
+@pytest.mark.soak
+def test_all_of_it_for_longer() -> None:
+    environment = {**os.environ, "KAFKA_CHAOS_FUZZ": "40"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak", *FUZZ]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stdout[-5000:]
