@@ -10,7 +10,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -18,6 +17,7 @@ from harness import places
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
 from harness.model.secrets import MASK, learn, masked, masked_at
+from harness.yaml_data import NotYaml, read_yaml
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -98,14 +98,12 @@ def parse_as(model: type[Model], text: str, source: str, kind: Kind) -> Model:
         BadInput: not YAML, or not such a value: names the line and the place.
     """
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{source}, line {mark.line + 1}, column {mark.column + 1}" if mark else source
+        data = read_yaml(text)
+    except NotYaml as error:
         raise BadInput(
-            "this is not YAML",
-            where=place,
-            found=str(getattr(error, "problem", error)),
+            "this is not YAML that can be used" if error.line is None else "this is not YAML",
+            where=source if error.line is None else f"{source}, line {error.line}, column {error.column}",
+            found=str(error),
             next_step=f"correct the line; {kind.example}",
         ) from error
     if not isinstance(data, dict):

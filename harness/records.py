@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from docker import DockerClient
 from docker.errors import NotFound
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from harness import engine, images
 from harness.access import Access
@@ -211,7 +211,7 @@ def _write(path: Path, record: _Record) -> None:
 def _read(path: Path, kind: type[_R]) -> _R:
     try:
         return kind.model_validate_json(path.read_text())
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ClusterError(
             "a record of a cluster or of an open fault cannot be read",
             where=str(path),

@@ -182,7 +182,7 @@ def load_result(folder: Path) -> MatrixResult:
             found=error.strerror or str(error),
             next_step="name such a folder",
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     found = data.get("schema_version") if isinstance(data, dict) else None
     if found != MATRIX_VERSION:

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.matrix.result import MATRIX_FILE, MATRIX_VERSION, OUTCOME_FILE, MatrixResult, RunRow
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
@@ -122,7 +120,7 @@ class Store:
 def _row(path: Path) -> RunRow:
     try:
         row = RunRow.model_validate_json(path.read_text())
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         raise JournalError(
             "what is kept of a run cannot be read",
             where=str(path),

@@ -177,7 +177,7 @@ class RunMeta(_Frozen):
         """
         path = folder / RUN_FILE
         try:
-            text = path.read_text()
+            text = path.read_bytes().decode(errors="replace")
         except OSError as error:
             raise JournalError(
                 "this is not a run folder",
@@ -188,7 +188,7 @@ class RunMeta(_Frozen):
             ) from error
         try:
             version = json.loads(text).get("schema_version")
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise JournalError(
                 "the run's metadata cannot be read",
                 where=str(path),

@@ -95,8 +95,9 @@ def bomb(depth: int) -> str:
 
 def test_aliases_cannot_make_it_take_for_ever() -> None:
     for text in (bomb(12), bomb(12).replace("a11:", "steps:")):
-        with pytest.raises(BadInput, match="too much"):
+        with pytest.raises(BadInput) as refused:
             loading.parse(text, "bomb.yaml")
+        assert "too much" in str(refused.value)
     assert loading.parse(
         "x-base: &it {acks: all}\n".replace("x-base", "arms").replace(
             "&it {acks: all}", "[{name: a, producer: &it {acks: all}}, {name: b, producer: *it}]"
