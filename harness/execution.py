@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from checkers.session import java_version
@@ -140,29 +139,30 @@ class Job:
             ) from error
 
     def run(self, cluster: Cluster) -> None:
-        """Run every arm as often as asked, in turns."""
+        """Run every arm as often as asked, in turns; those that go together in one run."""
         began = time.monotonic()
         self.started_ns = time.time_ns()
+        together = (self._arms,) if self.experiment.together else tuple((arm,) for arm in self._arms)
         for turn in range(self._options.repeat):
-            for arm in self._arms:
-                name = arm.name if self._options.repeat == 1 else f"{arm.name}-{turn + 1:03d}"
-                seed = self._options.seed + turn
+            for arms in together:
+                suffix = "" if self._options.repeat == 1 else f"-{turn + 1:03d}"
+                named = {self.folder / f"{arm.name}{suffix}": arm for arm in arms}
                 try:
                     Run(
                         cluster,
                         self.experiment,
-                        arm,
-                        self.folder / name,
-                        seed,
+                        named,
+                        self._options.seed + turn,
                         self._options.tell,
                         self._skipped,
-                        partial(self._options.started, arm.name),
+                        self._options.started,
                     ).execute()
                 except KafkaChaosError as error:
                     if self._checks:
                         error.add_note(f"the runs before it: kafka-chaos check {self.folder}")
                     raise
-                self._checks.append(start_checking(self.folder, name, self._options.tell))
+                for folder in named:
+                    self._checks.append(start_checking(self.folder, folder.name, self._options.tell))
         self.seconds = time.monotonic() - began
 
     def result(self) -> ExperimentResult:

@@ -14,6 +14,7 @@ name: r06-restarts
 title: A follower restarts before it knows the high watermark, then the leader dies
 topic: {assignment: [[1, 2]]}
 replicas: always
+together: true
 steps:
 # Broker 2 is to be the controller: once it is back from the dead it finds broker 1 alive in ZooKeeper.
 - inject: {stop: {target: {broker: 1}}, name: aside}

@@ -15,6 +15,7 @@ name: r07-both-die
 title: Both replicas die, and the one that comes back first had not flushed all
 topic: {assignment: [[1, 2]]}
 replicas: always
+together: true
 steps:
 - write: {name: m1, records: 100}
 # What it knows of the high watermark is what it would truncate to in the old format.
