@@ -63,8 +63,8 @@ CLAIM = Claim(
     set_up="Kafka 2.8.2 with ZooKeeper, two replicas, min.insync.replicas=1. m1 is committed, and the "
     "follower's checkpoint says so; m2 is acknowledged by both. The leader is cut from the follower and "
     "from ZooKeeper, where its session lives on; the follower is killed and comes back; then the leader is "
-    "killed, and the follower leads. Control: the same cluster and the same steps, on a topic in message "
-    "format 0.10.2, which has no leader epochs.",
+    "killed, and the follower leads. Control: at the same time, under the very same faults, a second topic of"
+    " this cluster in message format 0.10.2, which has no leader epochs.",
     today="Kafka 4.0 and later write no older format than 0.11's (KIP-724), so that the loss can only be "
     "had on brokers before that. 2.8 is tried since it takes the format as a topic's setting.",
     only="2.8.2",

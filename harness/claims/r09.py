@@ -44,6 +44,7 @@ CLAIM = Claim(
     "leader that lives? Control: the broker is stopped in good order. The broker session time-out is 4 s.",
     today="Out of date: the figures are from before Kafka 1.1. With KRaft (3.3 and later) a dead leader "
     "costs broker.session.timeout.ms, and a thousand partitions little more than one.",
+    alone=True,
     trials=(
         # The few partitions first: those of all before are still there.
         _trial(Role.CLAIM, "kill", 1, 2.5, 8),
