@@ -36,6 +36,7 @@ from workloads.row_journal import RowJournal, TableFile
 from workloads.text_identity import codec_of
 
 _START_SECONDS = 30.0
+_PARTITIONS_A_SECOND = 50
 
 
 class Lane:
@@ -82,6 +83,7 @@ class Lane:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         topic, admin = self._experiment.topic, self._cluster.admin()
+        seconds = _START_SECONDS + topic.partitions / _PARTITIONS_A_SECOND
         for name in self._topics:
             admin.create(
                 name,
@@ -90,7 +92,7 @@ class Lane:
                 config={**topic.config, **self.arm.topic},
                 assignment=topic.assignment,
             )
-            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, _START_SECONDS)
+            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, seconds)
         self.meta = self._metadata(admin.config(self.topic), skipped)
         self.meta.save(self.folder)
 
