@@ -81,6 +81,7 @@ class Worker:
         theirs.close()
         self.spec: ClusterSpec | None = None
         self.busy = False
+        self._stopped = False
 
     def give(self, order: Order) -> None:
         self.spec, self.busy = order.experiment.cluster, True
@@ -100,10 +101,12 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        return self._process.is_alive()
+        """Whether it can be given orders."""
+        return not self._stopped and self._process.is_alive()
 
     def stop(self, *, at_once: bool) -> None:
         """Have it end: its cluster is removed. `at_once`: whatever it runs is broken off, faults undone."""
+        self._stopped = True
         if at_once:
             self._process.terminate()
         with suppress(OSError):

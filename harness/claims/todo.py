@@ -79,14 +79,18 @@ class Todo:
             if worker.busy:
                 continue
             others = [other for other in living if other is not worker]
+            alone = any(other.busy and self._at[other].claim.alone for other in others)
             number = next_for(
                 worker.spec,
                 [other.spec for other in others if other.spec is not None],
                 [(one.experiment.cluster, one.claim.alone) for one in self.waiting],
-                alone=any(other.busy and self._at[other].claim.alone for other in others),
+                alone=alone,
                 others_busy=any(other.busy for other in others),
             )
             if number is None:
+                if alone or not self.waiting:
+                    # An idle cluster takes its share of the machine too.
+                    worker.stop(at_once=False)
                 continue
             one = self.waiting.pop(number)
             assert one.job is not None, "it was prepared"

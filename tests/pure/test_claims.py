@@ -216,15 +216,21 @@ class Paper(Worker):
         self.spec: ClusterSpec | None = None
         self.busy = False
         self.orders: list[Order] = []
+        self.stopped = False
 
     def give(self, order: Order) -> None:
         self.spec, self.busy = order.experiment.cluster, True
         self.orders.append(order)
         self.log.append(order.experiment.name)
 
+    def stop(self, *, at_once: bool) -> None:
+        assert not at_once
+        assert not self.busy
+        self.stopped = True
+
     @property
     def alive(self) -> bool:
-        return True
+        return not self.stopped
 
 
 class PaperCrew(Crew):
@@ -298,6 +304,16 @@ def test_workers_have_clusters_of_different_specs_as_long_as_there_are(run_paper
     assert other.orders[4].experiment.cluster == one.orders[0].experiment.cluster
     new = [one.orders[0], other.orders[0], other.orders[4]]
     assert [order.logs.name for order in new] == ["logs-1", "logs-2", "logs-3"]
+
+
+def test_whoever_has_nothing_left_to_do_ends(run_paper: RunPaper) -> None:
+    _, told, (one, other) = run_paper(["R16", "R2", "R9"], size=2)
+    assert told[0] == "r16-last-in-sync"
+    measured = [order.experiment.name for order in one.orders[1:]]
+    assert len(measured) == 4
+    assert all(name.startswith("r09-") for name in measured)
+    assert not any(order.experiment.name.startswith("r09-") for order in other.orders)
+    assert other.stopped
 
 
 def test_what_measures_times_runs_while_the_others_rest() -> None:
