@@ -79,10 +79,10 @@ PATIENT_LEADER = TWO_OF_OLD.model_copy(
             # There must be time for a cut and a kill before the next one.
             "replica.high.watermark.checkpoint.interval.ms": "10000",
         },
-        "broker_properties": {1: {"zookeeper.session.timeout.ms": "30000"}},
+        "broker_properties": {1: {"zookeeper.session.timeout.ms": "36000"}},
     }
 )
-"""The same; broker 1 counts as alive for 30 s after it was last heard of."""
+"""The same; broker 1 counts as alive for 36 s after it was last heard of."""
 
 
 def experiment(text: str, cluster: ClusterSpec = COMMON) -> Experiment:

@@ -24,13 +24,14 @@ steps:
 # The checkpoint has just been written: the next one is 10 s away.
 - wait: {checkpoint: {of: {broker: 2}, file: replication-offset-checkpoint, exactly: 100}, within: 30}
 - write: {name: m2, records: 100}
-# From the follower and from ZooKeeper, where the leader's session lives on for 30 s.
+# From the follower and from ZooKeeper, where the leader's session lives on for 36 s: the follower must be
+# back before that is over.
 - inject: {partition: {from: {broker: 1}, to: {nodes: [2, 201]}}, name: cut}
 - inject: {kill: {target: {broker: 2}}, name: follower}
 - ask: {name: dead, of: {broker: 2}, what: [checkpoint, files]}
 - wait: {logged: {of: {zookeeper: true}, text: "timeout of 4000ms exceeded"}, within: 20}
 - heal: {only: [follower], awaited: false}
-- wait: {log_end: {of: {broker: 2}, at_least: 100}, within: 20}
+- wait: {log_end: {of: {broker: 2}, at_least: 100}, within: 26}
 - sleep: {seconds: 2}
 - ask: {name: back, of: {broker: 2}, what: [leader, files]}
 - inject: {kill: {target: {broker: 1}}, name: leader}
