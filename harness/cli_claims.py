@@ -33,6 +33,12 @@ def claims(
         typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
     ] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for the same claims.")] = None,
+    side_by_side: Annotated[
+        int,
+        typer.Option(
+            min=1, max=16, help="So many experiments at once, a cluster each; what measures times runs alone."
+        ),
+    ] = 2,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
@@ -59,7 +65,7 @@ def claims(
     done = []
     for turn in range(repeat):
         place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
-        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, quiet)
+        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, side_by_side, quiet)
     if as_json:
         typer.echo(json.dumps([result.model_dump(mode="json") for result in done], indent=2))
     else:
@@ -73,7 +79,13 @@ def claims(
 
 
 def _run(
-    chosen: tuple[Any, ...], folder: Path, seed: int, version: str | None, image: str | None, quiet: bool
+    chosen: tuple[Any, ...],
+    folder: Path,
+    seed: int,
+    version: str | None,
+    image: str | None,
+    side_by_side: int,
+    quiet: bool,
 ) -> list[Any]:
     from harness.claims.pages import write_page
     from harness.claims.running import on_version, run_claims
@@ -97,6 +109,7 @@ def _run(
                     results=folder, seed=seed, tell=tell, command=shlex.join(["kafka-chaos", *sys.argv[1:]])
                 ),
                 keep,
+                side_by_side=side_by_side,
             )
     except KeyboardInterrupt:
         error.print(

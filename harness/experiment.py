@@ -10,7 +10,9 @@ from pydantic_core import PydanticCustomError
 
 from checkers.judge import check_promise
 from faults.base import FaultSpec
+from faults.moving import PartitionFault
 from faults.schedules.check import Problem, check_schedule
+from faults.schedules.tracks import tracks
 from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
@@ -99,6 +101,11 @@ class Experiment(_Frozen):
     )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
+    together: bool = Field(
+        default=False,
+        description="all arms in one run, side by side, each on a topic of its own: the very same faults hit "
+        "all. Targets are those of the first arm's topic; an injected fault on partitions is done to each",
+    )
 
     def workload_of(self, arm: Arm) -> WorkloadSpec:
         return arm.workload or self.workload
@@ -186,12 +193,23 @@ class Experiment(_Frozen):
         yield from self._reader_problems(self.readers, "readers")
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
+            if self.together and (what := self._not_together(arm)) is not None:
+                yield Problem(f"arms[{number}]", f"its {what} cannot go together with other arms in one run")
             if self.workload_of(arm).transactional:
                 try:
                     arm.producer.check_transactional()
                 except ValueError as error:
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {_told(error)}")
         yield from self._fault_problems()
+
+    def _not_together(self, arm: Arm) -> str | None:
+        """What an arm has that is known by one name in all runs."""
+        workload = self.workload_of(arm)
+        if workload.transactional:
+            return "transactional.id"
+        if any(reader.group for reader in self.readers_of(arm)):
+            return "consumer group"
+        return "Java client" if workload.client == "java" else None
 
     def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
         taken: set[str] = set()
@@ -227,6 +245,9 @@ class Experiment(_Frozen):
                     if name not in names:
                         yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open then")
             elif isinstance(step.action, Write):
+                picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
+                if self.together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
+                    yield Problem(place, "arms that go together have faults on partitions in inject steps")
                 found = check_schedule(
                     step.action.faults,
                     self.shape,

@@ -64,7 +64,8 @@ def plan_of(experiment: Experiment, seed: int) -> Plan:
         experiment=experiment.name,
         seed=seed,
         cluster=f"{shape.brokers} broker(s), {controllers}; "
-        f"{shape.partitions} partition(s) of {shape.replication_factor} replica(s)",
+        f"{shape.partitions} partition(s) of {shape.replication_factor} replica(s)"
+        + ("; all arms in one run, a topic each" if experiment.together else ""),
         steps=steps,
         most_down=max(step.most_down for step in steps),
     )
