@@ -20,9 +20,7 @@ _err = Console(stderr=True)
 
 def explore(
     menu: Annotated[Path | None, typer.Option(help="A menu of your own: docs/explore.md.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Time for all of it, such as 20m (default) or 1h.")
-    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Time in all: 20m (default), 1h, ...")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs in all, instead of a time.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
     confirm: Annotated[

@@ -74,7 +74,7 @@ class Menu(Frozen):
     topic: TopicSpec = TopicSpec()
     workload: WorkloadSpec = WorkloadSpec()
     producer: dict[str, Any] = Field(default={}, description="producer properties of every run")
-    settings: dict[Annotated[str, Field(pattern=NAME)], Levels] = {}
+    settings: dict[Annotated[str, Field(pattern=NAME)], Levels] = Field(default={})
     faults: tuple[MenuFault, ...] = Field(min_length=1)
     most_faults: int = Field(default=3, ge=1, le=8)
     rates: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] = Field(default=(2000,), min_length=1)
