@@ -63,8 +63,9 @@ class Planned:
         )
         return [
             f"{menu.name}: {menu.title}",
-            f"  {len(all_cells(menu, names))} of fault and phase, {len(all_pairs(menu, names))} pairs of faults, "
-            f"{len(all_under(menu, names))} of fault and setting to cover",
+            f"  to cover: {len(all_cells(menu, names))} of fault and phase, "
+            f"{len(all_pairs(menu, names))} pairs of faults, "
+            f"{len(all_under(menu, names))} of fault and setting",
             f"  the first run: {drawn[0]}",
             f"seed {self.seed}: {length}, {budget.share:.0%} of it at most for shrinking "
             f"(a schedule fails when {self.confirm.k} of {self.confirm.n} runs do)",

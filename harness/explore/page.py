@@ -51,7 +51,8 @@ def markdown(result: ExploreResult) -> str:
 def _parts(result: ExploreResult) -> Iterator[str]:
     menu, coverage = result.parsed_menu(), result.coverage
     yield f"# kafka-chaos explore: {cell(headline(result))}\n\n"
-    yield f"Menu {cell(menu.name)} ({cell(menu.title)}), seed {result.seed}, {_budget(result)}, {result.ended}.\n"
+    yield f"Menu {cell(menu.name)} ({cell(menu.title)}), seed {result.seed}, "
+    yield f"{_budget(result)}, {result.ended}.\n"
     yield f"Again: `{result.command}`\n"
     if result.violations:
         yield "\n## Violations\n\n" + _table(VIOLATION_COLUMNS, violation_rows(result))
@@ -85,9 +86,8 @@ def _parts(result: ExploreResult) -> Iterator[str]:
 
 def _budget(result: ExploreResult) -> str:
     whole = f"{result.budget_runs} runs" if result.budget_seconds is None else told(result.budget_seconds)
-    return (
-        f"budget {whole}, at most {result.shrink_share:.0%} of it for shrinking, {result.confirm} runs fail"
-    )
+    share = f"at most {result.shrink_share:.0%} of it for shrinking"
+    return f"budget {whole}, {share}, a schedule fails when {result.confirm} of its runs do"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

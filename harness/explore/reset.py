@@ -1,8 +1,8 @@
 """The cluster between two runs: what the last one left is removed, and that is proved before the next begins.
 
-Faults are healed, and processes and network rules looked at, by the runner itself at the beginning and at the
-end of each run (`harness.runner`, `harness.cleanliness`). What is left to do here are topics, and brokers that
-have not found back.
+Faults are healed, and processes and network rules looked at, by the runner itself at the beginning and at
+the end of each run (`harness.runner`, `harness.cleanliness`). What is left to do here are topics, and brokers
+that have not found back.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _INTERNAL = "__"
 def reset(cluster: LiveCluster) -> str:
     """Delete every topic of runs, and wait until the cluster is as good as new; returns the proof in words.
 
-    Seen of every broker: it answers, it knows all others, it names the same leader and a full ISR for each partition
-    of Kafka's own topics, and it knows of no other topic.
+    Seen of every broker: it answers, it knows all others, it names the same leader and a full ISR for each
+    partition of Kafka's own topics, and it knows of no other topic.
 
     Raises:
         ClusterError: not within 60 s.
@@ -42,8 +42,8 @@ def reset(cluster: LiveCluster) -> str:
         next_step="start a new cluster",
     )
     return (
-        f"{len(cluster.broker_ids)} brokers answer and know each other, {len(deleted)} topic(s) deleted, none left, "
-        f"Kafka's own in full ISR ({time.monotonic() - began:.1f} s)"
+        f"{len(cluster.broker_ids)} brokers answer and know each other, {len(deleted)} topic(s) deleted, "
+        f"none left, Kafka's own in full ISR ({time.monotonic() - began:.1f} s)"
     )
 
 

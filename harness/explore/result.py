@@ -1,4 +1,4 @@
-"""What an exploration comes to (`result.json`), and what is kept of each run (`outcome.json` in its folder)."""
+"""What an exploration comes to (`result.json`), and what is kept of each run (its `outcome.json`)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class _Frozen(BaseModel):
 
 
 class Run(_Frozen):
-    """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made to
-    shrink (None: it explored). `aims` are the phases that its faults were meant to hit, `seen` what they hit.
-    `reset` says what was proved of the cluster before it, `seconds` is all that it took, reset and check too."""
+    """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
+    to shrink (None: it explored). `aims` are the phases that its faults were meant to hit, `seen` what they
+    hit. `broken` are the classes of which it found more than its settings allow. `reset` says what was proved
+    of the cluster before it, `seconds` is all that it took, reset and check too."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION
@@ -54,7 +55,8 @@ class Run(_Frozen):
 
 
 class Violation(_Frozen):
-    """Something that broke. `found_in` is the run that showed it, `classes` what was found that the settings rule out.
+    """Something that broke. `found_in` is the run that showed it, `classes` what it found that its settings
+    rule out.
 
     `state`: `shrunk`, to a schedule of which no smaller one fails; `budget spent` before that; `not
     confirmed`: it did not fail `k` of `n` times again; `under way`. `minimal` is the smallest schedule that

@@ -52,8 +52,8 @@ class Given:
 
 
 class Exploration:
-    """One exploration under way. What comes next hangs on the seed and on the runs so far alone, so that a later
-    process goes on where one stopped: runs that are over are taken from the folder."""
+    """One exploration under way. What comes next hangs on the seed and on the runs so far alone, so that a
+    later process goes on where one stopped: runs that are over are taken from the folder."""
 
     def __init__(self, given: Given, rig: Rig) -> None:
         self._given = given

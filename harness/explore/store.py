@@ -89,7 +89,7 @@ def _run(path: Path) -> Run:
             where=str(path),
             expected=f"JSON of schema version {EXPLORE_VERSION}",
             found=str(error).splitlines()[0],
-            next_step="move this and all later runs away; `kafka-chaos explore --resume` then makes them again",
+            next_step="move this and all later runs away, then resume: they are made again",
         ) from error
     if (run.schema_version, run.run_schema_version) != (EXPLORE_VERSION, SCHEMA_VERSION):
         raise JournalError(
