@@ -54,6 +54,9 @@ class Run(_Frozen):
         return self.verdict is VerdictWord.INVALID
 
 
+State = Literal["shrunk", "budget spent", "not confirmed", "under way"]
+
+
 class Violation(_Frozen):
     """Something that broke. `found_in` is the run that showed it, `classes` what it found that its settings
     rule out.
@@ -67,7 +70,7 @@ class Violation(_Frozen):
     number: int
     found_in: int
     classes: tuple[FindingClass, ...]
-    state: Literal["shrunk", "budget spent", "not confirmed", "under way"]
+    state: State
     original: Trial
     minimal: Trial
     failed: int

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from harness.explore.budget import Budget, Spent
 from harness.explore.choosing import choose
-from harness.explore.counting import broken_in, coverage_result
+from harness.explore.counting import coverage_result
 from harness.explore.coverage import Coverage
+from harness.explore.making import Maker
 from harness.explore.menu import Menu
 from harness.explore.phases import Phase
-from harness.explore.result import ExploreResult, Run, Violation
+from harness.explore.result import ExploreResult, Run, State, Violation
 from harness.explore.rig import Rig
 from harness.explore.saving import write_violation
 from harness.explore.shrinking import Confirm, Shrinking
 from harness.explore.store import Store
 from harness.explore.trial import Planned, Trial, experiment_of
-from harness.matrix.estimate import run_seconds, told
-from harness.model.errors import (
-    BadInput,
-    CheckError,
-    ClusterError,
-    JournalError,
-    KafkaChaosError,
-    PrerequisiteMissing,
-)
-from harness.model.result import ArmResult, VerdictWord
-from harness.model.run import RunMeta
-
-MOST_FAILURES = 3
-"""So many runs that break one after the other say that it is not the schedules."""
+from harness.matrix.estimate import told
+from harness.model.errors import BadInput, JournalError
+from harness.model.result import VerdictWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +55,9 @@ class Exploration:
         before = given.before
         self._seconds_before = before.seconds if before is not None else 0.0
         self._started_ns = before.started_ns if before is not None else time.time_ns()
-        self._clusters = before.clusters if before is not None else 0
         self._began = time.monotonic()
-        self._guessed = self._took = 0.0
-        self._stack = ExitStack()
-        self._cluster: Any = None
-        self._failures = 0
+        clusters = before.clusters if before is not None else 0
+        self._maker = Maker(given.menu, given.store, rig, given.tell, clusters)
 
     def execute(self) -> ExploreResult:
         """Explore until the budget is spent; returns what is also written as result.json.
@@ -83,13 +68,14 @@ class Exploration:
             ClusterError: several runs in a row broke. What was found is kept: `--resume`.
             KeyboardInterrupt: passed on; the same.
         """
-        self._save("under way")
+        if self._given.before is None:
+            self._save("under way")
         names = self._possible()
         try:
-            with self._stack:
+            with self._maker:
                 self._explore(names)
         finally:
-            self._save("under way")
+            self._note()
         return self._save("budget spent")
 
     def _possible(self) -> list[str]:
@@ -155,7 +141,7 @@ class Exploration:
         # The run that showed it counts: it is one of n runs of this very schedule.
         answer = self._vote(run.trial, run, number, limit, outcomes)
         failed, of = sum(outcomes), len(outcomes)
-        state: str = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
+        state: State = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
         while state == "shrunk" and (candidate := shrinking.candidate()) is not None:
             outcomes = []
             answer = self._vote(candidate, run, number, limit, outcomes)
@@ -166,9 +152,9 @@ class Exploration:
             if answer:
                 failed, of = sum(outcomes), len(outcomes)
             self._violations[-1] = self._violation(run, shrinking, number, failed, of, "under way")
-            self._save("under way")
+            self._note()
         self._violations[-1] = self._violation(run, shrinking, number, failed, of, state)
-        self._save("under way")
+        self._note()
 
     def _vote(self, trial: Trial, run: Run, number: int, limit: float, outcomes: list[bool]) -> bool | None:
         """Whether a schedule fails as `run` did, by as many runs as that takes; None: the budget is spent."""
@@ -187,7 +173,7 @@ class Exploration:
         return answer
 
     def _violation(
-        self, run: Run, shrinking: Shrinking, number: int, failed: int, of: int, state: Any
+        self, run: Run, shrinking: Shrinking, number: int, failed: int, of: int, state: State
     ) -> Violation:
         mine = [one for one in self._runs if one.violation == number]
         found = Violation(
@@ -227,16 +213,15 @@ class Exploration:
         else:
             if not self._allowed(trial, violation, limit):
                 return None
-            run = self._made(number, trial, aims, violation, seed)
-            self._given.store.keep(run)
+            tell = self._tell_from(number, trial, violation)
+            run = self._maker.made(number, trial, aims, violation, seed, tell)
         self._runs.append(run)
         self._coverage.add(self._menu, run)
-        if number not in self._kept:
-            self._save("under way")
+        self._note()
         return run
 
     def _allowed(self, trial: Trial, violation: int | None, limit: float | None) -> bool:
-        expected = self._expected(trial)
+        expected = self._maker.expected(trial)
         budget = self._given.budget
         if not budget.allows(self._spent(), expected):
             return False
@@ -246,88 +231,6 @@ class Exploration:
         if budget.runs is not None:
             return len(mine) + 1 <= max(1.0, limit)
         return sum(one.seconds for one in mine) + expected <= limit
-
-    def _made(
-        self, number: int, trial: Trial, aims: tuple[Phase, ...], violation: int | None, seed: int
-    ) -> Run:
-        given, began, started = self._given, time.monotonic(), time.time_ns()
-        folder = given.store.run_folder(number)
-        arm = f"run-{number:04d}-{zlib.crc32(trial.model_dump_json().encode()):08x}"
-        experiment = experiment_of(self._menu, trial, name=f"explore-{self._menu.name}", arm=arm)
-        tell = self._tell_from(number, trial, violation)
-        common: dict[str, Any] = {
-            "number": number,
-            "violation": violation,
-            "trial": trial,
-            "aims": aims,
-            "folder": given.store.path_of(number),
-            "seed": seed,
-            "started_ns": started,
-        }
-        proof = "not known: made by a process that was stopped before it was kept"
-        result: ArmResult | None = None
-        try:
-            if not _awaits_check(folder, arm):
-                if (aside := given.store.set_aside(number)) is not None:
-                    given.tell(f"run {number}: was cut short; what it left is in {aside.name}")
-                cluster, proof = self._ready()
-                self._rig.run(cluster, experiment, folder, seed, tell)
-            result = self._rig.check(folder.parent, folder.name, tell).result()
-            seen = self._rig.look(folder, experiment.topic.replication_factor)
-        except (PrerequisiteMissing, CheckError):
-            raise
-        except KafkaChaosError as error:
-            self._broke(error, number)
-            reasons = (f"the run broke: {error.what}", *((error.found,) if error.found else ()))
-            seconds = round(time.monotonic() - began, 1)
-            return Run(**common, verdict=VerdictWord.UNKNOWN, reasons=reasons, reset=proof, seconds=seconds)
-        self._failures = 0
-        seconds = time.monotonic() - began
-        self._took += seconds
-        self._guessed += run_seconds(experiment)
-        summary = result.summary
-        return Run(
-            **common,
-            seen=seen,
-            verdict=result.judgement.verdict,
-            reasons=result.judgement.reasons,
-            findings=summary.findings if summary else {},
-            broken=broken_in(result) if result.judgement.verdict is VerdictWord.INVALID else (),
-            sent=summary.sent if summary else 0,
-            acked=summary.outcomes.get("acked", 0) if summary else 0,
-            reset=proof,
-            seconds=round(seconds, 1),
-        )
-
-    def _broke(self, error: KafkaChaosError, number: int) -> None:
-        """A run could not be made: it says nothing, and the next one has a new cluster."""
-        self._given.tell(f"run {number}: broke: {error.what}")
-        self._down()
-        self._failures += 0 if isinstance(error, BadInput) else 1
-        if self._failures >= MOST_FAILURES:
-            raise ClusterError(
-                f"{self._failures} runs in a row broke",
-                where=f"run {number}",
-                found=str(error),
-                next_step=f"see to it, then: kafka-chaos explore --resume {self._given.store.folder}",
-            ) from error
-
-    def _ready(self) -> tuple[Any, str]:
-        """A cluster as good as new, and the proof in words."""
-        if self._cluster is not None:
-            try:
-                return self._cluster, f"reused: {self._rig.reset(self._cluster)}"
-            except ClusterError as error:
-                self._given.tell(f"a new cluster: the one that ran is not as good as new: {error.found}")
-                self._down()
-        self._clusters += 1
-        logs = self._given.store.folder / "logs" / f"{time.time_ns()}"
-        self._cluster = self._stack.enter_context(self._rig.start(self._menu.cluster, logs, self._given.tell))
-        return self._cluster, "a new cluster"
-
-    def _down(self) -> None:
-        self._cluster = None
-        self._stack.close()
 
     def _spent(self) -> Spent:
         shrinking = [one for one in self._runs if one.violation is not None]
@@ -341,11 +244,6 @@ class Exploration:
     def _elapsed(self) -> float:
         return self._seconds_before + time.monotonic() - self._began
 
-    def _expected(self, trial: Trial) -> float:
-        """Seconds of a run: the estimate, corrected by what runs took so far."""
-        guess = run_seconds(experiment_of(self._menu, trial))
-        return guess * (self._took / self._guessed if self._guessed else 1.0)
-
     def _tell_from(self, number: int, trial: Trial, violation: int | None) -> Callable[[str], None]:
         budget = self._given.budget
         left = budget.left(self._spent())
@@ -358,7 +256,12 @@ class Exploration:
 
         return tell
 
-    def _save(self, ended: Any) -> ExploreResult:
+    def _note(self) -> None:
+        """Write result.json, unless runs of an earlier process are still being gone through."""
+        if len(self._runs) >= len(self._kept):
+            self._save("under way")
+
+    def _save(self, ended: Literal["budget spent", "under way"]) -> ExploreResult:
         given = self._given
         result = ExploreResult(
             menu=self._menu.model_dump(mode="json", by_alias=True, exclude_unset=True),
@@ -370,7 +273,7 @@ class Exploration:
             command=given.command,
             started_ns=self._started_ns,
             seconds=round(self._elapsed(), 1),
-            clusters=self._clusters,
+            clusters=self._maker.clusters,
             ended=ended,
             left_out=self._left_out,
             coverage=coverage_result(self._menu, self._coverage, self._left_out),
@@ -379,12 +282,3 @@ class Exploration:
         )
         given.store.save(result)
         return result
-
-
-def _awaits_check(folder: Any, arm: str) -> bool:
-    """Whether this very run was made whole by a process that was stopped before it was checked."""
-    try:
-        meta = RunMeta.load(folder)
-    except JournalError:
-        return False
-    return meta.finished and meta.arm == arm
