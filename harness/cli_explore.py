@@ -27,7 +27,7 @@ def explore(
         str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
     ] = None,
     shrink_share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.5.")
+        float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")

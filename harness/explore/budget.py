@@ -10,8 +10,8 @@ from harness.model.errors import BadInput
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 DEFAULT_SECONDS = 1200.0
-SHRINK_SHARE = 0.5
-_ONE_VIOLATION = 0.6
+SHRINK_SHARE = 0.6
+_ONE_VIOLATION = 0.75
 """No violation takes more than this of what is left for shrinking, so that the next one has some too."""
 
 

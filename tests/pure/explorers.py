@@ -62,8 +62,9 @@ def loses(experiment: Experiment) -> bool:
 
 
 class PaperRig:
-    """Judges by `fails`; `flaky` is how often a run that should fail does not (0 to 1, by its seed). `log` gets
-    a line a run. `interrupt_at` and `break_at` are runs (from 0, counted in `log`); `dirty` resets fail."""
+    """Judges by `fails`; `flaky` is how often a run that should fail does not (0 to 1, by its seed). `log`
+    gets a line a run. `interrupt_at` and `break_at` are runs (from 0, counted in `log`); `dirty` resets
+    fail."""
 
     def __init__(
         self,

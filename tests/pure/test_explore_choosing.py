@@ -60,9 +60,7 @@ def test_the_same_seed_and_history_give_the_same_schedules() -> None:
 def test_what_comes_next_hangs_on_what_was_covered() -> None:
     menu = menu_of(most_faults=1, settings={})
     coverage = Coverage.of(menu, [Made(alone(name)) for name in ("kill-leader", "cut-followers")] * 3)
-    nexts = Counter(
-        choose(menu, NAMES, coverage, (), seed, 1).trial.faults[0].name for seed in range(20)
-    )
+    nexts = Counter(choose(menu, NAMES, coverage, (), seed, 1).trial.faults[0].name for seed in range(20))
     # Its weight is half of theirs, and yet.
     assert nexts["pause-leader"] > 14
 

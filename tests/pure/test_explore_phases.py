@@ -26,7 +26,9 @@ def moment(at: int, beliefs: dict[int, dict[int, Belief]], silent: tuple[int, ..
     return Moment(at, beliefs, frozenset(silent))
 
 
-def phase(*moments: Moment, at: int = 10, others: bool = False, transaction: bool = False) -> tuple[Phase, ...]:
+def phase(
+    *moments: Moment, at: int = 10, others: bool = False, transaction: bool = False
+) -> tuple[Phase, ...]:
     return phases_at(moments, at, replicas=3, others_open=others, transaction=transaction)
 
 
