@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from harness.explore.table import (
     phase_rows,
     violation_rows,
 )
+from harness.markdown import cell, row
 from harness.matrix.estimate import told
 from harness.model.errors import KafkaChaosError
 from harness.model.places import write_whole
@@ -91,10 +91,5 @@ def _budget(result: ExploreResult) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    ruled = ["| " + " | ".join(map(cell, one)) + " |\n" for one in (header, *rows)]
+    ruled = [row(one) for one in (header, *rows)]
     return "".join([ruled[0], "|" + "---|" * len(header) + "\n", *ruled[1:]])
-
-
-def cell(text: str) -> str:
-    """Text that neither ends a cell nor becomes markup."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
