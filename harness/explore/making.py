@@ -74,7 +74,7 @@ class Maker:
         """A run, made, checked and kept. One that could not be made says nothing: its verdict is unknown.
 
         Raises:
-            ClusterError: several in a row could not be made.
+            ClusterError, BadInput: several in a row could not be made, or were refused.
             PrerequisiteMissing, CheckError: nothing can be run, or nothing checked.
         """
         began = time.monotonic()
@@ -144,11 +144,14 @@ class Maker:
         return self._cluster, "a new cluster"
 
     def _broke(self, error: KafkaChaosError, number: int) -> None:
-        """The next run has a new cluster."""
+        """The next run has a new cluster, unless it was the client or the broker that refused a schedule."""
         self._tell(f"run {number}: broke: {error.what}")
+        self._failures += 1
+        if isinstance(error, BadInput):
+            if self._failures >= MOST_FAILURES:
+                raise error
+            return
         self._down()
-        # What a client refuses is the schedule's fault.
-        self._failures += 0 if isinstance(error, BadInput) else 1
         if self._failures >= MOST_FAILURES:
             raise ClusterError(
                 f"{self._failures} runs in a row broke",

@@ -16,7 +16,7 @@ from harness.experiment import Experiment
 from harness.explore.menu import MENU, Menu
 from harness.explore.phases import Phase, Seen
 from harness.loading import parse_as
-from harness.model.errors import ClusterError
+from harness.model.errors import BadInput, ClusterError
 from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import RunMeta
 from harness.spec import ClusterSpec
@@ -74,12 +74,14 @@ class PaperRig:
         flaky: float = 0.0,
         interrupt_at: int | None = None,
         break_at: Sequence[int] = (),
+        refuse_at: Sequence[int] = (),
         unknown_at: Sequence[int] = (),
         impossible_: Sequence[str] = (),
         dirty: int = 0,
     ) -> None:
         self.log, self.fails, self.flaky = log, fails, flaky
         self.interrupt_at, self.break_at, self.unknown_at = interrupt_at, break_at, unknown_at
+        self.refuse_at = refuse_at
         self.impossible_, self.dirty = impossible_, dirty
         self.starts = self.resets = self.up = 0
         self._lost: dict[Path, bool] = {}
@@ -127,6 +129,8 @@ class PaperRig:
             raise KeyboardInterrupt
         with self.log.open("a") as stream:
             stream.write(f"{folder.name} {seed} {experiment.title}\n")
+        if number in self.refuse_at:
+            raise BadInput("the client refuses the settings", found="no such property")
         if number in self.break_at:
             raise ClusterError("a broker did not start", found="exit code 1")
         drawn = random.Random(f"{experiment.title}/{seed}").random()

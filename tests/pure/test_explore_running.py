@@ -194,6 +194,15 @@ def test_broken_runs_are_told_and_several_in_a_row_end_it(tmp_path: Path) -> Non
     assert "--resume" in str(caught.value)
 
 
+def test_refused_schedules_are_told_and_several_in_a_row_are_bad_input(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", refuse_at=[1])
+    _, result = begun(tmp_path, rig, 4)
+    assert "no such property" in result.runs[1].reasons
+    assert rig.starts == 1, "the cluster is none the worse for it"
+    with pytest.raises(BadInput, match="the client refuses"):
+        begun(tmp_path, PaperRig(tmp_path / "log2", refuse_at=range(9)), 6)
+
+
 def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> None:
     rig = PaperRig(tmp_path / "log", impossible_=["pause-leader"])
     _, result = begun(tmp_path, rig, 8)
