@@ -37,15 +37,15 @@ def summary_text(
 def _parts(outcomes: Sequence[Outcome], regressions: Sequence[str]) -> Iterator[str]:
     yield f"# kafka-chaos: {headline(outcomes, regressions)}\n"
     if regressions:
-        yield "\n## Worse than the last time\n\n" + "".join(f"- {_cell(line)}\n" for line in regressions)
+        yield "\n## Worse than the last time\n\n" + "".join(f"- {cell(line)}\n" for line in regressions)
     for outcome in outcomes:
-        yield f"\n## {_cell(outcome.experiment)} on Kafka {_cell(outcome.version)}\n\n"
+        yield f"\n## {cell(outcome.experiment)} on Kafka {cell(outcome.version)}\n\n"
         if outcome.result is None:
             yield _fenced(outcome.error)
             continue
-        yield f"{_cell(outcome.result.title)}\n\n" + _row(COLUMNS) + _row(["---"] * len(COLUMNS))
+        yield f"{cell(outcome.result.title)}\n\n" + row(COLUMNS) + row(["---"] * len(COLUMNS))
         for arm in outcome.result.arms:
-            yield _row(cells(arm))
+            yield row(cells(arm))
     for outcome in outcomes:
         for arm in outcome.result.arms if outcome.result is not None else ():
             if arm.judgement.as_promised is not True:
@@ -66,7 +66,7 @@ def headline(outcomes: Sequence[Outcome], regressions: Sequence[str]) -> str:
 
 
 def _evidence(outcome: Outcome, arm: ArmResult) -> str:
-    title = f"\n### {_cell(outcome.experiment)} / {_cell(arm.folder)} on Kafka {_cell(outcome.version)}\n\n"
+    title = f"\n### {cell(outcome.experiment)} / {cell(arm.folder)} on Kafka {cell(outcome.version)}\n\n"
     image = arm.meta.cluster.image
     again = (
         f"kafka-chaos run {outcome.experiment} --arm {arm.meta.arm} --seed {arm.meta.seed} "
@@ -78,11 +78,11 @@ def _evidence(outcome: Outcome, arm: ArmResult) -> str:
     return title + _fenced("\n".join(lines))
 
 
-def _row(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(_cell(text) for text in texts) + " |\n"
+def row(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(cell(text) for text in texts) + " |\n"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text that neither ends a cell nor becomes markup."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
 
