@@ -17,6 +17,7 @@ from faults.cut_shapes import Bridge, Ring
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect
+from faults.hold_connections import HoldConnections
 from faults.kill import Kill
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
@@ -43,6 +44,7 @@ Fault = Annotated[
     | DropResponses
     | DuplicatePackets
     | Elect
+    | HoldConnections
     | Jitter
     | Kill
     | Latency
@@ -75,6 +77,7 @@ __all__ = [
     "DuplicatePackets",
     "Elect",
     "Fault",
+    "HoldConnections",
     "Jitter",
     "Kill",
     "Latency",

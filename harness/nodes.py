@@ -71,6 +71,8 @@ def plan(
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
     }
     base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": heap}
+    if spec.loggers:
+        base["KAFKA_LOG4J_LOGGERS"] = ",".join(f"{name}={level}" for name, level in spec.loggers.items())
 
     def environment(own: dict[str, str]) -> dict[str, str]:
         return base | {variable(name): value for name, value in sorted((shared | own).items())}
