@@ -27,6 +27,7 @@ from faults.partition import Partition
 from faults.pause import Pause
 from faults.power_loss import PowerLoss
 from faults.reassign import Reassign
+from faults.refuse_connections import RefuseConnections
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
 from faults.stop import Stop
@@ -54,6 +55,7 @@ Fault = Annotated[
     | Pause
     | PowerLoss
     | Reassign
+    | RefuseConnections
     | Reorder
     | Restart
     | Ring
@@ -87,6 +89,7 @@ __all__ = [
     "Pause",
     "PowerLoss",
     "Reassign",
+    "RefuseConnections",
     "Reorder",
     "Restart",
     "Ring",

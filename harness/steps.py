@@ -189,7 +189,8 @@ class Ask(Frozen):
     from the beginning; `fetch_v10`: the same by the protocol from before Kafka 2.3. `produce`: what it says
     to a record sent to it, whoever leads. `epoch_ends`: where each leader epoch ends. From its disk, whether
     it runs or not: `checkpoint`, its replication-offset-checkpoint; `files`, its segment files and leader
-    epochs. `printed`: the lines with `text` that it has printed since the run began.
+    epochs. `printed`: the lines with `text` that it (or a controller) has printed since the run
+    began.
     """
 
     name: str = Field(pattern=NAME)

@@ -141,3 +141,25 @@ def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
         raise NotThere(f"producer {producer} has no transaction {number}")
 
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
+
+
+def isr_change(ask: str, node: int, broker: int, error: str) -> Expectation:
+    """What a controller, by its own log in an ask step, answered first to a request for an ISR with a
+    broker in it."""
+
+    def of(run: Finished) -> str:
+        lines = run.answer(ask, "printed", node)["detail"]["lines"]
+        for one in parsed(lines):
+            if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
+                return one.error
+        raise NotThere(f"controller {node} has answered no request for an ISR with broker {broker}")
+
+    return exactly(f"the controller's answer to a request for broker {broker} in the ISR", error, of)
+
+
+def _members(request: dict[str, Any]) -> Iterator[int]:
+    for topic in request.get("topics", ()):
+        for partition in topic.get("partitions", ()):
+            # Up to version 2 of the request brokers alone, from 3 on with their epochs (KIP-903).
+            yield from (int(one) for one in partition.get("newIsr") or ())
+            yield from (int(one["brokerId"]) for one in partition.get("newIsrWithEpochs") or ())

@@ -5,11 +5,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from harness.bugs import kafka_17754
+from harness.bugs import kafka_17754, kip_279, kip_890, kip_903, of_claims
 from harness.bugs.frame import Bug
 from harness.model.errors import BadInput
 
-BUGS: tuple[Bug, ...] = (kafka_17754.BUG,)
+BUGS: tuple[Bug, ...] = (
+    of_claims.LOSS,
+    of_claims.DIVERGENCE,
+    kip_279.BUG,
+    of_claims.LAST_STANDING,
+    kip_903.BUG,
+    kafka_17754.BUG,
+    kip_890.BUG,
+)
 
 
 def chosen(ids: Sequence[str]) -> tuple[Bug, ...]:
