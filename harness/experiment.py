@@ -17,9 +17,9 @@ from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec, Metadata
-from harness.steps import Heal, Inject, Step, Write
+from harness.steps import Drive, Heal, Inject, Step, Write
 from harness.zookeeper import FIRST_ID
-from workloads.java_settings import java_problem
+from workloads.java_settings import java_problem, settings_problem
 from workloads.reader_spec import ReaderSpec
 from workloads.spec import ProducerSettings, WorkloadSpec
 
@@ -115,7 +115,9 @@ class Experiment(_Frozen):
 
     @property
     def write_names(self) -> tuple[str, ...]:
-        return tuple(step.write.name for step in self.steps if step.write is not None)
+        """Names of the steps that write: write steps, and drive steps."""
+        actions = (step.action for step in self.steps)
+        return tuple(action.name for action in actions if isinstance(action, Write | Drive))
 
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
@@ -149,6 +151,8 @@ class Experiment(_Frozen):
             except BadInput as error:
                 raise ValueError(f"arm {arm.name!r}: {error}") from error
             workload = self.workload_of(arm)
+            if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
+                raise ValueError(f"arm {arm.name!r}: {unknown}")
             if workload.client == "java":
                 java = java_problem(workload, arm.producer)
                 if java is None and self.readers_of(arm):
@@ -200,6 +204,7 @@ class Experiment(_Frozen):
                     arm.producer.check_transactional()
                 except ValueError as error:
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {_told(error)}")
+        yield from self._driving_problems()
         yield from self._fault_problems()
 
     def _not_together(self, arm: Arm) -> str | None:
@@ -209,7 +214,29 @@ class Experiment(_Frozen):
             return "transactional.id"
         if any(reader.group for reader in self.readers_of(arm)):
             return "consumer group"
-        return "Java client" if workload.client == "java" else None
+        return None if workload.client == "librdkafka" else "Java client"
+
+    def _driving_problems(self) -> Iterator[Problem]:
+        """Write steps and drive steps are of different clients."""
+        driven = {self.workload_of(arm).client == "driven" for arm in self.arms}
+        for number, step in enumerate(self.steps):
+            place = f"steps[{number}]"
+            if step.write is not None and True in driven:
+                yield Problem(f"{place}.write", "client driven knows no write steps, only drive steps")
+            if step.drive is None:
+                continue
+            if False in driven:
+                yield Problem(
+                    f"{place}.drive", "drive steps are of `client: driven`: set it below `workload`"
+                )
+            for send in step.drive.sends:
+                if send.partition >= self.topic.partitions:
+                    last = self.topic.partitions - 1
+                    yield Problem(f"{place}.drive.do", f"the topic has partitions 0 to {last}")
+            if not set(step.drive.do).isdisjoint({"begin", "commit", "abort"}) and not all(
+                self.workload_of(arm).transactional for arm in self.arms
+            ):
+                yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
 
     def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
         taken: set[str] = set()

@@ -191,7 +191,9 @@ class Lane:
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
-            idempotent=settings.enable_idempotence or workload.transactions is not None,
+            idempotent=settings.enable_idempotence
+            or workload.transactions is not None
+            or workload.drive.transactional,
             transactional=workload.transactional,
             max_in_flight=settings.max_in_flight,
             client=workload.client,

@@ -19,9 +19,9 @@ from harness.model.run import StepInfo
 from harness.model.topology import TopologyView
 from harness.scheduler import Scheduler
 from harness.settled import await_isr, unsettled
-from harness.steps import KIND, Action, Ask, Heal, Inject, Wait, Write
+from harness.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
 from harness.waiting import wait_until
-from harness.writing import AnyWorkload
+from harness.writing import AnyWorkload, Drivable
 from workloads.tally import Progress
 
 _GRACE_SECONDS = 30.0
@@ -90,7 +90,7 @@ class Stepping:
         for index, step in enumerate(self._experiment.steps):
             action = step.action
             kind = KIND[type(action)]
-            self._current = action.name if isinstance(action, Write) else f"{kind}-{index}"
+            self._current = action.name if isinstance(action, Write | Drive) else f"{kind}-{index}"
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
             self.done.append(started)
             self._note(self)
@@ -103,6 +103,11 @@ class Stepping:
     def _one(self, index: int, action: Action) -> None:
         if isinstance(action, Write):
             self._write(index, action)
+        elif isinstance(action, Drive):
+            self._say(f"driving {action.by}")
+            for lane in self._lanes:
+                assert isinstance(lane.workload, Drivable), "checked when the experiment was made"
+                self.problems += lane.workload.drive(index, action)
         elif isinstance(action, Wait):
             self._wait(action)
         elif isinstance(action, Inject):

@@ -23,6 +23,7 @@ from harness.model.journal import (
     REPLICAS_DIR,
     SAMPLES_DIR,
     SENDS_DIR,
+    TRANSACTIONS_DIR,
 )
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import FaultWindow, RunMeta, StepInfo
@@ -102,6 +103,11 @@ class Finished:
     def sends(self, step: str) -> list[Row]:
         index = self.step(step).index
         return [row for row in self.all_sends if row["step"] == index]
+
+    @cached_property
+    def transactions(self) -> list[Row]:
+        """What clients were told of their transactions."""
+        return self._rows(TRANSACTIONS_DIR)
 
     @cached_property
     def final_log(self) -> list[Row]:

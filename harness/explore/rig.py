@@ -46,7 +46,7 @@ class ExploreRig(RealRig):
         return reset(cluster)
 
     def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
-        runner.Run(cluster, experiment, experiment.arms[0], folder, seed, tell).execute()
+        runner.Run(cluster, experiment, {folder: experiment.arms[0]}, seed, tell).execute()
 
     def look(self, folder: Path, replicas: int) -> tuple[Seen, ...]:
         return seen_in(folder, replicas)
