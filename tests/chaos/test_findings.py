@@ -27,7 +27,7 @@ topic: {partitions: 1}
 steps:
   - write: {name: w, records: 100}
 arms:
-  - {name: a second writer, producer: {acks: all}, promise: {phantom: 1}}
+  - {name: second-writer, producer: {acks: all}, promise: {phantom: 1}}
   - {name: alone, producer: {acks: all}}
 """
 
