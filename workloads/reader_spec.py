@@ -37,9 +37,9 @@ class ReaderSpec(BaseModel):
     client takes its place: two rebalances.
 
     `reset` is auto.offset.reset: where to go on when the log does not hold the offset, or a group has none.
-    `error` - the client says so, and the reader goes on from the nearest offset there is, which is journaled as
-    a session of its own; `earliest`, `latest` - as an application that leaves it to the client, which says
-    nothing.
+    `error` - the client says so, and the reader goes on from the nearest offset there is, which is journaled
+    as a session of its own; `earliest`, `latest` - as an application that leaves it to the client, which
+    says nothing.
 
     `rack` is client.rack: fetching from a follower in that rack (KIP-392). `extra` takes any other property
     of librdkafka.
@@ -84,7 +84,7 @@ class ReaderSpec(BaseModel):
         return self.isolation == "read_committed"
 
     def to_librdkafka(self, bootstrap: str, group_id: str) -> dict[str, Any]:
-        """Configuration for `confluent_kafka.Consumer`. The client wants a group.id even where none is used."""
+        """Configuration for `confluent_kafka.Consumer`, which wants a group.id even where none is used."""
         return {
             "bootstrap.servers": bootstrap,
             "group.id": group_id,
