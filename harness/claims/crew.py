@@ -21,7 +21,7 @@ from typing import Self
 from harness.cluster import Cluster
 from harness.execution import made
 from harness.experiment import Experiment
-from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE
 from harness.model.run import RunMeta
 from harness.spec import ClusterSpec
@@ -158,7 +158,7 @@ def serve(pipe: Connection) -> None:
                 stack.close()
                 try:
                     up = stack.enter_context(_started(order, tell))
-                except ClusterError as error:
+                except KafkaChaosError as error:
                     up = None
                     pipe.send(Ended(error=str(error), began=False))
                     continue
