@@ -2,7 +2,8 @@
 
 `menu.py` and `trial.py` are what is drawn from and what is drawn, as data; `choosing.py` draws, guided by
 what `coverage.py` says is new; `phases.py` reads off a run's journals what the cluster was at when a fault
-hit; `shrinking.py` makes a violation smaller; `running.py` makes the runs, within `budget.py`, and
-`saving.py` writes what was found. `store.py` is the folder, `result.py` what `result.json` holds, `table.py`
-and `page.py` show it, `commanding.py` is what the command line asks for.
+hit; `shrinking.py` makes a violation smaller. `running.py` decides what is run next, within `budget.py`;
+`making.py` makes the run, with a `rig.py`, on a cluster that `reset.py` makes as good as new. `saving.py`
+writes what was found, `store.py` is the folder, `result.py` what `result.json` holds (`counting.py` its
+figures), `table.py` and `page.py` show it, `commanding.py` is what the command line asks for.
 """

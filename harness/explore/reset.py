@@ -85,7 +85,7 @@ def _topics(cluster: LiveCluster) -> dict[int, tuple[str, ...] | None]:
                 told = connection.metadata(None)
         except OSError:
             return None
-        return tuple(topic.name for topic in told.topics if topic.name is not None and not topic.error_code)
+        return tuple(topic.name for topic in told.topics if topic.name is not None and topic.error_code == 0)
 
     with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
         return {broker: names for (broker, _), names in zip(brokers, pool.map(ask, brokers), strict=True)}
