@@ -175,3 +175,12 @@ def _members(request: dict[str, Any]) -> Iterator[int]:
             # Up to version 2 of the request brokers alone, from 3 on with their epochs (KIP-903).
             yield from (int(one) for one in partition.get("newIsr") or ())
             yield from (int(one["brokerId"]) for one in partition.get("newIsrWithEpochs") or ())
+
+
+def in_partitions(partitions: range, count: int) -> Expectation:
+    """So many records stand in each of these partitions at the end, whichever they are."""
+
+    def of(run: Finished) -> dict[int, int]:
+        return {number: sum(row["partition"] == number for row in run.final_log) for number in partitions}
+
+    return exactly("records by partition", dict.fromkeys(partitions, count), of)
