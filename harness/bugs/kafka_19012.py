@@ -73,7 +73,8 @@ BUG = Bug(
     "memory back at once. The next record takes it, and the rest of the request carries that one: the broker "
     "writes it, with a good checksum, into the topic and partition of the first.",
     affected="Java clients up to 3.9.1, and 4.1.1.",
-    fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until it is done with.",
+    fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
+    "it is done with.",
     set_up="Two brokers of Kafka 4.3.1, replication factor 1, one request in flight at a time, no "
     "idempotence. The way from the client to broker 1 loses 35 % of all packets. A record of 300 kB "
     "keeps it busy; one of 4 MB and five small ones, to five partitions, follow in one request. After "
