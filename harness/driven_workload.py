@@ -66,7 +66,7 @@ class DrivenWorkload:
 
         Raises:
             BadInput: the client refuses the settings.
-            ClusterError: no transactional.id has the coordinator that is wanted.
+            ClusterError: the coordinator does not take the producer on, or is not the one that is wanted.
         """
         producer = self._producers.get(drive.by) or self._made(drive.by)
         problems = []
@@ -94,6 +94,15 @@ class DrivenWorkload:
             made = packages.org.apache.kafka.clients.producer.KafkaProducer(
                 properties, serializer(), serializer()
             )
+        except Py4JJavaError as error:
+            raise BadInput(
+                "the Java client refuses the producer settings",
+                where="producer settings: " + ", ".join(f"{key}={value}" for key, value in given.items()),
+                expected="properties and values that the Java client knows and that fit together",
+                found=told(error),
+                next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
+            ) from error
+        try:
             producer = DrivenProducer(
                 packages,
                 made,
@@ -107,12 +116,12 @@ class DrivenWorkload:
                 transactions=self._transactions,
             )
         except Py4JJavaError as error:
-            raise BadInput(
-                "the Java producer could not be made",
-                where="producer settings: " + ", ".join(f"{key}={value}" for key, value in given.items()),
-                expected="properties and values that the Java client knows and that fit together",
+            raise ClusterError(
+                "the coordinator does not take a producer on",
+                where=transactional_id or name,
+                expected="initTransactions returns within max.block.ms",
                 found=told(error),
-                next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
+                next_step="see the brokers' logs in the experiment's folder",
             ) from error
         self._producers[name] = producer
         return producer

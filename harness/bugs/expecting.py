@@ -18,6 +18,8 @@ from harness.wire import error_name
 REQUEST_LOGGER = {"kafka.request.logger": "DEBUG"}
 """Brokers print each request that they have answered, and the answer."""
 _MARK = "Completed request:"
+TAKEN, REFUSED = "taken", "refused"
+"""What a broker made of a request: it answered without an error, or with one."""
 
 
 def shows(finding: FindingClass) -> Expectation:
@@ -68,6 +70,10 @@ class Answered:
         names = (error_name(ErrorCode(code)) for code in _codes(self.response) if code)
         return next((name for name in names if name), "NONE")
 
+    @property
+    def outcome(self) -> str:
+        return TAKEN if self.error == "NONE" else REFUSED
+
 
 def parsed(lines: list[str]) -> list[Answered]:
     """The requests in lines of a broker's log, in the order in which they were answered; others are left
@@ -106,16 +112,22 @@ def _codes(told: Any) -> Iterator[int]:
 
 
 def answers(
-    ask: str, broker: int, api: str, errors: tuple[str, ...], *, client: str, **fields: object
+    ask: str, broker: int, api: str, outcomes: tuple[str, ...], *, client: str, **fields: object
 ) -> Expectation:
-    """A broker, by its own log in an ask step, answered a client's requests of a kind with these errors
-    (NONE: none), one after the other. `fields` are what the requests must hold."""
+    """A broker, by its own log in an ask step, took or refused a client's requests of a kind, one after the
+    other. `fields` are what the requests must hold."""
 
-    def of(run: Finished) -> tuple[str, ...]:
-        return tuple(one.error for one in _of(run, ask, broker, api, client, fields))
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = _of(run, ask, broker, api, client, fields)
+        return ", ".join(map(_said, found)) or "none", tuple(one.outcome for one in found) == outcomes
 
     holding = "".join(f", {name} {json.dumps(value)}" for name, value in fields.items())
-    return exactly(f"broker {broker}'s answers to {api}{holding} of {client}", errors, of)
+    what = f"broker {broker} on {api}{holding} of {client}"
+    return Expectation(what, ", ".join(outcomes), look)
+
+
+def _said(one: Answered) -> str:
+    return one.outcome if one.outcome == TAKEN else f"{one.outcome} ({one.error})"
 
 
 def _of(
@@ -143,18 +155,18 @@ def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
 
 
-def isr_change(ask: str, node: int, broker: int, error: str) -> Expectation:
-    """What a controller, by its own log in an ask step, answered first to a request for an ISR with a
-    broker in it."""
+def isr_change(ask: str, node: int, broker: int, outcome: str) -> Expectation:
+    """Whether a controller, by its own log in an ask step, took or refused the first request for an ISR with
+    a broker in it."""
 
-    def of(run: Finished) -> str:
+    def look(run: Finished) -> tuple[str, bool | None]:
         lines = run.answer(ask, "printed", node)["detail"]["lines"]
         for one in parsed(lines):
             if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
-                return one.error
+                return _said(one), one.outcome == outcome
         raise NotThere(f"controller {node} has answered no request for an ISR with broker {broker}")
 
-    return exactly(f"the controller's answer to a request for broker {broker} in the ISR", error, of)
+    return Expectation(f"the controller on a request for broker {broker} in the ISR", outcome, look)
 
 
 def _members(request: dict[str, Any]) -> Iterator[int]:
@@ -163,3 +175,12 @@ def _members(request: dict[str, Any]) -> Iterator[int]:
             # Up to version 2 of the request brokers alone, from 3 on with their epochs (KIP-903).
             yield from (int(one) for one in partition.get("newIsr") or ())
             yield from (int(one["brokerId"]) for one in partition.get("newIsrWithEpochs") or ())
+
+
+def in_partitions(partitions: range, count: int) -> Expectation:
+    """So many records stand in each of these partitions at the end, whichever they are."""
+
+    def of(run: Finished) -> dict[int, int]:
+        return {number: sum(row["partition"] == number for row in run.final_log) for number in partitions}
+
+    return exactly("records by partition", dict.fromkeys(partitions, count), of)

@@ -47,8 +47,8 @@ class Bug:
     """A known bug, and how it is reproduced.
 
     `words` says what goes wrong, `set_up` what is done, `proof` how an arm shows that the dangerous thing
-    really happened in it, `affected` and `fixed` which versions have it and which have not. `by_day`: short
-    and steady enough for every change.
+    really happened in it, `affected` and `fixed` which versions have it and which have not. `by_day`: the
+    arms of its first experiment, of both sides, are short and steady enough for every change.
     """
 
     id: str

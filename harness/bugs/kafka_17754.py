@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, FIRST_TRANSACTIONS, TRANSACTIONS
-from harness.bugs.expecting import answers, clean, shows, transaction
+from harness.bugs.expecting import REFUSED, TAKEN, answers, clean, shows, transaction
 from harness.bugs.frame import Bug, Side, arm
 from harness.claims.clusters import experiment
 from harness.claims.counts import acked
@@ -60,10 +60,10 @@ _HAPPENED = (
 
 
 def _late(answer: str) -> tuple[Expectation, ...]:
-    return (given(answers("requests", 1, "END_TXN", ("NONE", answer), client="writer", committed=True)),)
+    return (given(answers("requests", 1, "END_TXN", (TAKEN, answer), client="writer", committed=True)),)
 
 
-_SHOWN = (shows(FindingClass.ABORTED_READ), *_HAPPENED, *_late("NONE"))
+_SHOWN = (shows(FindingClass.ABORTED_READ), *_HAPPENED, *_late(TAKEN))
 
 BUG = Bug(
     id="KAFKA-17754",
@@ -89,6 +89,6 @@ BUG = Bug(
         arm(Side.AFFECTED, _SHIPPED, "old-client", *_SHOWN),
         arm(Side.AFFECTED, _VERSION_0, "version-0", *_SHOWN),
         arm(Side.AFFECTED, _OLD, "old", *_SHOWN),
-        arm(Side.FIXED, _SHIPPED, "shipped", clean(), *_HAPPENED, *_late("INVALID_PRODUCER_EPOCH")),
+        arm(Side.FIXED, _SHIPPED, "shipped", clean(), *_HAPPENED, *_late(REFUSED)),
     ),
 )

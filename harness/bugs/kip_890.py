@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
-from harness.bugs.expecting import answers, clean, shows, transaction
+from harness.bugs.expecting import REFUSED, TAKEN, answers, clean, shows, transaction
 from harness.bugs.frame import Bug, Side, arm
 from harness.claims.clusters import experiment
 from harness.claims.counts import acked, outcomes
@@ -47,7 +47,7 @@ def _happened(answer: str) -> tuple[Expectation, ...]:
         given(outcomes("late", indeterminate=1)),
         given(transaction(0, 1, TxnOutcome.ABORTED)),
         given(acked("after", 100)),
-        given(answers("requests", 2, "PRODUCE", ("NONE", answer), client="writer")),
+        given(answers("requests", 2, "PRODUCE", (TAKEN, answer), client="writer")),
     )
 
 
@@ -73,15 +73,15 @@ BUG = Bug(
             _late("unverified", UNVERIFIED, "acked in after"),
             "unverified",
             shows(FindingClass.LOST),
-            *_happened("NONE"),
+            *_happened(TAKEN),
         ),
-        arm(Side.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", clean(), *_happened("INVALID_TXN_STATE")),
+        arm(Side.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", clean(), *_happened(REFUSED)),
         arm(
             Side.FIXED,
             _late("shipped", TRANSACTIONS),
             "shipped",
             clean(),
-            *_happened("INVALID_PRODUCER_EPOCH"),
+            *_happened(REFUSED),
         ),
     ),
 )

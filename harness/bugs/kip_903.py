@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import OLD_METADATA, PRINTING
-from harness.bugs.expecting import clean, isr_change, shows
+from harness.bugs.expecting import REFUSED, TAKEN, clean, isr_change, shows
 from harness.bugs.frame import Bug, Side, arm
 from harness.claims.asked import number
 from harness.claims.clusters import experiment
@@ -28,8 +28,8 @@ steps:
 - wait: {{log_end: {{of: {{broker: 2}}, exactly: 200}}, within: 40}}
 # Caught up: the leader now wants it in the ISR, and cannot say so.
 - sleep: {{seconds: 2}}
-- inject: {{wipe_disk: {{target: {{broker: 2}}}}, name: wiped}}
 - inject: {{partition: {{from: {{broker: 1}}, to: {{broker: 2}}}}, name: cut}}
+- inject: {{wipe_disk: {{target: {{broker: 2}}}}, name: wiped}}
 - heal: {{only: [wiped], awaited: false}}
 # It registers anew, is fenced until it has caught up with the metadata, and then is not.
 - wait: {{logged: {{of: {{nodes: [101]}}, text: '{unfenced}', times: 2}}, within: 60}}
@@ -88,14 +88,14 @@ BUG = Bug(
             _emptied("metadata-3.4", OLD_METADATA, "200"),
             "metadata-3.4",
             shows(FindingClass.LOST),
-            *_happened("NONE"),
+            *_happened(TAKEN),
         ),
         arm(
             Side.FIXED,
             _emptied("shipped", PRINTING, "0"),
             "shipped",
             clean(),
-            *_happened("INELIGIBLE_REPLICA"),
+            *_happened(REFUSED),
         ),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from harness.bugs import kafka_17754, kip_279, kip_890, kip_903, of_claims
+from harness.bugs import kafka_17754, kafka_19012, kip_279, kip_890, kip_903, of_claims
 from harness.bugs.frame import Bug
 from harness.model.errors import BadInput
 
@@ -17,6 +17,7 @@ BUGS: tuple[Bug, ...] = (
     kip_903.BUG,
     kafka_17754.BUG,
     kip_890.BUG,
+    kafka_19012.BUG,
 )
 
 
