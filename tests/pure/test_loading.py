@@ -144,7 +144,8 @@ def test_the_schema_accepts_what_the_reader_does(name: str) -> None:
 
 
 def test_the_schema_knows_every_step() -> None:
-    assert set(schema()["$defs"]["Step"]["properties"]) == {"write", "wait", "inject", "heal", "ask", "sleep"}
+    known = {"write", "drive", "wait", "inject", "heal", "ask", "sleep"}
+    assert set(schema()["$defs"]["Step"]["properties"]) == known
 
 
 def test_the_command_line_goes_over_the_file() -> None:
