@@ -120,7 +120,8 @@ def parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
     """Of the summary, as Markdown: one a matrix."""
     for one in nights:
         if one.result is None:
-            yield f"\n## {one.name} on Kafka {one.version}\n\nCould not be run: {' '.join(one.error.split())}\n"
+            why = " ".join(one.error.split())
+            yield f"\n## {one.name} on Kafka {one.version}\n\nCould not be run: {why}\n"
             continue
         yield f"\n_Kafka {one.version}_\n\n#{markdown_text(one.result)}"
         if one.uncompared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -14,6 +15,7 @@ from harness import nightly, nightly_matrix
 from harness.matrix import commanding
 from harness.matrix.result import MATRIX_FILE
 from harness.model.errors import BadInput
+from harness.model.result import ArmResult
 from harness.nightly_matrix import OF_ITS_OWN, MatrixNight
 from tests.pure.rigs import PaperRig
 from tests.pure.test_matrix_spec import SMALL
@@ -29,9 +31,9 @@ class Lossy(PaperRig):
         result = future.result()
         summary = result.summary.model_copy(update={"findings": {"lost": 700}})
         judgement = result.judgement.model_copy(update={"verdict": "invalid"})
-        future.set_result = None
-        future._result = result.model_copy(update={"summary": summary, "judgement": judgement})
-        return future
+        worse = Future[ArmResult]()
+        worse.set_result(result.model_copy(update={"summary": summary, "judgement": judgement}))
+        return worse
 
 
 def spec(tmp_path: Path, **changes: Any) -> str:
@@ -75,7 +77,7 @@ def test_a_bound_holds_in_the_first_night_too(tmp_path: Path) -> None:
 def test_a_matrix_of_versions_is_run_once_and_others_on_each(tmp_path: Path) -> None:
     both = night(tmp_path, spec(tmp_path), PaperRig(tmp_path / "log"), ("4.3.1", "3.9.2"))
     assert [one.version for one in both] == ["4.3.1", "3.9.2"]
-    own = dict(SMALL["axes"]) | {"version": ["3.9.2", "4.3.1"]}
+    own = dict(SMALL["axes"]) | {"version": {"version": ["3.9.2", "4.3.1"]}}
     (once,) = night(tmp_path, spec(tmp_path, axes=own), PaperRig(tmp_path / "log"), ("4.3.1", "3.9.2"))
     assert once.version == OF_ITS_OWN
 
