@@ -3,7 +3,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs site evidence claims bench nightly spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -46,6 +46,7 @@ docs: setup ## write the pages of faults, findings, journals and claims again, f
 	$(BIN)/python -m harness.findingdocs --write
 	$(BIN)/python -m harness.journaldocs --write
 	$(BIN)/python -m harness.claimdocs --write
+	$(BIN)/python -m harness.bugdocs --write
 	$(BIN)/python -m harness.sitedocs --write
 
 site: setup ## build the documentation site into build/site
@@ -59,6 +60,11 @@ claims: swept ## put the textbook's claims to the test and write docs/claims wit
 	rm -rf results/claims-docs
 	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
 	$(BIN)/python -m harness.claimdocs --take results/claims-docs/claims-*/*/claims.json
+
+bugs: swept ## reproduce the known bugs and write docs/bugs.md with what was seen
+	rm -rf results/bugs-docs
+	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
+	$(BIN)/python -m harness.bugdocs --take results/bugs-docs/bugs-*/*/bugs.json
 
 bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
 	$(BIN)/python -m checkers.bench

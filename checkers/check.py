@@ -17,7 +17,7 @@ from checkers.availability import unavailable_seconds
 from checkers.belief import Belief, beliefs
 from checkers.beside import deliveries, replicas
 from checkers.checks.run import attempt, claimed
-from checkers.evidence import FINDINGS, corrupt_values, evidence
+from checkers.evidence import FINDINGS, corrupt_deliveries, corrupt_values, evidence
 from checkers.facts.measure import Facts, PlanName, measure
 from checkers.facts.planning import BLOCK_ROWS
 from checkers.load import RunFrames, load_run, read_parquet
@@ -90,6 +90,8 @@ def _write_findings(frames: RunFrames, facts: Facts, target: Place, scratch: Pla
     records = evidence(rows, frames, facts, belief, facts.count)
     if any(len(ranges.start) for ranges in facts.held.bad.values()):
         records = records.unionByName(corrupt_values(frames))
+    if frames.live is not None:
+        records = records.unionByName(corrupt_deliveries(frames, frames.live))
     records.write.mode("overwrite").parquet(spark_path(target))
 
     def of_deliveries() -> list[str]:

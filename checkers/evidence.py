@@ -13,7 +13,7 @@ from checkers.checks.base import present
 from checkers.facts.columns import OUTCOMES
 from checkers.facts.measure import Facts
 from checkers.load import RunFrames, columns
-from checkers.messages import OF_VALUE, of_record
+from checkers.messages import OF_GIVEN, OF_VALUE, of_record
 from checkers.prepare import hinted
 from checkers.scan import decode, name_of, partition_of
 from harness.model.journal import ReadState
@@ -127,22 +127,47 @@ def open_windows(windows: Sequence[FaultWindow]) -> Column:
     return F.concat_ws(" + ", *names) if names else F.lit("")
 
 
+_BAD_VALUE = {
+    "finding": f"'{FindingClass.CORRUPT.value}'",
+    "producer": "producer",
+    "seq": "seq",
+    "partition": "partition",
+    "key": "key",
+    "offsets": "array(offset)",
+    "epochs": "1",
+}
+
+
+def _bad(reads: DataFrame) -> DataFrame:
+    return reads.where(F.col("state").isin(ReadState.CORRUPT.value, ReadState.UNDECODABLE.value))
+
+
 def corrupt_values(frames: RunFrames) -> DataFrame:
     """One finding a value of the final read that does not check or decode; identity is what it claims to
     be."""
-    bad = frames.reads.where(F.col("state").isin(ReadState.CORRUPT.value, ReadState.UNDECODABLE.value))
+    return as_findings(_bad(frames.reads), _BAD_VALUE | {"copies": "1", "detail": OF_VALUE})
+
+
+def corrupt_deliveries(frames: RunFrames, live: DataFrame) -> DataFrame:
+    """One finding a live reader and place whose value did not check or decode as that reader got it, where
+    the final read's does: the damage was one leader's, or passed. `count` deliveries; none is in the log."""
+    place = ["topic", "partition", "offset"]
+    rest = ("producer", "seq", "key", "state")
+    given = (
+        _bad(live)
+        .join(_bad(frames.reads).select(*place).distinct(), place, "left_anti")
+        .groupBy("source", *place)
+        .agg(F.count("*").alias("given"), *(F.any_value(name).alias(name) for name in rest))
+        .withColumn("by", F.array(*(F.lit(reader.name) for reader in frames.readers))[F.col("source")])
+    )
     return as_findings(
-        bad,
-        {
-            "finding": f"'{FindingClass.CORRUPT.value}'",
-            "producer": "producer",
-            "seq": "seq",
-            "partition": "partition",
-            "key": "key",
-            "offsets": "array(offset)",
-            "copies": "1",
-            "epochs": "1",
-            "detail": OF_VALUE,
+        given,
+        _BAD_VALUE
+        | {
+            "copies": "0",
+            "reader": "`by`",
+            "count": "given",
+            "detail": f"concat('live reader ', `by`, ' got what the final read does not hold: ', {OF_GIVEN})",
         },
     )
 

@@ -102,7 +102,12 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
 
 
 def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) -> list[str]:
-    faults = []
+    held = meta.final_read.held if meta.final_read is not None else ()
+    faults = [
+        f"a transaction hangs, long after transaction.timeout.ms: readers of committed records get nothing "
+        f"of partition {partition} from offset {offset} on"
+        for _, partition, offset in held
+    ]
     for finding, (adjective, predicate) in _BROKEN.items():
         count = summary.count(finding)
         if count:

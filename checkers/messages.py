@@ -81,9 +81,13 @@ def of_record(run_id: int) -> Column:
         END""")
 
 
-OF_VALUE = f"""
+OF_GIVEN = """
     concat(
         CASE state WHEN 'corrupt' THEN 'CRC does not match' ELSE 'not a value of this harness' END,
-        '; ', topic, '-', partition, ' at offset ', offset, ', ', coalesce(length(value), 0),
+        '; ', topic, '-', partition, ' at offset ', offset)"""
+"""For rows of live readers whose value does not check or decode."""
+
+OF_VALUE = f"""
+    concat({OF_GIVEN}, ', ', coalesce(length(value), 0),
         ' bytes beginning ', coalesce(hex(substring(value, 1, {_SHOWN_BYTES})), ''))"""
 """For rows of the reads journal whose value does not check or decode."""

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # What the nightly workflow runs, here: experiments on several Kafka versions, held against the last night.
 #   compose/nightly.sh                                    the usual set
-#   EXPERIMENTS="storm" VERSIONS="4.3.1" compose/nightly.sh
+#   EXPERIMENTS="storm" MATRICES="" VERSIONS="4.3.1" compose/nightly.sh
 # Leaves results, summary.md and junit.xml in RESULTS. LAST holds the results of the last good night.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 EXPERIMENTS=${EXPERIMENTS:-kill-leader cut-then-kill standard transactions}
+MATRICES=${MATRICES-acks-idempotence}
 VERSIONS=${VERSIONS:-4.3.1 3.9.2}
 RESULTS=${RESULTS:-results/nightly}
 PYTHON=${PYTHON:-.venv/bin/python}
@@ -13,5 +14,6 @@ LAST=${LAST:-$RESULTS.last}
 
 versions=()
 for version in $VERSIONS; do versions+=(--kafka-version "$version"); done
+for matrix in $MATRICES; do versions+=(--matrix "$matrix"); done
 read -r -a experiments <<<"$EXPERIMENTS"
 exec "$PYTHON" -m harness.nightly "${experiments[@]}" "${versions[@]}" --results "$RESULTS" --last "$LAST" "$@"

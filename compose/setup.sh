@@ -84,6 +84,8 @@ make_venv() {
     installer=pip
   fi
   .venv/bin/pip install -q --no-deps --no-build-isolation -e .
+  # A left-over of older builds would stand before the installed metadata wherever the checkout is on the path.
+  rm -rf kafka_chaos.egg-info
   venv_key >.venv/kafka-chaos.stamp
   say python "$(.venv/bin/python --version) in .venv, dependencies installed by $installer"
 }

@@ -18,6 +18,7 @@ from faults.cut_shapes import Bridge, Ring
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect
+from faults.hold_connections import HoldConnections
 from faults.kill import Kill
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
@@ -27,6 +28,7 @@ from faults.partition import Partition
 from faults.pause import Pause
 from faults.power_loss import PowerLoss
 from faults.reassign import Reassign
+from faults.refuse_connections import RefuseConnections
 from faults.restart import Restart
 from faults.slow_disk import SlowDisk
 from faults.stop import Stop
@@ -45,6 +47,7 @@ Fault = Annotated[
     | DropResponses
     | DuplicatePackets
     | Elect
+    | HoldConnections
     | Jitter
     | Kill
     | Latency
@@ -54,6 +57,7 @@ Fault = Annotated[
     | Pause
     | PowerLoss
     | Reassign
+    | RefuseConnections
     | Reorder
     | Restart
     | Ring
@@ -78,6 +82,7 @@ __all__ = [
     "DuplicatePackets",
     "Elect",
     "Fault",
+    "HoldConnections",
     "Jitter",
     "Kill",
     "Latency",
@@ -87,6 +92,7 @@ __all__ = [
     "Pause",
     "PowerLoss",
     "Reassign",
+    "RefuseConnections",
     "Reorder",
     "Restart",
     "Ring",

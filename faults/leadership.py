@@ -8,6 +8,7 @@ from harness.model.topology import TopologyView
 from harness.model.waiting import seen_within
 
 REJOIN_SECONDS = 90.0
+_TOLD = 8
 
 
 def led_by(view: TopologyView, topic: str, brokers: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
@@ -40,8 +41,13 @@ def leaders(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) ->
 
 
 def moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
-    """Changes of leadership in words."""
-    return ", ".join(f"partition {part} from {old} to {now[part]}" for part, old in led)
+    """Changes of leadership in words; of many the first ones."""
+    return ", ".join(some([f"partition {part} from {old} to {now[part]}" for part, old in led]))
+
+
+def some(words: list[str]) -> list[str]:
+    """As many words as one likes to read."""
+    return words if len(words) <= _TOLD else [*words[:_TOLD], f"and {len(words) - _TOLD:,} more"]
 
 
 def await_rejoined(scene: Scene, nodes: tuple[int, ...]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, FaultSpec, Scene
+from faults.leadership import some
 from faults.sight import Shape, Sight
 from harness.model.errors import FaultError
 from harness.model.topology import PartitionState, TopologyView
@@ -178,7 +179,7 @@ def moved(scene: Scene, before: tuple[Was, ...], left: str | None) -> Evidence:
         for then in before
         if (state := now[then.partition]) is not None
     ]
-    return Evidence(left is None, left or "leadership moved: " + ", ".join(words), facts)
+    return Evidence(left is None, left or "leadership moved: " + ", ".join(some(words)), facts)
 
 
 def deleted(view: TopologyView, topic: str, number: int) -> bool:

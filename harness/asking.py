@@ -48,7 +48,12 @@ class _Asked:
     broker: int
     topic: str
     step: Ask
-    connection: BrokerConnection
+    link: BrokerConnection | None
+
+    @property
+    def connection(self) -> BrokerConnection:
+        assert self.link is not None, "only brokers are asked over a connection"
+        return self.link
 
 
 def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: RowSink) -> None:
@@ -57,7 +62,9 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: Ro
     Raises:
         ClusterError: no broker is meant.
     """
-    brokers = tuple(number for number in look.nodes(step.of) if number in cluster.broker_ids)
+    # What a controller has printed can be read too.
+    printed = set(step.what) == {"printed"}
+    brokers = tuple(number for number in look.nodes(step.of) if printed or number in cluster.broker_ids)
     if not brokers:
         raise ClusterError(
             "there is nobody to ask",
@@ -69,12 +76,11 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: Ro
     number = 0
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=len(brokers)))
-        asked = [
-            _Asked(
-                cluster, look, broker, topic, step, stack.enter_context(cluster.connection(broker, _SECONDS))
-            )
+        links = {
+            broker: None if printed else stack.enter_context(cluster.connection(broker, _SECONDS))
             for broker in brokers
-        ]
+        }
+        asked = [_Asked(cluster, look, broker, topic, step, link) for broker, link in links.items()]
         while True:
             for place, question in enumerate(step.what):
                 at_ns = time.time_ns()

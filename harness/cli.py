@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness import cli_audit, cli_claims, cli_foreign, cli_kubernetes, cli_matrix
+from harness import (
+    cli_audit,
+    cli_bugs,
+    cli_claims,
+    cli_explore,
+    cli_foreign,
+    cli_kubernetes,
+    cli_matrix,
+)
 from harness.cli_audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
@@ -409,10 +417,12 @@ def _print_json(value: object) -> None:
 
 
 cli_claims.add(app)
+cli_bugs.add(app)
 cli_foreign.add(app)
 cli_audit.add(app)
 cli_matrix.add(app)
 cli_kubernetes.add(app)
+cli_explore.add(app)
 
 if __name__ == "__main__":
     main()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import time
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-RESULT_FILE = "claims.json"
 PAGE_FILE = "claims.html"
 _LOG_WIDTH = 160
 """Columns of the table in a file or a CI log: it has seven columns."""
@@ -33,6 +31,12 @@ def claims(
         typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
     ] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for the same claims.")] = None,
+    side_by_side: Annotated[
+        int,
+        typer.Option(
+            min=1, max=16, help="So many experiments at once, a cluster each; what measures times runs alone."
+        ),
+    ] = 2,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
@@ -44,6 +48,7 @@ def claims(
     where nothing was shown. Exit codes are those of `run`: 0 all yes, 1 a no, 3 something could not be told.
     """
     from harness.claims import registry, showing
+    from harness.claims.commanding import as_text
     from harness.claims.frame import exit_code
 
     out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
@@ -59,9 +64,9 @@ def claims(
     done = []
     for turn in range(repeat):
         place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
-        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, quiet)
+        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, side_by_side, quiet)
     if as_json:
-        typer.echo(json.dumps([result.model_dump(mode="json") for result in done], indent=2))
+        typer.echo(as_text(done))
     else:
         out.print(showing.table(done))
         for line in showing.reasons(done):
@@ -73,46 +78,22 @@ def claims(
 
 
 def _run(
-    chosen: tuple[Any, ...], folder: Path, seed: int, version: str | None, image: str | None, quiet: bool
+    chosen: tuple[Any, ...],
+    folder: Path,
+    seed: int,
+    version: str | None,
+    image: str | None,
+    side_by_side: int,
+    quiet: bool,
 ) -> list[Any]:
+    from harness.claims.commanding import carried_out
     from harness.claims.pages import write_page
-    from harness.claims.running import on_version, run_claims
-    from harness.execution import Options
-    from harness.telling import progress
+    from harness.claims.running import on_version
 
-    error = Console(stderr=True)
     run = [on_version(claim, version, image) for claim in chosen]
-    done: list[Any] = []
-
-    def keep(result: Any) -> None:
-        # At once: whoever interrupts the rest has what is there.
-        done.append(result)
-        _save(done, folder)
-
-    try:
-        with progress(error, quiet) as tell:
-            results = run_claims(
-                run,
-                Options(
-                    results=folder, seed=seed, tell=tell, command=shlex.join(["kafka-chaos", *sys.argv[1:]])
-                ),
-                keep,
-            )
-    except KeyboardInterrupt:
-        error.print(
-            f"kafka-chaos: interrupted; {len(done)} of {len(run)} claims are in {folder / RESULT_FILE}, "
-            "journals are kept, `kafka-chaos check` reads them"
-        )
-        raise typer.Exit(130) from None
-    _save(results, folder)
+    results = carried_out(run, folder, seed, quiet=quiet, what="claims", side_by_side=side_by_side)
     write_page(run, results, folder)
     return results
-
-
-def _save(results: list[Any], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([one.model_dump(mode="json") for one in results], indent=2)
-    (folder / RESULT_FILE).write_text(text + "\n")
 
 
 def _told(one: Any) -> dict[str, Any]:

@@ -39,6 +39,10 @@ def matrix(
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all arms.")] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for all arms.")] = None,
     profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Clusters at a time; default: one for each 4 cores and 6 GiB."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell the arms and how long it would take.")
     ] = False,
@@ -61,6 +65,7 @@ def matrix(
     arm.
     """
     from harness.matrix import commanding, loading
+    from harness.matrix.lanes import room
     from harness.matrix.page import write_page
     from harness.matrix.store import Store
     from harness.matrix.table import notes, table
@@ -101,7 +106,9 @@ def matrix(
         with store.held(), progress(_err, quiet) as tell:
             for line in planned.lines()[-1:]:
                 tell(line)
-            result = commanding.executed(planned, store, shown_command(["kafka-chaos", *again]), tell)
+            result = commanding.executed(
+                planned, store, shown_command(["kafka-chaos", *again]), tell, clusters=clusters or room()
+            )
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)

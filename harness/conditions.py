@@ -182,20 +182,23 @@ class Leads(Frozen):
 
 
 class Logged(Frozen):
-    """Each of these brokers has printed a text since the run began."""
+    """Each of these brokers has printed a text since the run began, so many times at least."""
 
     of: Target = Field(description="which brokers")
     text: str = Field(min_length=1)
+    times: int = Field(default=1, ge=1)
 
     def missing(self, look: Look) -> str | None:
         numbers = look.nodes(self.of)
-        silent = [number for number in numbers if self.text not in look.log(number)]
+        silent = [number for number in numbers if look.log(number).count(self.text) < self.times]
         if numbers and not silent:
             return None
-        return f"not in the log of broker {', '.join(map(str, silent)) or f'(no broker is {self.of})'}"
+        often = "" if self.times == 1 else f"{self.times} times "
+        return f"not {often}in the log of broker {', '.join(map(str, silent)) or f'(no broker is {self.of})'}"
 
     def __str__(self) -> str:
-        return f"{self.text!r} in the log of {self.of}"
+        often = "" if self.times == 1 else f", {self.times} times"
+        return f"{self.text!r} in the log of {self.of}{often}"
 
 
 Condition = LogEnd | HighWatermark | Checkpoint | Members | Leads | Logged

@@ -10,7 +10,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from checkers.session import java_version
@@ -137,20 +136,47 @@ def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]
     return Job(left, choose_arms(left, options.arms), options, skipped)
 
 
+def made(
+    cluster: Cluster | ExistingCluster,
+    experiment: Experiment,
+    arms: Sequence[Arm],
+    folder: Path,
+    *,
+    seed: int,
+    tell: Callable[[str], None],
+    skipped: tuple[str, ...] = (),
+    repeat: int = 1,
+    started: Callable[[str, str], None] = lambda _arm, _topic: None,
+) -> Iterator[str]:
+    """Run every arm as often as asked, in turns, those that go together in one run; gives the name of each
+    run folder below `folder` as soon as it is complete.
+
+    Raises:
+        KafkaChaosError: a run could not be made.
+    """
+    sides = (tuple(arms),) if experiment.together else tuple((arm,) for arm in arms)
+    for turn in range(repeat):
+        suffix = "" if repeat == 1 else f"-{turn + 1:03d}"
+        for side in sides:
+            named = {folder / f"{arm.name}{suffix}": arm for arm in side}
+            Run(cluster, experiment, named, seed + turn, tell, skipped, started).execute()
+            yield from (path.name for path in named)
+
+
 class Job:
     """One experiment under way, in a folder of its own below the results."""
 
     def __init__(
         self, experiment: Experiment, arms: Sequence[Arm], options: Options, skipped: tuple[str, ...]
     ) -> None:
-        self._skipped = skipped
+        self.skipped = skipped
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
         self.experiment = experiment
         self.folder = options.results / f"{experiment.name}-{stamp}"
         self._checks: list[Future[ArmResult]] = []
         self.started_ns = time.time_ns()
         self.seconds = 0.0
-        self._arms = arms
+        self.arms = tuple(arms)
         self._options = options
         try:
             self.folder.mkdir(parents=True)
@@ -165,30 +191,36 @@ class Job:
             ) from error
 
     def run(self, cluster: Cluster | ExistingCluster) -> None:
-        """Run every arm as often as asked, in turns."""
+        """Run every arm as often as asked; a finished run is checked while the next one goes on."""
         began = time.monotonic()
         self.started_ns = time.time_ns()
-        for turn in range(self._options.repeat):
-            for arm in self._arms:
-                name = arm.name if self._options.repeat == 1 else f"{arm.name}-{turn + 1:03d}"
-                seed = self._options.seed + turn
-                try:
-                    Run(
-                        cluster,
-                        self.experiment,
-                        arm,
-                        self.folder / name,
-                        seed,
-                        self._options.tell,
-                        self._skipped,
-                        partial(self._options.started, arm.name),
-                    ).execute()
-                except KafkaChaosError as error:
-                    if self._checks:
-                        error.add_note(f"the runs before it: kafka-chaos check {self.folder}")
-                    raise
-                self._checks.append(start_checking(self.folder, name, self._options.tell))
+        try:
+            for name in made(
+                cluster,
+                self.experiment,
+                self.arms,
+                self.folder,
+                seed=self._options.seed,
+                tell=self._options.tell,
+                skipped=self.skipped,
+                repeat=self._options.repeat,
+                started=self._options.started,
+            ):
+                self.check(name)
+        except KafkaChaosError as error:
+            if self._checks:
+                error.add_note(f"the runs before it: kafka-chaos check {self.folder}")
+            raise
         self.seconds = time.monotonic() - began
+
+    def check(self, name: str) -> None:
+        """Have a finished run in the job's folder checked."""
+        self._checks.append(start_checking(self.folder, name, self._options.tell))
+
+    @property
+    def checked(self) -> bool:
+        """Whether every check that was begun has ended: `result` does not wait then."""
+        return all(check.done() for check in self._checks)
 
     def result(self) -> ExperimentResult:
         """Wait for the checks; write and return what they add up to."""

@@ -10,14 +10,16 @@ from pydantic_core import PydanticCustomError
 
 from checkers.judge import check_promise
 from faults.base import FaultSpec
+from faults.moving import PartitionFault
 from faults.schedules.check import Problem, check_schedule
+from faults.schedules.tracks import tracks
 from faults.sight import Shape
 from harness.model.errors import BadInput
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec, Metadata
-from harness.steps import Heal, Inject, Step, Write
+from harness.steps import Drive, Heal, Inject, Step, Write
 from harness.zookeeper import FIRST_ID
-from workloads.java_settings import java_problem
+from workloads.java_settings import java_problem, settings_problem
 from workloads.reader_spec import ReaderSpec
 from workloads.spec import ProducerSettings, WorkloadSpec
 
@@ -99,6 +101,11 @@ class Experiment(_Frozen):
     )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
+    together: bool = Field(
+        default=False,
+        description="all arms in one run, side by side, each on a topic of its own: the very same faults hit "
+        "all. Targets are those of the first arm's topic; an injected fault on partitions is done to each",
+    )
 
     def workload_of(self, arm: Arm) -> WorkloadSpec:
         return arm.workload or self.workload
@@ -108,7 +115,9 @@ class Experiment(_Frozen):
 
     @property
     def write_names(self) -> tuple[str, ...]:
-        return tuple(step.write.name for step in self.steps if step.write is not None)
+        """Names of the steps that write: write steps, and drive steps."""
+        actions = (step.action for step in self.steps)
+        return tuple(action.name for action in actions if isinstance(action, Write | Drive))
 
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
@@ -142,6 +151,8 @@ class Experiment(_Frozen):
             except BadInput as error:
                 raise ValueError(f"arm {arm.name!r}: {error}") from error
             workload = self.workload_of(arm)
+            if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
+                raise ValueError(f"arm {arm.name!r}: {unknown}")
             if workload.client == "java":
                 java = java_problem(workload, arm.producer)
                 if java is None and self.readers_of(arm):
@@ -186,12 +197,46 @@ class Experiment(_Frozen):
         yield from self._reader_problems(self.readers, "readers")
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
+            if self.together and (what := self._not_together(arm)) is not None:
+                yield Problem(f"arms[{number}]", f"its {what} cannot go together with other arms in one run")
             if self.workload_of(arm).transactional:
                 try:
                     arm.producer.check_transactional()
                 except ValueError as error:
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {_told(error)}")
+        yield from self._driving_problems()
         yield from self._fault_problems()
+
+    def _not_together(self, arm: Arm) -> str | None:
+        """What an arm has that is known by one name in all runs."""
+        workload = self.workload_of(arm)
+        if workload.transactional:
+            return "transactional.id"
+        if any(reader.group for reader in self.readers_of(arm)):
+            return "consumer group"
+        return None if workload.client == "librdkafka" else "Java client"
+
+    def _driving_problems(self) -> Iterator[Problem]:
+        """Write steps and drive steps are of different clients."""
+        driven = {self.workload_of(arm).client == "driven" for arm in self.arms}
+        for number, step in enumerate(self.steps):
+            place = f"steps[{number}]"
+            if step.write is not None and True in driven:
+                yield Problem(f"{place}.write", "client driven knows no write steps, only drive steps")
+            if step.drive is None:
+                continue
+            if False in driven:
+                yield Problem(
+                    f"{place}.drive", "drive steps are of `client: driven`: set it below `workload`"
+                )
+            for send in step.drive.sends:
+                if send.partition >= self.topic.partitions:
+                    last = self.topic.partitions - 1
+                    yield Problem(f"{place}.drive.do", f"the topic has partitions 0 to {last}")
+            if not set(step.drive.do).isdisjoint({"begin", "commit", "abort"}) and not all(
+                self.workload_of(arm).transactional for arm in self.arms
+            ):
+                yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
 
     def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
         taken: set[str] = set()
@@ -227,6 +272,9 @@ class Experiment(_Frozen):
                     if name not in names:
                         yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open then")
             elif isinstance(step.action, Write):
+                picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
+                if self.together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
+                    yield Problem(place, "arms that go together have faults on partitions in inject steps")
                 found = check_schedule(
                     step.action.faults,
                     self.shape,

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from faults.base import Evidence, FaultSpec, Injection, Scene
@@ -67,9 +67,10 @@ class FaultBook:
         why: dict[str, Any] | None = None,
         *,
         yielding: bool = False,
+        topic: str | None = None,
     ) -> OpenFault:
         """Inject a fault now; its window opens at the moment of the decision. `name` was reserved for it,
-        `why` is journaled with the decision.
+        `why` is journaled with the decision; `topic` is another than the scene's.
 
         Raises:
             FaultError, ClusterError: the target matches nothing, or the injection failed; journaled too. A
@@ -83,6 +84,7 @@ class FaultBook:
         self._note(name, kind, FaultPhase.DECIDED, "", decided)
         try:
             scene = self.scene(name)
+            scene = scene if topic is None else replace(scene, topic=topic, chosen={})
             injection = spec.aim(scene)
             fault = OpenFault(name, kind, scene, injection, opened_ns)
             chosen = {

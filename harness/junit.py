@@ -25,9 +25,12 @@ class Outcome:
     error: str = ""
 
 
-def junit_text(outcomes: Sequence[Outcome], regressions: Sequence[str] = ()) -> str:
+def junit_text(
+    outcomes: Sequence[Outcome], regressions: Sequence[str] = (), suites: Sequence[str] = ()
+) -> str:
     """An arm that broke its promise is a failure, one that proves nothing an error, and so is an experiment
-    that could not be run. Regressions are failures of a suite of their own."""
+    that could not be run. Regressions are failures of a suite of their own. `suites` are further ones, as
+    XML."""
     root = Xml.Element("testsuites", name="kafka-chaos")
     for outcome in outcomes:
         name = f"{outcome.experiment} on Kafka {outcome.version}"
@@ -40,6 +43,7 @@ def junit_text(outcomes: Sequence[Outcome], regressions: Sequence[str] = ()) -> 
             body(case, "error", "could not be run", outcome.error)
         count(suite)
         suite.set("time", f"{outcome.result.seconds if outcome.result is not None else 0:.1f}")
+    root.extend(Xml.fromstring(text) for text in suites)
     if regressions:
         suite = Xml.SubElement(root, "testsuite", name="against the last result")
         for line in regressions:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from docker import DockerClient
 from docker.errors import DockerException
 from docker.models.containers import Container
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from harness import engine, rights, wire_admin, zookeeper
 from harness.access import PLAIN_TEXT, Access
@@ -28,6 +29,7 @@ from harness.topics import TopicAdmin
 from harness.wire import BrokerConnection
 
 _T = TypeVar("_T")
+_FREEZE_SECONDS = 5.0
 
 
 class LiveCluster:
@@ -186,8 +188,15 @@ class LiveCluster:
 
     def pause(self, number: int) -> None:
         """Freeze every process of the node."""
+        # On a busy machine runc gives up when the kernel has not frozen all tasks at once.
+        again = Retrying(
+            retry=retry_if_exception(lambda error: "unable to freeze" in str(error)),
+            stop=stop_after_delay(_FREEZE_SECONDS),
+            wait=wait_fixed(0.2),
+            reraise=True,
+        )
         with self._engine(number, "the node could not be paused"):
-            self._container(number).pause()
+            again(self._container(number).pause)
 
     def unpause(self, number: int) -> None:
         """Thaw a paused node."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from harness.junit import Outcome
 from harness.model.result import ArmResult
@@ -14,12 +15,27 @@ _ROOM = 400
 """Bytes kept for the sentence about what was left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Arms beside those of experiments, for the headline; `not_run` are whole matrices."""
+
+    arms: int = 0
+    broken: int = 0
+    untold: int = 0
+    not_run: int = 0
+
+
 def summary_text(
-    outcomes: Sequence[Outcome], regressions: Sequence[str] = (), limit: int = MOST_BYTES
+    outcomes: Sequence[Outcome],
+    regressions: Sequence[str] = (),
+    limit: int = MOST_BYTES,
+    *,
+    beside: Counted = Counted(),
+    more: Iterable[str] = (),
 ) -> str:
-    """The verdict first, then a table an experiment, then what broke with its evidence. What does not fit
-    into `limit` bytes is left out and counted; what comes first matters most."""
-    parts = list(_parts(outcomes, regressions))
+    """The verdict first, then a table an experiment, then `more`, then what broke with its evidence. What
+    does not fit into `limit` bytes is left out and counted; what comes first matters most."""
+    parts = list(_parts(outcomes, regressions, beside, more))
     kept: list[str] = []
     used = 0
     for number, part in enumerate(parts):
@@ -34,39 +50,50 @@ def summary_text(
     return "".join(kept)
 
 
-def _parts(outcomes: Sequence[Outcome], regressions: Sequence[str]) -> Iterator[str]:
-    yield f"# kafka-chaos: {headline(outcomes, regressions)}\n"
+def _parts(
+    outcomes: Sequence[Outcome], regressions: Sequence[str], beside: Counted, more: Iterable[str]
+) -> Iterator[str]:
+    yield f"# kafka-chaos: {headline(outcomes, regressions, beside)}\n"
     if regressions:
-        yield "\n## Worse than the last time\n\n" + "".join(f"- {_cell(line)}\n" for line in regressions)
+        yield "\n## Worse than the last time\n\n" + "".join(f"- {cell(line)}\n" for line in regressions)
     for outcome in outcomes:
-        yield f"\n## {_cell(outcome.experiment)} on Kafka {_cell(outcome.version)}\n\n"
+        yield f"\n## {cell(outcome.experiment)} on Kafka {cell(outcome.version)}\n\n"
         if outcome.result is None:
             yield _fenced(outcome.error)
             continue
-        yield f"{_cell(outcome.result.title)}\n\n" + _row(COLUMNS) + _row(["---"] * len(COLUMNS))
+        yield f"{cell(outcome.result.title)}\n\n" + row(COLUMNS) + row(["---"] * len(COLUMNS))
         for arm in outcome.result.arms:
-            yield _row(cells(arm))
+            yield row(cells(arm))
+    yield from more
     for outcome in outcomes:
         for arm in outcome.result.arms if outcome.result is not None else ():
             if arm.judgement.as_promised is not True:
                 yield _evidence(outcome, arm)
 
 
-def headline(outcomes: Sequence[Outcome], regressions: Sequence[str]) -> str:
+def headline(
+    outcomes: Sequence[Outcome],
+    regressions: Sequence[str],
+    beside: Counted = Counted(),
+) -> str:
     """All of it in one line."""
     arms = [arm for one in outcomes if one.result is not None for arm in one.result.arms]
     told = [
-        (sum(1 for arm in arms if arm.judgement.as_promised is False), "not as promised"),
+        (
+            beside.broken + sum(1 for arm in arms if arm.judgement.as_promised is False),
+            "not as promised",
+        ),
         (len(regressions), "worse than the last time"),
-        (sum(1 for arm in arms if arm.judgement.as_promised is None), "cannot be told"),
-        (sum(1 for one in outcomes if one.result is None), "could not be run"),
+        (beside.untold + sum(1 for arm in arms if arm.judgement.as_promised is None), "cannot be told"),
+        (beside.not_run + sum(1 for one in outcomes if one.result is None), "could not be run"),
     ]
+    total = len(arms) + beside.arms
     bad = ", ".join(f"{count} {what}" for count, what in told if count)
-    return f"{bad} (of {len(arms)} arms)" if bad else f"all {len(arms)} arms as promised"
+    return f"{bad} (of {total} arms)" if bad else f"all {total} arms as promised"
 
 
 def _evidence(outcome: Outcome, arm: ArmResult) -> str:
-    title = f"\n### {_cell(outcome.experiment)} / {_cell(arm.folder)} on Kafka {_cell(outcome.version)}\n\n"
+    title = f"\n### {cell(outcome.experiment)} / {cell(arm.folder)} on Kafka {cell(outcome.version)}\n\n"
     image = arm.meta.cluster.image
     again = (
         f"kafka-chaos run {outcome.experiment} --arm {arm.meta.arm} --seed {arm.meta.seed} "
@@ -78,11 +105,11 @@ def _evidence(outcome: Outcome, arm: ArmResult) -> str:
     return title + _fenced("\n".join(lines))
 
 
-def _row(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(_cell(text) for text in texts) + " |\n"
+def row(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(cell(text) for text in texts) + " |\n"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text that neither ends a cell nor becomes markup."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
 

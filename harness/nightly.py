@@ -21,9 +21,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness import execution, loading
+from harness import execution, loading, nightly_matrix
 from harness.junit import Outcome, junit_text
 from harness.markdown import headline, summary_text
+from harness.matrix.loading import load as load_matrix
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
@@ -133,9 +134,9 @@ def _arms(result: ExperimentResult) -> Iterator[tuple[Key, ArmResult]]:
         yield (arm.meta.cluster.image.kafka_version, result.experiment, arm.folder), arm
 
 
-def exit_code(outcomes: Sequence[Outcome], regressions: Sequence[str]) -> int:
+def exit_code(outcomes: Sequence[Outcome], regressions: Sequence[str], others: Sequence[int] = ()) -> int:
     """1 a promise broken or a regression, 3 something could not be run or told, 0 neither."""
-    codes = [3 if one.result is None else one.result.exit_code() for one in outcomes]
+    codes = [*others, *(3 if one.result is None else one.result.exit_code() for one in outcomes)]
     if regressions or 1 in codes:
         return 1
     return max(codes, default=3)
@@ -148,7 +149,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("experiments", nargs="+", help="built-in experiments or YAML files")
+    parser.add_argument("experiments", nargs="*", help="built-in experiments or YAML files")
+    parser.add_argument(
+        "--matrix",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a built-in matrix or a YAML file, held against the last night run by run; may be given again",
+    )
+    parser.add_argument("--matrix-repeat", type=int, help="runs of each arm of a matrix, whatever it says")
     parser.add_argument(
         "--kafka-version", action="append", metavar="VERSION", help=f"may be given again; {DEFAULT_VERSION}"
     )
@@ -157,6 +166,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="seed of all choices; default: by the clock")
     parser.add_argument("--repeat", type=int, default=1, help="run every arm this often")
     options = parser.parse_args(arguments)
+    if not options.experiments and not options.matrix:
+        parser.error("name an experiment, or a matrix with --matrix")
     signal.signal(signal.SIGTERM, _terminate)
     try:
         return _night(options)
@@ -182,20 +193,35 @@ def _night(options: Any) -> int:
         last, left_out = last_results(options.last)
         for line in left_out:
             say(f"not compared: {line}")
+    versions = options.kafka_version or [DEFAULT_VERSION]
+    seed = int(time.time()) if options.seed is None else options.seed
+    for name in options.matrix:
+        load_matrix(name)
     outcomes = run_all(
         options.experiments,
-        options.kafka_version or [DEFAULT_VERSION],
+        versions,
         results=options.results,
-        seed=int(time.time()) if options.seed is None else options.seed,
+        seed=seed,
         repeat=options.repeat,
         tell=_changes(say),
     )
-    regressions = worse(last, outcomes)
+    nights = nightly_matrix.run_matrices(
+        options.matrix,
+        versions,
+        results=options.results,
+        last=options.last,
+        seed=seed,
+        repeat=options.matrix_repeat,
+        tell=_changes(say),
+    )
+    regressions = [*worse(last, outcomes), *nightly_matrix.regressions(nights)]
+    beside = nightly_matrix.counted(nights)
     try:
         options.results.mkdir(parents=True, exist_ok=True)
-        text = summary_text(outcomes, regressions)
+        text = summary_text(outcomes, regressions, beside=beside, more=nightly_matrix.parts(nights))
         (options.results / SUMMARY_FILE).write_text(text, errors="replace")
-        (options.results / JUNIT_FILE).write_text(junit_text(outcomes, regressions), errors="replace")
+        cases = junit_text(outcomes, regressions, nightly_matrix.suites(nights))
+        (options.results / JUNIT_FILE).write_text(cases, errors="replace")
         if "GITHUB_STEP_SUMMARY" in os.environ:
             with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", errors="replace") as file:
                 file.write(text)
@@ -205,10 +231,11 @@ def _night(options: Any) -> int:
         ) from error
     for line in regressions:
         say(f"worse than the last time: {line}")
-    code = exit_code(outcomes, regressions)
+    code = exit_code(outcomes, regressions, [one.exit_code() for one in nights])
     if code == 0 and options.last is not None:
         _keep(outcomes, options.last)
-    say(f"{headline(outcomes, regressions)}; see {options.results / SUMMARY_FILE}")
+        nightly_matrix.keep(nights, options.last)
+    say(f"{headline(outcomes, regressions, beside)}; see {options.results / SUMMARY_FILE}")
     return code
 
 

@@ -81,10 +81,16 @@ def plan(
         "listener.security.protocol.map": _protocols(spec, "CONTROLLER"),
     }
     base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": heap}
+    if spec.loggers:
+        base["KAFKA_LOG4J_LOGGERS"] = ",".join(f"{name}={level}" for name, level in spec.loggers.items())
 
     def environment(own: dict[str, str]) -> dict[str, str]:
-        return base | {variable(name): value for name, value in sorted((shared | own).items())}
+        given = base | {variable(name): value for name, value in sorted((shared | own).items())}
+        if spec.metadata_version is not None:
+            given[zookeeper.SETTINGS] = zookeeper.settings(shared | own)
+        return given
 
+    command = None if spec.metadata_version is None else format_command(spec.metadata_version)
     nodes = []
     if not spec.combined:
         for number, name in voters:
@@ -93,7 +99,7 @@ def plan(
                 "process.roles": "controller",
                 "listeners": f"CONTROLLER://:{CONTROLLER_PORT}",
             }
-            nodes.append(Node(number, name, False, True, None, environment(own)))
+            nodes.append(Node(number, name, False, True, None, environment(own), command))
     for number, port in zip(broker_ids, host_ports, strict=True):
         name = f"broker-{number}"
         listeners = _listeners(spec, name, port, secured)
@@ -106,8 +112,23 @@ def plan(
             "process.roles": "broker,controller" if spec.combined else "broker",
             **_rack(spec, number),
         }
-        nodes.append(Node(number, name, True, spec.combined, port, environment(own)))
+        nodes.append(Node(number, name, True, spec.combined, port, environment(own), command))
     return nodes
+
+
+def format_command(version: str) -> tuple[str, ...]:
+    """Formats storage that is not formatted yet with this metadata.version; then the image's own entry, which
+    knows no such choice and leaves formatted storage alone."""
+    script = f"""
+set -e
+if [ ! -f {DATA_DIR}/meta.properties ]; then
+  printf '%s\\n' "${zookeeper.SETTINGS}" >/tmp/format.properties
+  /opt/kafka/bin/kafka-storage.sh format --cluster-id "$CLUSTER_ID" --config /tmp/format.properties \\
+    --release-version {version}
+fi
+exec /etc/kafka/docker/run
+"""
+    return ("bash", "-c", script)
 
 
 def _with_zookeeper(

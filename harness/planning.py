@@ -12,7 +12,7 @@ from faults.schedules.tracks import Following, Track, When
 from faults.sight import Shape
 from harness.experiment import Experiment
 from harness.stepping import down_before, schedule_seed
-from harness.steps import KIND, Ask, Heal, Inject, Sleep, Wait, Write
+from harness.steps import KIND, Ask, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ def plan_of(experiment: Experiment, seed: int) -> Plan:
         experiment=experiment.name,
         seed=seed,
         cluster=f"{shape.brokers} broker(s), {controllers}; "
-        f"{shape.partitions} partition(s) of {shape.replication_factor} replica(s)",
+        f"{shape.partitions} partition(s) of {shape.replication_factor} replica(s)"
+        + ("; all arms in one run, a topic each" if experiment.together else ""),
         steps=steps,
         most_down=max(step.most_down for step in steps),
     )
@@ -122,6 +123,8 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         size = f"the ISR has {action.isr} members" if isinstance(action.isr, int) else "replicated"
         until = size if action.condition is None else f"{action.condition}"
         what = f"wait until {until}, {action.within:g} s at most"
+    elif isinstance(action, Drive):
+        what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):
@@ -130,6 +133,15 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         what = f"ask {action.of} for {', '.join(action.what)} of partition {action.partition}"
         what += f", for {action.seconds:g} s" if action.seconds else ""
     return PlannedStep(index, what, (), min(experiment.shape.brokers, down))
+
+
+def _call(call: str | SendCall) -> str:
+    if not isinstance(call, SendCall):
+        return call
+    send = call.send
+    amount = f"{send.records:,} record{'s' if send.records > 1 else ''}"
+    size = "" if send.size is None else f" of {send.size:,} bytes"
+    return f"send {amount}{size} to partition {send.partition}" + ("" if send.awaited else ", not awaited")
 
 
 def _write(experiment: Experiment, index: int, write: Write, seed: int, down: int) -> PlannedStep:

@@ -1,4 +1,7 @@
-"""Repeats the faults of a finished run: its journal becomes a schedule of fixed times and named nodes."""
+"""Repeats the faults of a finished run: its journal becomes a schedule of fixed times and named nodes.
+
+Its partitions begin on the same brokers: a broker that is named would not be the leader again otherwise.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pyarrow import ArrowException
 from faults.schedules.state import least_down, to_the_millisecond
 from harness.experiment import Experiment
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import FAULTS_FILE, FaultPhase
+from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
 from harness.model.run import RunMeta, StepInfo
 from harness.steps import KIND, Inject, Write
 
@@ -61,7 +64,8 @@ def replayed(
 
 def replay(experiment: Experiment, folder: Path) -> Experiment:
     """The experiment with the faults of the run in `folder`: what was random or hung on a condition has the
-    time and the nodes that it had then.
+    time and the nodes that it had then. Each partition begins with the leader and the replicas that it had,
+    as far as the run's samples tell.
 
     Raises:
         BadInput: it is not the run's experiment, or the run did not get through all of its steps.
@@ -80,7 +84,35 @@ def replay(experiment: Experiment, folder: Path) -> Experiment:
             steps.append({"inject": {**step.action.model_dump(by_alias=True), "fault": mine[0].fault}})
         else:
             steps.append(step.model_dump(by_alias=True, exclude_none=True))
-    return Experiment.model_validate({**experiment.model_dump(by_alias=True), "steps": steps})
+    data = {**experiment.model_dump(by_alias=True), "steps": steps}
+    placed = experiment.topic.assignment or _began_on(experiment, folder / SAMPLES_DIR, meta.topic)
+    data["topic"] = {**experiment.topic.model_dump(), "assignment": placed}
+    return Experiment.model_validate(data)
+
+
+def _began_on(experiment: Experiment, samples: Path, topic: str) -> list[list[int]] | None:
+    """The brokers of each partition when the run began, the leader first; None: no sample shows all of them.
+
+    Of the first samples only: a new topic's ISR is its replicas in the order of their assignment.
+    """
+    names = ("topic", "partition", "leader", "isr")
+    found: dict[int, list[int]] = {}
+    try:
+        for part in sorted(samples.glob("*.parquet")):
+            for batch in pq.ParquetFile(part).iter_batches(columns=list(names)):
+                for row in batch.to_pylist():
+                    leader, isr = row["leader"], row["isr"] or ()
+                    if row["topic"] != topic or len(isr) != experiment.topic.replication_factor:
+                        continue
+                    if leader in isr:
+                        others = [broker for broker in isr if broker != leader]
+                        found.setdefault(row["partition"], [leader, *others])
+                if len(found) == experiment.topic.partitions:
+                    return [found[number] for number in range(experiment.topic.partitions)]
+    except (OSError, ArrowException):
+        # A journal that was cut off: the faults are repeated all the same, on partitions of other leaders.
+        return None
+    return None
 
 
 def _same(experiment: Experiment, meta: RunMeta, folder: Path) -> None:

@@ -1,14 +1,11 @@
-"""Runs one arm of an experiment on a running cluster: workload, faults, journals, final read."""
+"""Runs arms of an experiment on a running cluster: workload, faults, journals, final read."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
-import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from faults.base import Scene
 from harness.cleanliness import traces
@@ -16,148 +13,68 @@ from harness.cluster import Cluster
 from harness.existing_cluster import ExistingCluster
 from harness.experiment import Arm, Experiment
 from harness.faultbook import FaultBook
-from harness.final_read import Subject, final_read, together
 from harness.healing import heal_cluster
+from harness.lane import Lane
 from harness.model.errors import ClusterError, FaultError
-from harness.model.journal import (
-    ANSWERS,
-    ANSWERS_DIR,
-    FAULTS,
-    FAULTS_FILE,
-    READS_DIR,
-    SAMPLES,
-    SAMPLES_DIR,
-    RowSink,
-)
 from harness.model.run import RunMeta
-from harness.model.secrets import masked
-from harness.sampler import Sampler
 from harness.spec import SESSION_SECONDS
-from harness.stepping import Stepping, await_isr
-from harness.traffic import Traffic, topics_of, transaction_seconds
-from harness.writing import properties_of
-from workloads.processor import GROUP as PROCESSORS
-from workloads.row_journal import RowJournal, TableFile
-from workloads.text_identity import codec_of
-
-_START_SECONDS = 30.0
+from harness.stepping import Stepping
 
 
 class Run:
-    """One execution of one arm. `execute` leaves a complete run folder, or a partial one that says why.
+    """One execution of one arm, or of several side by side under the very same steps and faults.
 
-    `tell` gets a line about what is going on, a few times a second; `skipped` says what the experiment had
-    and this machine cannot do; `started` is told the topic once it is there, before anything is written.
+    `arms` are by the folder that each leaves: complete at the end, or partial and saying why. `tell` gets a
+    line about what is going on, a few times a second; `skipped` says what the experiment had and this machine
+    cannot do; `started` is told arm and topic once all topics are there, before anything is written.
     """
 
     def __init__(
         self,
         cluster: Cluster | ExistingCluster,
         experiment: Experiment,
-        arm: Arm,
-        folder: Path,
+        arms: Mapping[Path, Arm],
         seed: int,
         tell: Callable[[str], None],
         skipped: tuple[str, ...] = (),
-        started: Callable[[str], None] = lambda _topic: None,
+        started: Callable[[str, str], None] = lambda _arm, _topic: None,
     ) -> None:
         self._skipped = skipped
         self._started = started
         self._cluster = cluster
         self._experiment = experiment
-        self._arm = arm
-        self._folder = folder
-        self._tell = tell
         self._seed = seed
-        # Not from the seed alone: two runs of one seed on one cluster must not take each other's records
-        # for their own.
-        self._run_id = random.SystemRandom().getrandbits(62) + 1
-        self._topic = f"{experiment.name}-{self._run_id:x}"
+        self._lanes = [Lane(cluster, experiment, arm, folder, seed, tell) for folder, arm in arms.items()]
+        self._tell = tell
 
-    def execute(self) -> RunMeta:
-        """Run the steps, heal everything, read everything; returns the saved metadata.
+    def execute(self) -> tuple[RunMeta, ...]:
+        """Run the steps, heal everything, read everything; returns the saved metadata of each arm.
 
         Raises:
-            BadInput: the client or the broker refuses the arm's settings.
+            BadInput: the client or the broker refuses an arm's settings.
             KeyboardInterrupt: passed on, after the journals are closed.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
         self._start_clean()
-        topics = topics_of(self._experiment, self._arm, self._topic)
-        self._cluster.borrow(topics, self._groups())
+        topics = tuple(topic for lane in self._lanes for topic in lane.topics)
+        self._cluster.borrow(topics, set().union(*(lane.groups() for lane in self._lanes)))
         try:
-            return self._on_topics(topics)
+            return self._on_topics()
         finally:
             for left in self._cluster.give_back():
                 self._say(left)
 
-    def _groups(self) -> set[str]:
-        """The consumer groups that the arm's readers make."""
-        readers = self._experiment.readers_of(self._arm)
-        processing = self._experiment.workload_of(self._arm).process is not None
-        return {reader.group for reader in readers if reader.group is not None} | (
-            {PROCESSORS} if processing else set()
-        )
-
-    def _on_topics(self, topics: tuple[str, ...]) -> RunMeta:
-        topic = self._experiment.topic
-        admin = self._cluster.admin()
-        for name in topics:
-            admin.create(
-                name,
-                partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                config={**topic.config, **self._arm.topic},
-                assignment=topic.assignment,
-            )
-            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, _START_SECONDS)
-        self._started(self._topic)
-        meta = self._metadata(admin.config(self._topic))
-        meta.save(self._folder)
+    def _on_topics(self) -> tuple[RunMeta, ...]:
+        for lane in self._lanes:
+            lane.create(self._skipped)
+        for lane in self._lanes:
+            self._started(lane.arm.name, lane.topic)
         with ExitStack() as stack:
-            samples = stack.enter_context(RowJournal(self._folder / SAMPLES_DIR, SAMPLES))
-            events = stack.enter_context(TableFile(self._folder / FAULTS_FILE, FAULTS))
-            answers = stack.enter_context(RowJournal(self._folder / ANSWERS_DIR, ANSWERS))
-            sampler = Sampler(self._cluster.connection, self._cluster.broker_ids, self._topic, samples)
-            stack.callback(sampler.stop)
-            sampler.start()
-            book = FaultBook(self._scene, events, self._cluster.name)
+            for lane in self._lanes:
+                lane.open(stack)
+            book = FaultBook(self._scene, _Copied(self._lanes), self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
-            meta = self._produce(meta, book, sampler, answers)
-            workload = self._experiment.workload_of(self._arm)
-            open_seconds = transaction_seconds(self._experiment, self._arm)
-            copies = topic.replication_factor
-            reads = []
-            for number, name in enumerate(topics):
-                first_part = number * topic.partitions
-                subject = Subject(
-                    name,
-                    topic.partitions,
-                    copies,
-                    self._run_id,
-                    open_seconds,
-                    every_replica=self._experiment.replicas == "always",
-                    codec=codec_of(workload.client),
-                    compacted="compact" in meta.topic_config.get("cleanup.policy", ""),
-                    first_part=first_part,
-                )
-                reads.append(final_read(self._cluster, subject, self._folder, self._say))
-            read = together(reads)
-            self._workload.account_for(self._folder / READS_DIR)
-        problems = meta.problems
-        if sampler.failure is not None:
-            problems = (*problems, f"the sampler ended early: {sampler.failure}")
-        meta = meta.model_copy(
-            update={
-                "final_read": read,
-                "ended_ns": time.time_ns(),
-                "problems": problems,
-                "finished": True,
-                "cluster": self._cluster.info(),
-            }
-        )
-        meta.save(self._folder)
-        return meta
+            self._produce(book)
+            return tuple(lane.finish() for lane in self._lanes)
 
     def _start_clean(self) -> None:
         """Heal what a run before this one has left open on the cluster.
@@ -175,34 +92,27 @@ class Run:
                 next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
             )
 
-    def _produce(self, meta: RunMeta, book: FaultBook, sampler: Sampler, answers: RowSink) -> RunMeta:
-        """Carry out the steps, heal, close the producers; returns the metadata with what happened."""
-        with Traffic(
-            self._experiment,
-            self._arm,
-            cluster=self._cluster,
-            topic=self._topic,
-            run_id=self._run_id,
-            seed=self._seed,
-            folder=self._folder,
-        ) as traffic:
-            self._workload = traffic.workload
+    def _produce(self, book: FaultBook) -> None:
+        """Carry out the steps, heal, close the producers."""
+        first = self._lanes[0]
+        with ExitStack() as stack:
+            for lane in self._lanes:
+                lane.produce(stack)
             stepping = Stepping(
                 self._cluster,
                 self._experiment,
-                self._topic,
-                traffic.workload,
+                self._lanes,
                 book,
-                traffic.delivery_seconds,
+                max(lane.traffic.delivery_seconds for lane in self._lanes),
                 self._say,
-                lambda now: self._with_events(meta, now, book, traffic).save(self._folder),
-                view=lambda: sampler.latest,
+                lambda now: self._note(now, book),
+                view=lambda: first.sampler.latest,
                 seed=self._seed,
-                answers=answers,
             )
             try:
                 self._say("waiting until the producers may begin")
-                traffic.start()
+                for lane in self._lanes:
+                    lane.traffic.start()
                 try:
                     stepping.all()
                 except (ClusterError, FaultError) as error:
@@ -210,70 +120,47 @@ class Run:
                 self._say("healing")
                 stepping.problems += book.heal_all()
                 stepping.problems += traces(self._cluster, self._cluster.handled)
-                traffic.workload.stop()
+                for lane in self._lanes:
+                    lane.workload.stop()
                 self._say("closing the producers, and the readers at the end")
-                stepping.problems += traffic.end()
+                for lane in self._lanes:
+                    stepping.problems += lane.traffic.end()
             except BaseException as error:
                 # Journals first. Nobody waits to see the cluster whole again, which may end with this run.
-                traffic.break_off()
+                for lane in self._lanes:
+                    lane.traffic.break_off()
                 stepping.problems += book.undo_all()
                 what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
                 stepping.problems.append(f"the run broke: {what}")
-                self._with_events(meta, stepping, book, traffic).save(self._folder)
+                self._note(stepping, book)
                 raise
-        return self._with_events(meta, stepping, book, traffic)
-
-    def _with_events(self, meta: RunMeta, stepping: Stepping, book: FaultBook, traffic: Traffic) -> RunMeta:
-        return meta.model_copy(
-            update={
-                "steps": tuple(stepping.done),
-                "windows": book.windows(),
-                "readers": traffic.readers.infos(),
-                "problems": (*stepping.problems, *traffic.problems),
-            }
-        )
+        self._note(stepping, book)
 
     def _say(self, what: str) -> None:
-        self._tell(f"{self._experiment.name} · {self._arm.name} · {what}")
+        arms = " + ".join(lane.arm.name for lane in self._lanes)
+        self._tell(f"{self._experiment.name} · {arms} · {what}")
+
+    def _note(self, stepping: Stepping, book: FaultBook) -> None:
+        for lane in self._lanes:
+            lane.note(stepping.done, book.windows(), stepping.problems)
 
     def _scene(self, name: str) -> Scene:
+        first = self._lanes[0]
         return Scene(
             cluster=self._cluster,
-            topic=self._topic,
+            topic=first.topic,
             session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
-            tag=f"kafka-chaos-{self._run_id:x}-{name}",
+            tag=f"kafka-chaos-{first.run_id:x}-{name}",
             seed=f"{self._seed}/{name}",
         )
 
-    def _metadata(self, topic_config: dict[str, str]) -> RunMeta:
-        settings = self._arm.producer
-        workload = self._experiment.workload_of(self._arm)
-        given = properties_of(workload, settings, self._cluster)
-        return RunMeta(
-            run_id=self._run_id,
-            experiment=self._experiment.name,
-            arm=self._arm.name,
-            seed=self._seed,
-            topic=self._topic,
-            partitions=self._experiment.topic.partitions,
-            replication_factor=self._experiment.topic.replication_factor,
-            topic_config=topic_config,
-            producer_config={key: masked(key, str(value)) for key, value in given.items()},
-            acks=settings.acks,
-            idempotent=settings.enable_idempotence or workload.transactions is not None,
-            transactional=workload.transactional,
-            max_in_flight=settings.max_in_flight,
-            client=workload.client,
-            promise=self._arm.promise,
-            cluster=self._cluster.info(),
-            versions=versions(),
-            skipped=(*self._skipped, *self._cluster.remarks()),
-            started_ns=time.time_ns(),
-        )
 
+class _Copied:
+    """Fault events into the journal of every lane."""
 
-def versions() -> dict[str, str]:
-    """Versions of what takes part, by name."""
-    names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
-    found = {name: importlib.metadata.version(name) for name in names}
-    return {"python": platform.python_version(), **found}
+    def __init__(self, lanes: list[Lane]) -> None:
+        self._lanes = lanes
+
+    def append(self, row: dict[str, Any]) -> None:
+        for lane in self._lanes:
+            lane.faults.append(row)

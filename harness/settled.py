@@ -12,6 +12,7 @@ from harness.model.errors import ClusterError
 from harness.model.run import PartitionBounds
 from harness.model.topology import TopologyView
 from harness.model.waiting import seen_within
+from harness.waiting import wait_until
 
 
 class Viewer(Protocol):
@@ -71,6 +72,24 @@ def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[Partitio
             )
         )
     return tuple(bounds)
+
+
+def await_isr(cluster: Viewer, topic: str, partitions: int, members: int, seconds: float) -> None:
+    """Wait until every partition's ISR has this many members, as its leader sees it.
+
+    Raises:
+        ClusterError: not within `seconds`.
+    """
+
+    def missing() -> str | None:
+        view = cluster.view((topic,))
+        for number in range(partitions):
+            state = view.partition(topic, number)
+            if state is None or len(state.isr) != members:
+                return f"partition {number}: ISR {list(state.isr) if state else 'not known'}"
+        return None
+
+    wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds)
 
 
 def settle(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -57,7 +57,10 @@ class ClusterSpec(BaseModel):
     one ZooKeeper server in place of controllers. `racks` puts broker N into rack rN and lets readers that
     name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
     broker id; they win over `properties`. `features` are levels of KRaft features that differ from those of a
-    new cluster (KIP-584), set once it is up. `security` is what clients must come with (None: anyone may, in
+    new cluster (KIP-584), set once it is up. `loggers` are levels of the nodes' loggers, by name: with
+    `kafka.request.logger: DEBUG` a broker prints every request that it has answered. `metadata_version` is
+    the metadata.version of KRaft that storage is formatted with (KIP-778), as "3.4-IV0" (None: the newest).
+    `security` is what clients must come with (None: anyone may, in
     plain text). `existing` is a cluster that somebody else runs: only `brokers` goes with it, how many there
     are.
     """
@@ -74,6 +77,8 @@ class ClusterSpec(BaseModel):
     properties: dict[str, Setting] = Field(default_factory=dict)
     broker_properties: dict[int, dict[str, Setting]] = Field(default_factory=dict)
     features: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    metadata_version: str | None = Field(default=None, pattern=r"^\d+\.\d+-IV\d+$")
+    loggers: dict[str, Literal["ERROR", "WARN", "INFO", "DEBUG", "TRACE"]] = Field(default_factory=dict)
     disk_mib: int | None = None
     skewable_clocks: bool = False
     racks: bool = False
@@ -111,6 +116,11 @@ class ClusterSpec(BaseModel):
             )
         if self.metadata is Metadata.ZOOKEEPER and self.features:
             raise ValueError("`features` are of KRaft clusters: with `metadata: zookeeper` leave them out")
+        if self.metadata is Metadata.ZOOKEEPER and (self.loggers or self.metadata_version):
+            raise ValueError(
+                "`loggers` and `metadata_version` are of KRaft clusters: with `metadata: zookeeper` leave "
+                "them out"
+            )
         if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
             raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
         if self.security is not None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from faults.moving import PartitionFault
 from faults.schedules.state import Schedule
 from harness.asking import ask
 from harness.experiment import Experiment
@@ -16,30 +18,44 @@ from harness.model.journal import RowSink
 from harness.model.run import StepInfo
 from harness.model.topology import TopologyView
 from harness.scheduler import Scheduler
-from harness.settled import unsettled
-from harness.steps import KIND, Action, Ask, Heal, Inject, Wait, Write
+from harness.settled import await_isr, unsettled
+from harness.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
 from harness.waiting import wait_until
-from harness.writing import AnyWorkload
+from harness.writing import AnyWorkload, Drivable
 from workloads.tally import Progress
 
 _GRACE_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 
 
+class Lane(Protocol):
+    """What steps work on for one arm: its topic, who writes to it, and where answers of brokers go."""
+
+    @property
+    def topic(self) -> str: ...
+
+    @property
+    def workload(self) -> AnyWorkload: ...
+
+    @property
+    def answers(self) -> RowSink: ...
+
+
 class Stepping:
     """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words.
 
-    `note` is called whenever a step begins or ends, so that a run that is killed can be checked. `view` gives
-    the last sample of the brokers, `seed` decides what is random in schedules, `answers` gets what brokers
-    say in ask steps.
+    All `lanes` write at the same time; a wait step waits until the state is seen of every lane's topic, an
+    ask step asks about each. Faults are the run's, on the first lane's topic; only those on partitions, of an
+    inject step, are done to every lane's. `note` is called whenever a step begins or ends, so that a run that
+    is killed can be checked. `view` gives the last sample of the brokers, `seed` decides what is random in
+    schedules.
     """
 
     def __init__(
         self,
         cluster: LiveCluster,
         experiment: Experiment,
-        topic: str,
-        workload: AnyWorkload,
+        lanes: Sequence[Lane],
         book: FaultBook,
         delivery_seconds: float,
         say: Callable[[str], None],
@@ -47,13 +63,10 @@ class Stepping:
         *,
         view: Callable[[], TopologyView | None],
         seed: int,
-        answers: RowSink,
     ) -> None:
-        self._answers = answers
         self._cluster = cluster
         self._experiment = experiment
-        self._topic = topic
-        self._workload = workload
+        self._lanes = lanes
         self._book = book
         self._delivery_seconds = delivery_seconds
         self._say = say
@@ -62,7 +75,7 @@ class Stepping:
         self._seed = seed
         self._current = ""
         self._since_ns = time.time_ns()
-        self._named: dict[str, OpenFault] = {}
+        self._named: dict[str, list[OpenFault]] = {}
         self._rate = Rate()
         self.done: list[StepInfo] = []
         self.problems: list[str] = []
@@ -77,7 +90,7 @@ class Stepping:
         for index, step in enumerate(self._experiment.steps):
             action = step.action
             kind = KIND[type(action)]
-            self._current = action.name if isinstance(action, Write) else f"{kind}-{index}"
+            self._current = action.name if isinstance(action, Write | Drive) else f"{kind}-{index}"
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
             self.done.append(started)
             self._note(self)
@@ -90,27 +103,39 @@ class Stepping:
     def _one(self, index: int, action: Action) -> None:
         if isinstance(action, Write):
             self._write(index, action)
+        elif isinstance(action, Drive):
+            self._say(f"driving {action.by}")
+            for lane in self._lanes:
+                assert isinstance(lane.workload, Drivable), "checked when the experiment was made"
+                self.problems += lane.workload.drive(index, action)
         elif isinstance(action, Wait):
             self._wait(action)
         elif isinstance(action, Inject):
-            self._say("injecting")
-            fault = self._book.inject(action.fault)
-            if action.name is not None:
-                self._named[action.name] = fault
-            self._book.verify(fault)
+            self._inject(action)
         elif isinstance(action, Heal) and action.only:
             self._say(f"healing {', '.join(action.only)}")
             heal = self._book.heal if action.awaited else self._book.take_back
-            for name in action.only:
-                heal(self._named[name])
+            for fault in (fault for name in action.only for fault in self._named[name]):
+                heal(fault)
         elif isinstance(action, Heal):
             self._say("healing")
             self.problems += self._book.heal_all()
         elif isinstance(action, Ask):
             self._say(f"asking {action.of}")
-            ask(self._cluster, self._topic, action, self._look(), self._answers)
+            for lane in self._lanes:
+                ask(self._cluster, lane.topic, action, self._look(lane), lane.answers)
         else:
             time.sleep(action.seconds)
+
+    def _inject(self, inject: Inject) -> None:
+        self._say("injecting")
+        every = isinstance(inject.fault, PartitionFault)
+        topics = [lane.topic for lane in self._lanes if every or lane is self._lanes[0]]
+        faults = self._named.setdefault(inject.name or "", [])
+        for topic in topics:
+            fault = self._book.inject(inject.fault, topic=topic)
+            faults.append(fault)
+            self._book.verify(fault)
 
     def _write(self, index: int, write: Write) -> None:
         scheduler = Scheduler(
@@ -122,13 +147,14 @@ class Stepping:
                 at_most_down=write.at_most_down,
             ),
             self._book,
-            self._topic,
+            self._lanes[0].topic,
             self.problems,
             view=self._view,
             acked=self._reported,
             down_before=down_before(self._experiment, index),
         )
-        self._workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
+        for lane in self._lanes:
+            lane.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
         try:
             scheduler.start()
             self._await_reports(write)
@@ -140,45 +166,51 @@ class Stepping:
             raise
 
     def _reported(self) -> int:
-        progress = self._workload.progress()
-        return progress.acked + progress.unconfirmed
+        progress = [lane.workload.progress() for lane in self._lanes]
+        return sum(one.acked + one.unconfirmed for one in progress)
 
     def _await_reports(self, write: Write) -> None:
         longest = (write.seconds or 0.0) + self._delivery_seconds + _GRACE_SECONDS
         deadline = time.monotonic() + (write.at_most or longest)
         while time.monotonic() < deadline:
-            if self._workload.finish(time.monotonic() + _POLL_SECONDS):
+            until = time.monotonic() + _POLL_SECONDS
+            if all(lane.workload.finish(until) for lane in self._lanes):
                 return
             self._progress()
         if write.at_most is None:
             self.problems.append(f"write step {write.name} did not end within {longest:g} s")
 
     def _wait(self, wait: Wait) -> None:
+        deadline = time.monotonic() + wait.within
+        for lane in self._lanes:
+            self._wait_for(wait, lane, max(0.0, deadline - time.monotonic()))
+
+    def _wait_for(self, wait: Wait, lane: Lane, seconds: float) -> None:
         topic = self._experiment.topic
         if (condition := wait.condition) is not None:
             self._say(f"waiting for {condition}")
-            look = self._look()
-            wait_until(lambda: condition.missing(look), what=str(condition), seconds=wait.within)
+            look = self._look(lane)
+            wait_until(lambda: condition.missing(look), what=str(condition), seconds=seconds)
             return
         if isinstance(wait.isr, int):
             self._say(f"waiting for an ISR of {wait.isr}")
-            await_isr(self._cluster, self._topic, topic.partitions, wait.isr, wait.within)
+            await_isr(self._cluster, lane.topic, topic.partitions, wait.isr, seconds)
             return
         self._say("waiting until replicated")
         wait_until(
             lambda: unsettled(
-                self._cluster.view((self._topic,)), self._topic, topic.partitions, topic.replication_factor
+                self._cluster.view((lane.topic,)), lane.topic, topic.partitions, topic.replication_factor
             ),
             what="every replica's log end offset equals the high watermark",
-            seconds=wait.within,
+            seconds=seconds,
         )
 
-    def _look(self) -> LiveLook:
-        return LiveLook(self._cluster, self._topic, lambda: self._book.scene("wait"), self._since_ns)
+    def _look(self, lane: Lane) -> LiveLook:
+        return LiveLook(self._cluster, lane.topic, lambda: self._book.scene("wait"), self._since_ns)
 
     def _progress(self) -> None:
         faults = self._book.open_names()
-        line = line_of(self._workload.progress(), self._rate)
+        line = line_of([lane.workload.progress() for lane in self._lanes], self._rate)
         self._say(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
 
 
@@ -190,24 +222,6 @@ def schedule_seed(seed: int, write: Write) -> str:
 def down_before(experiment: Experiment, index: int) -> int:
     """How many brokers inject steps before a step may have left down."""
     return sum(fault.downs(experiment.shape) for fault in experiment.open_before(index).values())
-
-
-def await_isr(cluster: LiveCluster, topic: str, partitions: int, members: int, seconds: float) -> None:
-    """Wait until every partition's ISR has this many members, as its leader sees it.
-
-    Raises:
-        ClusterError: not within `seconds`.
-    """
-
-    def missing() -> str | None:
-        view = cluster.view((topic,))
-        for number in range(partitions):
-            state = view.partition(topic, number)
-            if state is None or len(state.isr) != members:
-                return f"partition {number}: ISR {list(state.isr) if state else 'not known'}"
-        return None
-
-    wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds)
 
 
 class Rate:
@@ -225,16 +239,18 @@ class Rate:
         return (done - before) / (now - then) if now > then else 0.0
 
 
-def line_of(progress: Progress, rate: Rate) -> str:
-    """Counts and rate of a workload in one line."""
-    done = progress.acked + progress.unconfirmed
+def line_of(lanes: Sequence[Progress], rate: Rate) -> str:
+    """Counts and rate of the workloads of all lanes in one line."""
+    sent = sum(one.sent for one in lanes)
+    done = sum(one.acked + one.unconfirmed for one in lanes)
     parts = [
         f"{rate.of(done, time.monotonic()):,.0f}/s",
-        f"sent {progress.sent:,}",
+        f"sent {sent:,}",
         f"acked {done:,}",
-        f"open {progress.open:,}",
+        f"open {sum(one.open for one in lanes):,}",
     ]
-    failed = progress.rejected + progress.indeterminate
+    failed = sum(one.rejected + one.indeterminate for one in lanes)
     if failed:
-        parts.append(f"errors {failed:,} (last {progress.last_error})")
+        last = next(one.last_error for one in reversed(lanes) if one.rejected + one.indeterminate)
+        parts.append(f"errors {failed:,} (last {last})")
     return " · ".join(parts)

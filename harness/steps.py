@@ -1,4 +1,4 @@
-"""The steps of an experiment, as data: write, wait, inject, heal, ask, sleep."""
+"""The steps of an experiment, as data: write, drive, wait, inject, heal, ask, sleep."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from faults.schedules.entries import Entry
 from faults.schedules.values import NAME, Frozen, IfImpossible, WrittenFault
 from faults.targets import Target
 from harness.conditions import Checkpoint, Condition, HighWatermark, Leads, LogEnd, Logged, Members
+from workloads.identity import PREFIX
 
 
 class Write(Frozen):
@@ -42,6 +43,41 @@ class Write(Frozen):
     def ends(self) -> float | None:
         """Seconds after which no fault begins any more; None: when all is written."""
         return min((end for end in (self.seconds, self.at_most) if end is not None), default=None)
+
+
+class Send(Frozen):
+    """Send `records` to a partition, each of `size` bytes (default: the workload's record_size); their
+    reports are waited for, or, with `awaited: false`, only at the end of the run."""
+
+    partition: int = Field(default=0, ge=0)
+    records: int = Field(default=1, ge=1, le=100_000)
+    size: int | None = Field(default=None, ge=PREFIX, le=100_000_000)
+    awaited: bool = True
+
+
+class SendCall(Frozen):
+    """`send: {...}` in the list of calls."""
+
+    send: Send
+
+
+Call = Literal["begin", "commit", "abort", "flush"] | SendCall
+
+
+class Drive(Frozen):
+    """A Java producer makes calls, one after the other, each when the one before has returned.
+
+    `by` names the producer; it is made when it is first named. What a call comes to is in the journals, also
+    if it fails: expect it there. `begin`, `commit` and `abort` are of transactions.
+    """
+
+    name: str = Field(pattern=NAME)
+    by: str = Field(default="first", pattern=NAME)
+    do: tuple[Call, ...] = Field(min_length=1)
+
+    @property
+    def sends(self) -> tuple[Send, ...]:
+        return tuple(call.send for call in self.do if isinstance(call, SendCall))
 
 
 class Wait(Frozen):
@@ -153,7 +189,8 @@ class Ask(Frozen):
     from the beginning; `fetch_v10`: the same by the protocol from before Kafka 2.3. `produce`: what it says
     to a record sent to it, whoever leads. `epoch_ends`: where each leader epoch ends. From its disk, whether
     it runs or not: `checkpoint`, its replication-offset-checkpoint; `files`, its segment files and leader
-    epochs. `printed`: the lines with `text` that it has printed since the run began.
+    epochs. `printed`: the lines with `text` that it (or a controller) has printed since the run
+    began.
     """
 
     name: str = Field(pattern=NAME)
@@ -176,9 +213,10 @@ class Sleep(Frozen):
     seconds: float = Field(gt=0)
 
 
-Action = Write | Wait | Inject | Heal | Ask | Sleep
+Action = Write | Drive | Wait | Inject | Heal | Ask | Sleep
 STEPS: dict[str, type[Frozen]] = {
     "write": Write,
+    "drive": Drive,
     "wait": Wait,
     "inject": Inject,
     "heal": Heal,
@@ -192,6 +230,7 @@ class Step(Frozen):
     """One step of an experiment: exactly one of the keys."""
 
     write: Write | None = None
+    drive: Drive | None = None
     wait: Wait | None = None
     inject: Inject | None = None
     heal: Heal | None = None
@@ -212,6 +251,6 @@ class Step(Frozen):
 
     @property
     def action(self) -> Action:
-        chosen = self.write or self.wait or self.inject or self.heal or self.ask or self.sleep
-        assert chosen is not None, "checked when the step was made"
+        given = (getattr(self, name) for name in STEPS)
+        chosen: Action = next(one for one in given if one is not None)
         return chosen

@@ -60,7 +60,7 @@ class Traffic:
             processing = 0 if spec.process is None else spec.process.members
             elsewhere = {spec.producers + number: processed(topic) for number in range(processing)}
             journal = None
-            if spec.client == "librdkafka":
+            if spec.client != "java":
                 journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, elsewhere=elsewhere))
             transactions = None
             if spec.transactional:
@@ -107,7 +107,7 @@ class Traffic:
                 seed=seed,
                 folder=folder / SENDS_DIR,
                 journal=journal,
-                transactions=transactions if spec.transactions is not None else None,
+                transactions=transactions if spec.process is None or spec.transactions else None,
             )
             stack.callback(self.workload.close)
             self._open = stack.pop_all()

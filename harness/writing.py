@@ -1,9 +1,9 @@
-"""The client that writes a run: librdkafka in this process, or the Java client in containers."""
+"""The client that writes a run: librdkafka in this process, or the Java client, in containers or driven."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from harness.cluster import Cluster
 from harness.java_client import tools_bootstrap
@@ -11,7 +11,8 @@ from harness.java_workload import JavaWorkload
 from harness.live import LiveCluster
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
-from workloads.java_settings import java_properties
+from harness.steps import Drive
+from workloads.java_settings import driven_properties, java_properties
 from workloads.producers import Workload, transactional_id
 from workloads.send_journal import SendJournal
 from workloads.spec import ProducerSettings, WorkloadSpec
@@ -39,6 +40,15 @@ class AnyWorkload(Protocol):
 
     @property
     def problems(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class Drivable(Protocol):
+    """A workload whose producers do what drive steps say."""
+
+    def drive(self, step: int, drive: Drive) -> list[str]:
+        """Make the calls of a drive step; returns what kept one from being made at all."""
+        ...
 
 
 def start_workload(
@@ -69,6 +79,28 @@ def start_workload(
                 next_step="use `client: librdkafka`",
             )
         return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
+    if spec.client == "driven":
+        if not isinstance(cluster, Cluster) or cluster.access.protocol != "PLAINTEXT":
+            raise BadInput(
+                "driven producers cannot write to this cluster",
+                where="workload.client",
+                expected="a cluster of ours without `security`",
+                found="one that is not ours, or whose clients must come with TLS or a password",
+                next_step="use `client: librdkafka`",
+            )
+        # Loads what speaks to a JVM, which nobody else needs.
+        from harness.driven_workload import DrivenWorkload
+
+        return DrivenWorkload(
+            spec,
+            settings,
+            cluster=cluster,
+            topic=topic,
+            run_id=run_id,
+            seed=seed,
+            journal=journal,
+            transactions=transactions,
+        )
     return Workload(
         spec,
         settings,
@@ -88,5 +120,7 @@ def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveC
     if spec.client == "java":
         assert isinstance(cluster, Cluster)
         return dict(java_properties(settings, tools_bootstrap(cluster)))
+    if spec.client == "driven":
+        return dict(driven_properties(spec.drive, settings, cluster.bootstrap))
     named = transactional_id(0) if spec.transactions is not None else None
     return dict(settings.to_librdkafka(cluster.bootstrap, named))

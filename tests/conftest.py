@@ -23,3 +23,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fault-table", metavar="FILE", help="write what the tests proved of each fault as JSON"
     )
+    parser.addoption("--findings", metavar="FOLDER", help="keep the runs that show findings, for their page")

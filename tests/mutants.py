@@ -37,8 +37,8 @@ TESTS = (
     "tests/spark/test_imported.py",
     "tests/spark/test_elsewhere.py",
 )
-SECONDS = 300
-"""A change after which the tests take longer counts as noticed."""
+TIMES_AS_LONG = 5
+"""A change after which the tests take so many times longer than without any counts as noticed."""
 
 
 def main() -> int:
@@ -51,6 +51,8 @@ def main() -> int:
         print(f"{len(names)} changes are possible, {len(chosen)} tried (seed {options.seed})", flush=True)
         os.chdir(place)
         sys.path.insert(0, place)
+        # Spark's Python workers import the copy too, and not what is installed.
+        os.environ["PYTHONPATH"] = place
         for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
             del sys.modules[name]
         survivors = _tried(chosen, Path(place))
@@ -112,15 +114,23 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
     # The fixture of conftest.py would win over a plugin's.
     conftest = place / "tests" / "spark" / "conftest.py"
     conftest.write_text(conftest.read_text().replace("def spark(", "def another_spark("))
-    os.environ["MUTANT_UNDER_TEST"] = ""
+
+    def switched_on(name: str) -> None:
+        # Here, and in Spark's Python workers: they get what the context has when a job's function is made.
+        os.environ["MUTANT_UNDER_TEST"] = session.sparkContext.environment["MUTANT_UNDER_TEST"] = name
+
+    switched_on("")
+    began = time.perf_counter()
     if not passes():
         raise SystemExit("the tests fail without any change: python -m pytest " + " ".join(TESTS))
+    limit = TIMES_AS_LONG * round(time.perf_counter() - began + 1)
+    print(f"without a change the tests take {limit // TIMES_AS_LONG} s", flush=True)
     survivors = []
     for number, name in enumerate(chosen, 1):
-        os.environ["MUTANT_UNDER_TEST"] = name
+        switched_on(name)
         began = time.perf_counter()
         try:
-            with _limited():
+            with _limited(limit):
                 survived = passes()
         except TimeoutError:
             survived = False
@@ -132,12 +142,12 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _limited() -> Any:
+def _limited(seconds: int) -> Any:
     def stop(*_: object) -> None:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     try:
         yield
     finally:

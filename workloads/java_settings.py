@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads.spec import ProducerSettings, WorkloadSpec
+from workloads.spec import DrivenSpec, ProducerSettings, WorkloadSpec
 
 MOST_PRODUCERS = 16
 """Each is a JVM of its own."""
@@ -24,6 +24,11 @@ def java_problem(spec: WorkloadSpec, settings: ProducerSettings) -> str | None:
         return f"client java takes at most {MOST_PRODUCERS} producers, a JVM each, not {spec.producers}"
     if spec.keys is not None and spec.keys > _LARGEST:
         return f"client java takes at most {_LARGEST} keys"
+    return settings_problem(settings)
+
+
+def settings_problem(settings: ProducerSettings) -> str | None:
+    """Which of these settings the Java client does not know; None: none."""
     if settings.socket_timeout_ms is not None:
         return "socket.timeout.ms is librdkafka's; the Java client has request.timeout.ms"
     if settings.linger_ms is not None and settings.linger_ms != int(settings.linger_ms):
@@ -47,6 +52,21 @@ def java_properties(settings: ProducerSettings, bootstrap: str) -> dict[str, str
         "request.timeout.ms": str(min(_REQUEST_TIMEOUT_MS, room)),
     }
     return {"bootstrap.servers": bootstrap, **defaults, **given}
+
+
+def driven_properties(
+    spec: DrivenSpec, settings: ProducerSettings, bootstrap: str, transactional_id: str | None = None
+) -> dict[str, str]:
+    """Properties of a Java producer that drive steps drive: what its own tool refuses is given to it too.
+
+    Idempotence follows from transactions, as in the client itself.
+    """
+    given = java_properties(settings, bootstrap)
+    if spec.transactional:
+        given["enable.idempotence"] = "true"
+        # The client's own defaults of these two would not fit together with a short delivery time-out.
+        given["transaction.timeout.ms"] = str(settings.transaction_timeout())
+    return given if transactional_id is None else {**given, "transactional.id": transactional_id}
 
 
 def _text(value: str | int | float | bool) -> str:

@@ -37,6 +37,11 @@ class ReaderSpec(BaseModel):
     At each time of `restarts` (seconds after the first step began) the next member in turn leaves, and a new
     client takes its place: two rebalances.
 
+    `reset` is auto.offset.reset: where to go on when the log does not hold the offset, or a group has none.
+    `error` - the client says so, and the reader goes on from the nearest offset there is, which is journaled
+    as a session of its own; `earliest`, `latest` - as an application that leaves it to the client, which
+    says nothing.
+
     `rack` is client.rack: fetching from a follower in that rack (KIP-392). `extra` takes any other property
     of librdkafka.
     """
@@ -51,6 +56,7 @@ class ReaderSpec(BaseModel):
     commit_every: float = Field(default=1.0, gt=0, le=3600, description="seconds")
     assignor: Literal["range", "roundrobin", "cooperative-sticky"] = "range"
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    reset: Literal["error", "earliest", "latest"] = "error"
     rack: str | None = None
     extra: dict[str, Setting] = {}
 
@@ -81,16 +87,13 @@ class ReaderSpec(BaseModel):
     def to_librdkafka(
         self, bootstrap: str, group_id: str, security: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Configuration for `confluent_kafka.Consumer`. The client wants a group.id even where none is used.
-
-        `auto.offset.reset=error`: where the log was cut under the reader that must show, not be skipped.
-        """
+        """Configuration for `confluent_kafka.Consumer`, which wants a group.id even where none is used."""
         return {
             "bootstrap.servers": bootstrap,
             **(security or {}),
             "group.id": group_id,
             "isolation.level": self.isolation,
-            "auto.offset.reset": "error",
+            "auto.offset.reset": self.reset,
             "enable.partition.eof": True,
             "enable.auto.commit": self.commits == "auto",
             "auto.commit.interval.ms": int(self.commit_every * 1000),

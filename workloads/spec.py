@@ -186,11 +186,32 @@ class ProcessSpec(BaseModel):
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
 
 
+class DrivenSpec(BaseModel):
+    """Java producers that do, one call after the other, what drive steps say.
+
+    `version` is that of the client library (None: the cluster's). With `transactional` each producer has a
+    transactional.id; with `coordinator` one for which this broker is the coordinator.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
+    transactional: bool = False
+    coordinator: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.coordinator is not None and not self.transactional:
+            raise ValueError("`coordinator` is of transactions: set `transactional: true`, or leave it out")
+        return self
+
+
 class WorkloadSpec(BaseModel):
     """How much is written, by which client, and how it is spread.
 
     `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
-    that `record_size` cannot be chosen.
+    that `record_size` cannot be chosen; or "driven": Java producers that only do what drive steps say
+    (`driven` has more of them), with records like librdkafka's.
 
     `record_size` is the value's bytes. With `keys` the key id is seq % keys; without, records have no key.
     `spread` says who chooses the partition: `even` - the workload does (key % partitions, or round robin by
@@ -206,10 +227,25 @@ class WorkloadSpec(BaseModel):
     rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     spread: Literal["even", "client"] = "even"
     transactions: TransactionSpec | None = None
-    client: Literal["librdkafka", "java"] = "librdkafka"
+    client: Literal["librdkafka", "java", "driven"] = "librdkafka"
     process: ProcessSpec | None = None
+    driven: DrivenSpec | None = None
+
+    @model_validator(mode="after")
+    def _of_driven(self) -> Self:
+        if self.driven is not None and self.client != "driven":
+            raise ValueError("`driven` is of `client: driven`: set that, or leave it out")
+        beside = sorted(self.model_fields_set - {"client", "driven", "record_size"})
+        if self.client == "driven" and beside:
+            raise ValueError(f"client driven only does what drive steps say: leave {', '.join(beside)} out")
+        return self
+
+    @property
+    def drive(self) -> DrivenSpec:
+        """How producers that drive steps drive are made."""
+        return self.driven or DrivenSpec()
 
     @property
     def transactional(self) -> bool:
         """Whether anything that is written is in a transaction."""
-        return self.transactions is not None or self.process is not None
+        return self.transactions is not None or self.process is not None or self.drive.transactional

@@ -18,18 +18,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
-from workloads.client_end import bury, flush
+from workloads.client_end import STUCK_SECONDS, ClientStuck, abandon, bury, flush, within
 from workloads.spec import TransactionSpec
 
 SLICE_SECONDS = 1.0
 """Longest single call into the client: between calls a wish to close is seen. Resuming is allowed."""
 _PAUSE_SECONDS = 0.05
+_STUCK = "_STUCK"
+"""Journaled as the error where the client never returned from a call."""
 _MOST_DEATHS = 20
 """Clients that may die one after the other without a transaction answered in between."""
 
@@ -176,7 +179,11 @@ class Transactions:
         asked_to_commit = False
         failure = ending.broken
         if ending.asked == "commit" and failure is None:
-            error = None if self._prepare is None else self._call(self._prepare)
+            try:
+                error = None if self._prepare is None else self._call(self._prepared)
+            except ClientStuck:
+                self._succeed(_STUCK, end=abandon)
+                return TxnOutcome.ABORTED, _STUCK, False
             if error is None:
                 asked_to_commit = True
                 error = self._call(lambda client: client.commit_transaction(SLICE_SECONDS))
@@ -216,7 +223,8 @@ class Transactions:
         else:
             error = self._call(lambda client: client.abort_transaction(SLICE_SECONDS))
         self.client = successor
-        self._bury(old)
+        bury(old)
+        self._take()
         if error is None and ending.asked == "commit" and ending.records:
             return TxnOutcome.COMMITTED, None, True
         return TxnOutcome.ABORTED, error.name() if error else None, True
@@ -265,19 +273,21 @@ class Transactions:
                     raise ClientDone(f"init_transactions: {cause.name()}: {cause.str()}") from error
                 time.sleep(_PAUSE_SECONDS)
 
-    def _succeed(self, why: str) -> None:
+    def _prepared(self, client: Any) -> None:
+        assert self._prepare is not None, "only called where there is something to prepare"
+        within(STUCK_SECONDS, partial(self._prepare, client), "send_offsets_to_transaction")
+
+    def _succeed(self, why: str, end: Callable[[Any], None] = bury) -> None:
         """Replace the client; the new one is initialised when the next transaction begins."""
         closing = self._until()
-        if closing is not None and time.monotonic() >= closing:
+        # One that is stuck must not be left for the end of the run, which closes it.
+        if end is bury and closing is not None and time.monotonic() >= closing:
             return
         old, self.client = self.client, self._connect()
         self._ready = False
         self._deaths += 1
         self._why = why
-        self._bury(old)
-
-    def _bury(self, client: Any) -> None:
-        bury(client)
+        end(old)
         self._take()
 
 

@@ -33,8 +33,8 @@ def misplaced(rows: DataFrame) -> DataFrame:
 
 
 def corrupt(rows: DataFrame) -> DataFrame:
-    """A value that does not decode or whose CRC does not match (a finding each, beside the records), or
-    another key read, by any reader, than was sent.
+    """A value, read by any reader, that does not decode or whose CRC does not match (a finding each, beside
+    the records); or another key read, by any reader, than was sent.
 
     Source: brokers keep keys and values as they are (Kafka documentation, Message Format).
     Example: sent with key 5, read with key 6.

@@ -6,9 +6,11 @@ from harness.audit.names import Client, Kind
 from harness.audit.rules import (
     BROKER_DOCS,
     CONSUMER_DOCS,
+    LAST_REPLICA,
     RDK_DOCS,
     TOPIC_DOCS,
     TRANSACTIONS,
+    UNCLEAN,
     Rule,
     Severity,
 )
@@ -58,6 +60,7 @@ RULES: tuple[Rule, ...] = (
         "set min.insync.replicas=2 with replication.factor=3",
         f"{TOPIC_DOCS}, min.insync.replicas",
         FindingClass.LOST,
+        LAST_REPLICA,
     ),
     Rule(
         "minisr-above-copies",
@@ -99,6 +102,7 @@ RULES: tuple[Rule, ...] = (
         "set unclean.leader.election.enable=false",
         f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
         FindingClass.LOST,
+        UNCLEAN,
     ),
     Rule(
         "unclean",
@@ -110,6 +114,7 @@ RULES: tuple[Rule, ...] = (
         "set unclean.leader.election.enable=false",
         f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
         FindingClass.LOST,
+        UNCLEAN,
     ),
     Rule(
         "offsets-one-copy",

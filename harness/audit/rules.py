@@ -40,6 +40,8 @@ ACKS_0 = Proof("kill-leader", ("acks=0",))
 ACKS_1 = Proof("cut-then-kill", ("acks=1",))
 NOT_IDEMPOTENT = Proof("kill-leader", ("acks=all", "acks=all-idempotent"))
 TRANSACTIONS = Proof("transactions", ())
+UNCLEAN = Proof("unclean-election", ("unclean=true", "unclean=false"))
+LAST_REPLICA = Proof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,9 +188,9 @@ def all_led(kind: str, leaders: Collection[int], least: float, most: float) -> E
 
     def of(run: Finished) -> float:
         since = run.applied_ns(kind)
-        for at_ns, leads in run.leaders():
-            if at_ns > since and len(leads) == run.meta.partitions and set(leads.values()) <= set(leaders):
-                return (at_ns - since) / SECOND
-        raise NotThere("not every partition was seen with a new leader")
+        at_ns = run.first_led(leaders, since)
+        if at_ns is None:
+            raise NotThere("not every partition was seen with a new leader")
+        return (at_ns - since) / SECOND
 
-    return between("every partition has a new leader after", least, most, of, "s")
+    return between(f"every partition has a new leader after the {kind}", least, most, of, "s")

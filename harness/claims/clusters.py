@@ -45,8 +45,14 @@ FIVE_CONTROLLERS = COMMON.model_copy(update={"controllers": 5})
 NO_ELR = COMMON.model_copy(update={"features": {"eligible.leader.replicas.version": 0}})
 """As the common cluster, without eligible leader replicas (KIP-966)."""
 
-MANY = COMMON.model_copy(update={"properties": {**COMMON.properties, "log.index.size.max.bytes": "65536"}})
-"""As the common cluster, for thousands of partitions; they would slow down what came after them."""
+MANY = COMMON.model_copy(
+    update={
+        "properties": {**COMMON.properties, "log.index.size.max.bytes": "8192"},
+        # Each partition is several files that are synced one by one; a disk takes a minute for thousands.
+        "disk_mib": 1024,
+    }
+)
+"""As the common cluster, for thousands of partitions, with log dirs in memory."""
 
 ZOOKEEPER = ClusterSpec(
     metadata=Metadata.ZOOKEEPER,
@@ -73,10 +79,10 @@ PATIENT_LEADER = TWO_OF_OLD.model_copy(
             # There must be time for a cut and a kill before the next one.
             "replica.high.watermark.checkpoint.interval.ms": "10000",
         },
-        "broker_properties": {1: {"zookeeper.session.timeout.ms": "30000"}},
+        "broker_properties": {1: {"zookeeper.session.timeout.ms": "36000"}},
     }
 )
-"""The same; broker 1 counts as alive for 30 s after it was last heard of."""
+"""The same; broker 1 counts as alive for 36 s after it was last heard of."""
 
 
 def experiment(text: str, cluster: ClusterSpec = COMMON) -> Experiment:

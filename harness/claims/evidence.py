@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from harness.model.journal import (
@@ -21,6 +23,7 @@ from harness.model.journal import (
     REPLICAS_DIR,
     SAMPLES_DIR,
     SENDS_DIR,
+    TRANSACTIONS_DIR,
 )
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import FaultWindow, RunMeta, StepInfo
@@ -102,6 +105,11 @@ class Finished:
         return [row for row in self.all_sends if row["step"] == index]
 
     @cached_property
+    def transactions(self) -> list[Row]:
+        """What clients were told of their transactions."""
+        return self._rows(TRANSACTIONS_DIR)
+
+    @cached_property
     def final_log(self) -> list[Row]:
         """The final read in the order of partitions and offsets."""
         return sorted(self._rows(READS_DIR), key=lambda row: (row["partition"], row["offset"]))
@@ -171,17 +179,22 @@ class Finished:
                     best["log_end_offset"],
                 )
 
-    def leaders(self) -> Iterator[tuple[int, dict[int, int]]]:
-        """Moment by moment, who leads each partition by the newest belief."""
-        moments: dict[int, dict[int, Row]] = {}
-        for row in self.samples:
-            if row["partition"] is not None:
-                newest = moments.setdefault(row["at_ns"], {})
-                known = newest.get(row["partition"])
-                if known is None or row["leader_epoch"] > known["leader_epoch"]:
-                    newest[row["partition"]] = row
-        for at_ns, newest in sorted(moments.items()):
-            yield at_ns, {number: row["leader"] for number, row in newest.items()}
+    def first_led(self, leaders: Collection[int], since_ns: int) -> int | None:
+        """The first moment after `since_ns` at which brokers were seen to have, by the newest belief of each
+        partition, every partition led by one of these; None: there is none. In arrays: partitions may be
+        thousands."""
+        columns = ["at_ns", "partition", "leader_epoch", "leader"]
+        table = pq.read_table(self.folder / SAMPLES_DIR, columns=columns)
+        table = table.filter(pc.and_(pc.is_valid(table["partition"]), pc.greater(table["at_ns"], since_ns)))
+        at_ns, partition, epoch, leader = (table[name].to_numpy() for name in columns)
+        order = np.lexsort((epoch, partition, at_ns))
+        at_ns, partition, leader = at_ns[order], partition[order], leader[order]
+        newest = np.ones(len(order), dtype=bool)
+        newest[:-1] = (at_ns[:-1] != at_ns[1:]) | (partition[:-1] != partition[1:])
+        led = newest & np.isin(leader, list(leaders))
+        moments, counts = np.unique(at_ns[led], return_counts=True)
+        whole = moments[counts == self.meta.partitions]
+        return int(whole[0]) if len(whole) else None
 
     def during(self, begin_ns: int, end_ns: int, partition: int = 0) -> list[State]:
         """Samples between two moments.

@@ -54,8 +54,9 @@ class Claim:
 
     `words` is the claim as engineers make it, `set_up` what is done, in words. `today` says what today's
     Kafka does, since which version, where the claim is out of date. `by_day`: short and steady enough for
-    every change. `since`: the first Kafka version that it can be tried on (empty: any); `only`: its arms name
-    the versions themselves, and it can be tried on no other.
+    every change; `alone`: it measures times, so that nothing else may run meanwhile. `since`: the first Kafka
+    version that it can be tried on (empty: any); `only`: its arms name the versions themselves, and it can be
+    tried on no other.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Claim:
     trials: tuple[Trial, ...]
     today: str = ""
     by_day: bool = False
+    alone: bool = False
     since: str = ""
     only: str = ""
 
@@ -79,6 +81,10 @@ class Claim:
     def kafka(self) -> str:
         """The Kafka versions of its arms."""
         return ", ".join(dict.fromkeys(trial.experiment.cluster.version for trial in self.trials))
+
+    def has(self, experiment: Experiment) -> bool:
+        """Whether a trial is an arm of this experiment."""
+        return any(trial.experiment == experiment for trial in self.trials)
 
     def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
         """Each experiment once, in order, with the arms that trials name."""

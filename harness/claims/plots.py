@@ -115,10 +115,11 @@ def elections(results: Sequence[ClaimResult]) -> Plot:
     lines: dict[str, list[tuple[float, float]]] = {}
     for result in results:
         for trial in result.trials:
-            fault, _, count = trial.arm.partition("-")
+            count = re.search(r"\d+$", trial.arm)
             measured = next((row.number for row in trial.rows if row.number is not None), None)
-            if measured is not None and re.fullmatch(r"\d+", count):
-                lines.setdefault(fault, []).append((float(count), measured))
+            if measured is not None and count is not None:
+                fault = "kill" if trial.role is Role.CLAIM else "stop"
+                lines.setdefault(fault, []).append((float(count.group()), measured))
     return Plot(
         "Time until every partition has a new leader",
         "partitions (all led by the broker that ends)",

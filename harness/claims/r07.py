@@ -15,6 +15,7 @@ name: r07-both-die
 title: Both replicas die, and the one that comes back first had not flushed all
 topic: {assignment: [[1, 2]]}
 replicas: always
+together: true
 steps:
 - write: {name: m1, records: 100}
 # What it knows of the high watermark is what it would truncate to in the old format.
@@ -26,7 +27,8 @@ steps:
 - wait: {log_end: {of: {nodes: [1, 2]}, exactly: 200}}
 - wait: {checkpoint: {of: {broker: 1}, file: replication-offset-checkpoint, exactly: 200}}
 - inject: {kill: {target: {broker: 1}}, name: leader}
-- inject: {power_loss: {target: {broker: 2}}, name: follower}
+# In both topics: it is one machine.
+- inject: {power_loss: {target: {broker: 2}, topic: all}, name: follower}
 - ask: {name: dead, of: {nodes: [1, 2]}, what: [files]}
 # Both sessions, of 4 s, have ended then.
 - sleep: {seconds: 7}
@@ -70,8 +72,8 @@ CLAIM = Claim(
     "replicas differ for good; with them it truncates, and they are identical.",
     set_up="Kafka 2.8.2 with ZooKeeper, two replicas, min.insync.replicas=1. m1 and m2 are acknowledged by "
     "both; the leader is killed; the follower loses power and with it m2; it comes back, leads, and takes "
-    "m3 at those offsets; the old leader comes back; m4. Control: the same cluster and the same steps, on a"
-    " topic in message format 0.10.2, which has no leader epochs.",
+    "m3 at those offsets; the old leader comes back; m4. Control: at the same time, under the very same "
+    "faults, a second topic of this cluster in message format 0.10.2, which has no leader epochs.",
     today="m2 is lost in both arms: one copy never reached the disk, the other is given up to the new "
     "leader. Leader epochs promise that replicas agree, not that what was never flushed survives. Kafka 4.0"
     " and later write no format older than 0.11's (KIP-724).",

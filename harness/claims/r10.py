@@ -37,6 +37,7 @@ CLAIM = Claim(
     "recovered.",
     set_up="40 MB in one segment and 200 records/s with acks=all; the leader gets SIGTERM and is started "
     "again. Control: SIGKILL. The broker session time-out is 4 s.",
+    alone=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -11,6 +11,7 @@ from harness.model.result import FindingClass
 _CUT = experiment("""
 name: r12-cut
 title: The leader is cut from its followers, takes 500 records, and dies
+together: true
 steps:
 - write: {name: together, records: 500}
 - wait: {replicated: true}
@@ -29,6 +30,7 @@ arms:
 _NO_CUT = experiment("""
 name: r12-no-cut
 title: The followers copy 500 records, and the leader dies
+together: true
 steps:
 - write: {name: together, records: 500}
 - write: {name: alone, records: 500}

@@ -10,6 +10,7 @@ from harness.claims.frame import Claim, Role, Trial
 _ANSWERS = experiment("""
 name: r13-answers
 title: The leader's answers to the client are lost for longer than the client waits
+together: true
 steps:
 - write: {name: before, records: 1}
 - wait: {replicated: true}
@@ -31,6 +32,7 @@ arms:
 _FIGURE = experiment("""
 name: r13-figure
 title: M3 reaches one follower, M4 none, and the leader dies before it has acknowledged either
+together: true
 steps:
 - write: {name: m1-m2, records: 2}
 - wait: {replicated: true}

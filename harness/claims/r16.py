@@ -11,6 +11,7 @@ from harness.claims.frame import Claim, Role, Trial
 _LAST = experiment("""
 name: r16-last-in-sync
 title: The last replica in sync writes alone and dies; the others come back
+together: true
 steps:
 - write: {name: together, records: 20}
 - wait: {replicated: true}

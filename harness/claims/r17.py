@@ -10,6 +10,7 @@ from harness.claims.frame import Claim, Role, Trial
 _DOWN = experiment("""
 name: r17-two-down
 title: One broker is down, then two
+together: true
 topic: {config: {min.insync.replicas: 2}}
 steps:
 - write: {name: all-up, records: 20}

@@ -10,6 +10,7 @@ from harness.claims.frame import Claim, Role, Trial
 _SAME = experiment("""
 name: r18-recipes
 title: The followers die, then the leader; the followers come back, then the leader
+together: true
 steps:
 - write: {name: together, records: 20}
 - wait: {replicated: true}

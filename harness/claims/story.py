@@ -82,7 +82,7 @@ def _moments(run: Finished, experiment: Experiment) -> Iterator[tuple[int, str]]
         if step.ended_ns is None or step.kind in ("inject", "heal", *_UNTOLD):
             continue
         what = planned[step.index]
-        if step.kind == "write":
+        if step.kind in ("write", "drive"):
             what = f"{step.name}: {_outcomes(run, step.index, step.ended_ns)}"
         elif step.kind == "wait":
             what = what.rpartition(", ")[0].replace("wait until ", "seen: ")

@@ -210,9 +210,15 @@ def _changed(spec: MatrixSpec, changes: Changes) -> MatrixSpec:
 
 
 def executed(
-    plan: Planned, store: Store, command: str, tell: Callable[[str], None], rig: Rig | None = None
+    plan: Planned,
+    store: Store,
+    command: str,
+    tell: Callable[[str], None],
+    rig: Rig | None = None,
+    clusters: int = 1,
 ) -> MatrixResult:
-    """Run it; returns what matrix.json holds. Raises what `MatrixRun.execute` raises."""
+    """Run it on up to so many clusters at a time; returns what matrix.json holds. Raises what
+    `MatrixRun.execute` raises."""
     kept = plan.before.command if plan.before is not None else command
-    given = Given(plan.spec, plan.arms, store, plan.seed, kept, tell, plan.before)
+    given = Given(plan.spec, plan.arms, store, plan.seed, kept, tell, plan.before, clusters)
     return MatrixRun(given, rig or RealRig()).execute()

@@ -67,7 +67,7 @@ class RealRig:
 
     def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
         left, skipped = self._sifted[experiment.arms[0].name]
-        Run(cluster, left, left.arms[0], folder, seed, tell, skipped).execute()
+        Run(cluster, left, {folder: left.arms[0]}, seed, tell, skipped).execute()
 
     def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]:
         return start_checking(parent, name, tell)

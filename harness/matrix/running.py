@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from pathlib import Path
+from typing import Literal
 
 from harness.experiment import Experiment
 from harness.matrix import estimate
 from harness.matrix.expand import MatrixArm
 from harness.matrix.figures import State, arms_of, loss_width
+from harness.matrix.lanes import Lane, side_by_side
 from harness.matrix.order import in_round, is_due
 from harness.matrix.result import MatrixResult, RunRow, row_of
 from harness.matrix.rig import Rig
@@ -28,7 +31,8 @@ MOST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is to be run. `before` is what an earlier process left of the same matrix; None: nothing."""
+    """What is to be run. `before` is what an earlier process left of the same matrix; None: nothing.
+    `clusters`: how many may be up at a time."""
 
     spec: MatrixSpec
     arms: Sequence[MatrixArm]
@@ -37,6 +41,7 @@ class Given:
     command: str
     tell: Callable[[str], None]
     before: MatrixResult | None = None
+    clusters: int = 1
 
 
 class MatrixRun:
@@ -62,10 +67,9 @@ class MatrixRun:
         self._began = time.monotonic()
         self._checks: dict[tuple[str, int], Future[ArmResult]] = {}
         self._took: dict[str, list[float]] = {}
-        self._stack = ExitStack()
-        self._cluster: Any = None
-        self._up: str | None = None
-        self._starts = 0
+        self._lanes = [Lane(rig, given.store, given.tell) for _ in range(max(1, given.clusters))]
+        # Held for what is kept of runs, never while one is made.
+        self._lock = threading.RLock()
         self._failures = 0
         self._spent = False
 
@@ -90,10 +94,11 @@ class MatrixRun:
                 next_step="correct the settings, or leave those faults out",
             )
         try:
-            with self._stack:
-                self._rounds()
+            self._rounds()
             self._harvest(wait=True)
         finally:
+            for lane in self._lanes:
+                lane.end()
             self._save("under way")
         return self._save("budget spent" if self._spent else "all runs made")
 
@@ -109,48 +114,72 @@ class MatrixRun:
             ]
             if not due:
                 return
-            for name in in_round(due, self._key, self._given.seed, repeat, self._up):
-                if (name, repeat) not in self._rows and not self._one(name, repeat):
-                    return
+            order = in_round(due, self._key, self._given.seed, repeat, self._lanes[0].up)
+            left = [name for name in order if (name, repeat) not in self._rows]
+            if not side_by_side(self._lanes, left, self._key, partial(self._one, repeat)):
+                return
 
-    def _one(self, name: str, repeat: int) -> bool:
+    def _one(self, repeat: int, lane: Lane, name: str) -> bool:
         """Make a run; False: the budget does not allow it."""
+        with self._lock:
+            folder = self._prepared(name, repeat)
+        if folder is None:
+            return not self._spent
+        started, began = time.time_ns(), time.monotonic()
+        try:
+            experiment = self._experiments[name]
+            cluster = lane.cluster(experiment.cluster, self._key(name))
+            began = time.monotonic()
+            seed = self._given.seed + repeat
+            self._rig.run(cluster, experiment, folder, seed, self._tell_from(name, repeat))
+        except KafkaChaosError as error:
+            with self._lock:
+                self._ended_badly(lane, name, repeat, started, time.monotonic() - began, error)
+        else:
+            with self._lock:
+                self._failures = 0
+                self._took.setdefault(name, []).append(time.monotonic() - began)
+                self._checks[name, repeat] = self._rig.check(folder.parent, folder.name, self._given.tell)
+        with self._lock:
+            self._harvest(wait=False)
+            self._save("under way")
+        return True
+
+    def _prepared(self, name: str, repeat: int) -> Path | None:
+        """The folder of a run to be made; None: it was made and is only checked, or the budget is spent."""
         store = self._given.store
         folder = store.run_folder(name, repeat)
         if store.awaits_check(name, repeat):
             self._checks[name, repeat] = self._rig.check(folder.parent, folder.name, self._given.tell)
-            return True
+            return None
         budget = self._given.spec.repeats.budget_minutes
         if budget is not None and self._elapsed() + self._expected(name) > budget * 60:
-            self._given.tell("the budget is spent")
+            if not self._spent:
+                self._given.tell("the budget is spent")
             self._spent = True
-            return False
+            return None
         if (aside := store.set_aside(name, repeat)) is not None:
             self._given.tell(f"{name}, run {repeat + 1}: was cut short; what it left is in {aside.name}")
-        started, began = time.time_ns(), time.monotonic()
-        seed = self._given.seed + repeat
-        try:
-            cluster = self._cluster_for(name)
-            began = time.monotonic()
-            self._rig.run(cluster, self._experiments[name], folder, seed, self._tell_from(name, repeat))
-        except BadInput as error:
-            self._out[name] = ("refused", f"{error.what}: {error.found}" if error.found else error.what)
-            self._given.tell(f"{name}: refused: {error.what}")
-        except PrerequisiteMissing as error:
-            self._out[name] = ("impossible", f"{error.what}: {error.found}" if error.found else error.what)
-            self._given.tell(f"{name}: impossible here: {error.what}")
-            self._down()
-        except KafkaChaosError as error:
-            self._broke(name, repeat, started, time.monotonic() - began, error)
-        else:
-            self._failures = 0
-            self._took.setdefault(name, []).append(time.monotonic() - began)
-            self._checks[name, repeat] = self._rig.check(folder.parent, folder.name, self._given.tell)
-        self._harvest(wait=False)
-        self._save("under way")
-        return True
+        return folder
 
-    def _broke(self, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError) -> None:
+    def _ended_badly(
+        self, lane: Lane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
+    ) -> None:
+        """Keep why a run was not made: of the arm, or of the run."""
+        why = f"{error.what}: {error.found}" if error.found else error.what
+        if isinstance(error, BadInput):
+            self._out[name] = ("refused", why)
+            self._given.tell(f"{name}: refused: {error.what}")
+        elif isinstance(error, PrerequisiteMissing):
+            self._out[name] = ("impossible", why)
+            self._given.tell(f"{name}: impossible here: {error.what}")
+            lane.down()
+        elif not lane.ended:
+            self._broke(lane, name, repeat, started, seconds, error)
+
+    def _broke(
+        self, lane: Lane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
+    ) -> None:
         """Keep a run that could not be made as one that says nothing, and take a new cluster."""
         row = RunRow(
             arm=name,
@@ -165,7 +194,7 @@ class MatrixRun:
             seconds=round(seconds, 1),
         )
         self._failures += 1
-        self._down()
+        lane.down()
         if self._failures >= MOST_FAILURES:
             raise ClusterError(
                 f"{self._failures} runs in a row broke",
@@ -178,20 +207,6 @@ class MatrixRun:
 
     def _key(self, name: str) -> str:
         return self._experiments[name].cluster.model_dump_json()
-
-    def _cluster_for(self, name: str) -> Any:
-        if self._up != self._key(name):
-            self._down()
-            self._starts += 1
-            logs = self._given.store.folder / "logs" / f"{time.time_ns()}"
-            spec = self._experiments[name].cluster
-            self._cluster = self._stack.enter_context(self._rig.start(spec, logs, self._given.tell))
-            self._up = self._key(name)
-        return self._cluster
-
-    def _down(self) -> None:
-        self._up = self._cluster = None
-        self._stack.close()
 
     def _harvest(self, *, wait: bool) -> None:
         """Take in the checks that are over."""
@@ -228,15 +243,17 @@ class MatrixRun:
         """Progress of one run, with how many are left and how long they will take."""
         repeats = self._given.spec.repeats
         rounds = repeats.most if repeats.narrower_than is None else repeats.at_least
-        over = Counter(arm for arm, _ in (*self._rows, *self._checks))
-        left = sum(
-            self._expected(arm) * max(0, rounds - over[arm])
-            for arm in self._experiments
-            if arm not in self._out
-        )
+        with self._lock:
+            number = len(self._rows) + len(self._checks) + 1
+            over = Counter(arm for arm, _ in (*self._rows, *self._checks))
+            left = sum(
+                self._expected(arm) * max(0, rounds - over[arm])
+                for arm in self._experiments
+                if arm not in self._out
+            ) / len(self._lanes)
         if repeats.budget_minutes is not None:
             left = min(left, max(0.0, repeats.budget_minutes * 60 - self._elapsed()))
-        head = f"run {len(self._rows) + len(self._checks) + 1}, {estimate.told(left)} left"
+        head = f"run {number}, {estimate.told(left)} left"
 
         def tell(line: str) -> None:
             self._given.tell(f"{head} · {name} {repeat + 1} · {line.split(' · ')[-1]}")

@@ -60,7 +60,7 @@ class Store:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise BadInput(
-                    "another process is running this matrix",
+                    "another process is at work in this folder",
                     where=str(self.folder),
                     next_step="wait until it has ended, or end it, then resume",
                 ) from error
@@ -108,7 +108,11 @@ class Store:
 
     def set_aside(self, arm: str, repeat: int) -> Path | None:
         """Move away what a run that was cut short has left; returns where to, None if there was nothing."""
-        folder = self.run_folder(arm, repeat)
+        return self.moved_away(self.run_folder(arm, repeat))
+
+    @staticmethod
+    def moved_away(folder: Path) -> Path | None:
+        """The same of any run's folder."""
         if not folder.exists():
             return None
         number = 1

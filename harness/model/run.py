@@ -91,6 +91,9 @@ class FinalRead(_Frozen):
     """Records of the second final read, read_committed (None: there was none, nothing was transactional)."""
     replicas_inspected: tuple[int, ...] = ()
     """Brokers whose own segment files were read because something acknowledged was not read back."""
+    held: tuple[tuple[str, int, int], ...] = ()
+    """(topic, partition, last stable offset) where a transaction is open long after it had timed out: no
+    reader of committed records gets further."""
 
 
 class ReaderInfo(_Frozen):

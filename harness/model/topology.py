@@ -4,6 +4,7 @@ responses of each broker (Kafka protocol guide)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class BrokerView:
     partitions: tuple[PartitionState, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TopologyView:
     """All brokers asked at about one moment (`at_ns`, nanoseconds since the epoch)."""
 
@@ -48,12 +49,16 @@ class TopologyView:
 
     def states(self, topic: str, partition: int) -> dict[int, PartitionState]:
         """What each answering broker says of one partition, by broker id."""
-        return {
-            view.broker: state
-            for view in self.answered()
-            for state in view.partitions
-            if state.topic == topic and state.partition == partition
-        }
+        return dict(self._by_partition.get((topic, partition), {}))
+
+    @cached_property
+    def _by_partition(self) -> dict[tuple[str, int], dict[int, PartitionState]]:
+        # Made once: whoever looks at each of thousands of partitions must not go through all for each.
+        found: dict[tuple[str, int], dict[int, PartitionState]] = {}
+        for view in self.answered():
+            for state in view.partitions:
+                found.setdefault((state.topic, state.partition), {})[view.broker] = state
+        return found
 
     def partition(self, topic: str, partition: int) -> PartitionState | None:
         """The belief with the highest leader epoch: a stale broker never wins. None: nobody knows it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +59,21 @@ def prove(cluster: Cluster, topic: str, fault_table: list[dict[str, Any]]) -> Pr
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
+
+
+Started = Callable[[ClusterSpec], Cluster]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """A cluster of a spec: the one that is up, if it is of this spec, else a new one in its place."""
+    up: list[Cluster] = []
+    with ExitStack() as stack:
+
+        def cluster(spec: ClusterSpec) -> Cluster:
+            if not up or up[-1].spec != spec:
+                stack.close()
+                up[:] = [stack.enter_context(Cluster(spec, log_folder=tmp_path_factory.mktemp("logs")))]
+            return up[-1]
+
+        yield cluster

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,28 +10,10 @@ import pytest
 from harness.claims.frame import Answer, Claim
 from harness.claims.registry import CLAIMS
 from harness.claims.running import run_on
-from harness.cluster import Cluster
 from harness.execution import Options
-from harness.spec import ClusterSpec
+from tests.chaos.conftest import Started
 
 pytestmark = pytest.mark.chaos
-
-Started = Callable[[ClusterSpec], Cluster]
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """A cluster of a spec: the one that is up, if it is of this spec, else a new one in its place."""
-    up: list[Cluster] = []
-    with ExitStack() as stack:
-
-        def cluster(spec: ClusterSpec) -> Cluster:
-            if not up or up[-1].spec != spec:
-                stack.close()
-                up[:] = [stack.enter_context(Cluster(spec, log_folder=tmp_path_factory.mktemp("logs")))]
-            return up[-1]
-
-        yield cluster
 
 
 def a_test(claim: Claim) -> object:

@@ -32,7 +32,8 @@ class Ran:
         made = Experiment.model_validate(experiment)
         chosen = next(one for one in made.arms if one.name == arm)
         self.said: list[str] = []
-        self.meta: RunMeta = Run(cluster, made, chosen, folder, SEED, self.said.append).execute()
+        self.meta: RunMeta
+        (self.meta,) = Run(cluster, made, {folder: chosen}, SEED, self.said.append).execute()
         self.folder = folder
 
     def rows(self, name: str) -> Rows:

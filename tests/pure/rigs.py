@@ -55,7 +55,8 @@ def judged(summary: Summary, *, promised_loss: bool) -> Judgement:
 
 class PaperRig:
     """Loses in a third of runs with acks=1. `log` gets a line a run; the process is killed hard in the middle
-    of run `die_at` (from 0). `refuse`, `break_` and `impossible_` name arms; `unknown` (arm, folder name)."""
+    of run `die_at` (from 0). A run takes `seconds`; up to `clusters` may be up. `refuse`, `break_` and
+    `impossible_` name arms; `unknown` (arm, folder name)."""
 
     def __init__(
         self,
@@ -67,11 +68,14 @@ class PaperRig:
         impossible_: str = "",
         unknown: tuple[str, str] = ("", ""),
         interrupt_at: int | None = None,
+        clusters: int = 1,
+        seconds: float = 0.0,
     ) -> None:
         self.log, self.die_at, self.refuse, self.break_ = log, die_at, refuse, list(break_)
         self.impossible_, self.unknown, self.interrupt_at = impossible_, unknown, interrupt_at
+        self.clusters, self.seconds = clusters, seconds
         self.starts: list[str] = []
-        self.up = 0
+        self.up = self.most_up = 0
 
     def lines(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
@@ -85,6 +89,7 @@ class PaperRig:
         def cluster() -> Iterator[str]:
             self.starts.append(spec.version)
             self.up += 1
+            self.most_up = max(self.most_up, self.up)
             try:
                 yield spec.version
             finally:
@@ -95,7 +100,10 @@ class PaperRig:
     def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
         arm = experiment.arms[0]
         assert cluster == experiment.cluster.version
-        assert self.up == 1
+        assert 1 <= self.up <= self.clusters
+        time.sleep(self.seconds)
+        if not self.up:
+            raise ClusterError("the cluster is gone")
         tell(f"{experiment.name} · {arm.name} · writing")
         if arm.name == self.refuse:
             raise BadInput("the broker refuses the topic", found="Invalid value")

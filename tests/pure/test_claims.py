@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 import pytest
 from typer.testing import CliRunner
 
 from harness.claims import registry, running, showing
+from harness.claims.crew import Crew, Ended, Message, Order, Worker
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, Seen, TrialResult, exit_code, judged
-from harness.claims.running import on_version, runs_of
+from harness.claims.running import on_version
+from harness.claims.todo import next_for, runs_of
 from harness.cli import app
 from harness.execution import Options
 from harness.experiment import Experiment
 from harness.model.errors import BadInput
+from harness.spec import ClusterSpec
 
 pytestmark = pytest.mark.pure
 
@@ -203,27 +208,141 @@ def test_the_list_needs_no_cluster() -> None:
     assert {trial["role"] for trial in one["trials"]} == {"claim", "control"}
 
 
-def test_a_result_is_given_as_soon_as_its_clusters_are_done(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    chosen = registry.chosen(["R21", "R9", "R16"])
-    told: list[str] = []
+class Paper(Worker):
+    """A worker without a process: its experiments break, or are over at once without a run."""
+
+    def __init__(self, log: list[str], answers: dict[str, Ended]) -> None:
+        self.log, self.answers = log, answers
+        self.spec: ClusterSpec | None = None
+        self.busy = False
+        self.orders: list[Order] = []
+        self.stopped = False
+
+    def give(self, order: Order) -> None:
+        self.spec, self.busy = order.experiment.cluster, True
+        self.orders.append(order)
+        self.log.append(order.experiment.name)
+
+    def stop(self, *, at_once: bool) -> None:
+        assert not at_once
+        assert not self.busy
+        self.stopped = True
+
+    @property
+    def alive(self) -> bool:
+        return not self.stopped
+
+
+class PaperCrew(Crew):
+    def __init__(self, workers: list[Paper]) -> None:
+        self.workers = list(workers)
+        self.papers = workers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert not any(worker.busy for worker in self.workers)
+
+    def messages(self, seconds: float) -> Iterator[tuple[Worker, Message]]:  # noqa: ARG002
+        for worker in self.papers:
+            if worker.busy:
+                worker.busy = False
+                name = worker.orders[-1].experiment.name
+                yield worker, worker.answers.pop(name, Ended())
+
+
+RunPaper = Callable[..., tuple[list[ClaimResult], list[str], list[Paper]]]
+
+
+@pytest.fixture
+def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
+    """Runs claims on workers of paper: the results, what was run and told in which order, the workers."""
     monkeypatch.setattr(running, "java_version", lambda _: 17)
     monkeypatch.setattr(running.engine, "connect", lambda: None)
+    monkeypatch.setattr(running.images, "resolve", lambda *_: None)
     monkeypatch.setattr(running.possible, "probed", lambda *_: ())
 
-    def on_clusters(mine: list[Any], *_: object) -> None:
-        told.extend(one.experiment.name for one in mine)
-        assert all(one.experiment.cluster == mine[0].experiment.cluster for one in mine)
-        for one in mine:
-            one.error = "nothing was started"
+    def run(
+        ids: list[str], size: int = 1, **answers: Ended
+    ) -> tuple[list[ClaimResult], list[str], list[Paper]]:
+        log: list[str] = []
+        named = {name.replace("_", "-"): answer for name, answer in answers.items()}
+        workers = [Paper(log, named) for _ in range(size)]
+        results = running.run_claims(
+            [registry.chosen([one])[0] for one in ids],
+            Options(results=tmp_path, seed=1),
+            lambda one: log.append(one.id),
+            side_by_side=size,
+            crew=lambda _: PaperCrew(workers),
+        )
+        return results, log, workers
 
-    monkeypatch.setattr(running, "_on_clusters", on_clusters)
-    results = running.run_claims(chosen, Options(results=tmp_path, seed=1), lambda one: told.append(one.id))
+    return run
+
+
+def test_a_result_is_given_as_soon_as_its_experiments_are_over(run_paper: RunPaper) -> None:
+    results, told, _ = run_paper(["R21", "R9", "R16"])
     assert [one.id for one in results] == ["R21", "R9", "R16"]
-    assert all(one.answer is Answer.UNKNOWN for one in results)
-    names = ["r21-r12-cut", "r21-r13-answers", "r21-r16-last-in-sync"]
-    assert told[:3] == names
+    assert all(one.answer is Answer.UNKNOWN for one in results), "nothing was run"
+    assert told[:3] == ["r21-r12-cut", "r21-r13-answers", "r21-r16-last-in-sync"]
     assert told[3:6] == ["r12-cut", "r13-answers", "r16-last-in-sync"]
     assert told[6:8] == ["R21", "R16"], "what R16 needs R21 has had run"
-    assert told[-1] == "R9"
+    assert told[-1] == "R9", "it measures times, and comes last"
+
+
+def test_workers_have_clusters_of_different_specs_as_long_as_there_are(run_paper: RunPaper) -> None:
+    _, _, (one, other) = run_paper(["R16", "R3", "R12", "R20", "R2", "R5"], size=2)
+    assert [order.experiment.name for order in other.orders[:4]] == [
+        "r03-long",
+        "r03-short",
+        "r20-slow",
+        "r20-fast",
+    ]
+    assert all(order.experiment.cluster == one.orders[0].experiment.cluster for order in one.orders)
+    # No other cluster is wanted any more: what waits for the first one is shared.
+    assert other.orders[4].experiment.cluster == one.orders[0].experiment.cluster
+    new = [one.orders[0], other.orders[0], other.orders[4]]
+    assert [order.logs.name for order in new] == ["logs-1", "logs-2", "logs-3"]
+
+
+def test_whoever_has_nothing_left_to_do_ends(run_paper: RunPaper) -> None:
+    _, told, (one, other) = run_paper(["R16", "R2", "R9"], size=2)
+    assert told[0] == "r16-last-in-sync"
+    measured = [order.experiment.name for order in one.orders[1:]]
+    assert len(measured) == 4
+    assert all(name.startswith("r09-") for name in measured)
+    assert not any(order.experiment.name.startswith("r09-") for order in other.orders)
+    assert other.stopped
+
+
+def test_what_measures_times_runs_while_the_others_rest() -> None:
+    common, lag = ClusterSpec(brokers=3), ClusterSpec(brokers=4)
+    idle = {"alone": False, "others_busy": False}
+    assert next_for(None, [], [(common, True), (lag, False)], **idle) == 1
+    assert next_for(lag, [], [(common, True)], alone=False, others_busy=True) is None
+    assert next_for(lag, [], [(common, True)], **idle) == 0
+    assert next_for(lag, [common], [(common, True)], **idle) is None, "another has the cluster up"
+    assert next_for(common, [], [(common, False)], alone=True, others_busy=True) is None
+
+
+def test_what_broke_on_a_used_cluster_is_run_again_on_a_new_one(run_paper: RunPaper) -> None:
+    broken = Ended(error="the broker ended", fresh=False)
+    results, told, (worker,) = run_paper(
+        ["R12", "R16"], r12_cut=broken, r16_last_in_sync=replace(broken, fresh=True)
+    )
+    assert told == ["r12-cut", "r12-cut", "r12-no-cut", "R12", "r16-last-in-sync", "R16"]
+    assert [order.reuse for order in worker.orders] == [True, False, True, True]
+    assert worker.orders[0].folder != worker.orders[1].folder
+    assert any("the broker ended" in reason for reason in results[1].reasons)
+    assert not any("the broker ended" in reason for reason in results[0].reasons)
+
+
+def test_a_cluster_that_does_not_come_up_is_started_once(run_paper: RunPaper) -> None:
+    answer = Ended(error="it did not come up", began=False)
+    results, told, _ = run_paper(["R12", "R16", "R3"], r12_cut=answer)
+    assert told[:1] == ["r12-cut"]
+    assert "r16-last-in-sync" not in told
+    for result in results[:2]:
+        assert any("it did not come up" in reason for reason in result.reasons)
+    assert not any("it did not come up" in reason for reason in results[2].reasons)

@@ -117,9 +117,11 @@ def test_lists_and_schema(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == [
         "cut-then-kill",
         "kill-leader",
+        "last-replica",
         "standard",
         "storm",
         "transactions",
+        "unclean-election",
     ]
     assert call(monkeypatch, "schema") == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Experiment"

@@ -77,6 +77,7 @@ def test_labels_name_project_cluster_and_a_living_owner() -> None:
         ("nonsense", False),
         (None, False),
     ],
+    ids=["alive", "gone", "no-such-process", "elsewhere", "nonsense", "none"],
 )
 def test_an_owner_is_gone_only_if_this_machine_knows_it(label: str | None, gone: bool) -> None:
     assert engine.owner_gone(label) is gone

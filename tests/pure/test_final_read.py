@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import final_read
 from harness.apparent import unread_partitions
-from harness.final_read import differences, together
+from harness.cluster import Cluster
+from harness.final_read import Subject, differences, held_back, together
 from harness.gaps import gap_reasons, unexplained_gaps
 from harness.model.errors import ClusterError
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
@@ -247,3 +249,58 @@ def test_nothing_read_at_all(tmp_path: Path) -> None:
     write(tmp_path, [(0, 5, "acked")], [])
     assert unread_partitions(tmp_path, "t") == {2}
     assert unread_partitions(tmp_path, "another") == set()
+
+
+def bound(partition: int, end: int) -> PartitionBounds:
+    return BOUNDS[0].model_copy(update={"partition": partition, "end_offset": end})
+
+
+def test_a_partition_is_held_back_where_a_transaction_is_open() -> None:
+    bounds = (bound(0, 10), bound(1, 4))
+    assert held_back(bounds, {0: 10, 1: 4}) == {}
+    assert held_back(bounds, {0: 3, 1: 4}) == {0: 3}
+
+
+class Looks:
+    """What leaders say of last stable offsets, look after look, while a clock runs a second each."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *said: dict[int, int]) -> None:
+        self.said, self.seconds = list(said), 0.0
+        monkeypatch.setattr(final_read, "_settle", lambda *_: (bound(0, 10), bound(1, 4)))
+        monkeypatch.setattr(final_read, "last_stable", lambda *_: self.next())
+        monkeypatch.setattr(final_read.time, "sleep", self.sleep)
+        monkeypatch.setattr(final_read.time, "monotonic", lambda: self.seconds)
+
+    def next(self) -> dict[int, int]:
+        return self.said.pop(0) if len(self.said) > 1 else self.said[0]
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def ended() -> tuple[int, dict[int, int]]:
+    """(partitions, where they are held back) once no transaction is open, or one hangs."""
+
+    class Somewhere:
+        bootstrap = "b:1"
+
+    found, held = final_read._ended(cast(Cluster, Somewhere()), Subject("t", 2, 1, 7, 5.0))
+    return len(found), held
+
+
+def test_an_open_transaction_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Looks(monkeypatch, {0: 3, 1: 4}, {0: 3, 1: 4}, {0: 10, 1: 4})
+    assert ended() == (2, {})
+    assert looks.seconds == 2.0
+
+
+def test_one_that_is_open_long_after_its_time_out_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Looks(monkeypatch, {0: 3, 1: 4})
+    assert ended() == (2, {0: 3})
+    assert looks.seconds >= 5.0 + final_read.TRANSACTION_MARGIN_SECONDS
+
+
+def test_a_leader_that_does_not_tell_proves_no_hanging_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    Looks(monkeypatch, {0: -1, 1: 4})
+    with pytest.raises(ClusterError, match="last stable offset is not told"):
+        ended()

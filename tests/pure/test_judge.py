@@ -50,6 +50,15 @@ def test_nothing_found_is_valid_and_says_what_was_shown() -> None:
     assert judgement.promise_reasons == ()
 
 
+def test_a_transaction_that_hangs_breaks_the_verdict() -> None:
+    read = FinalRead(complete=True, bounds=(bounds(),), held=(("t", 0, 17),))
+    judgement = _judge(meta={"final_read": read})
+    assert judgement.verdict is VerdictWord.INVALID
+    (reason,) = judgement.reasons
+    assert "a transaction hangs" in reason
+    assert reason.endswith("of partition 0 from offset 17 on")
+
+
 @pytest.mark.parametrize(
     ("finding", "count", "reason"),
     [

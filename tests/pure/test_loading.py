@@ -30,7 +30,15 @@ arms:
 
 
 def test_built_ins_load() -> None:
-    assert builtin_names() == ("cut-then-kill", "kill-leader", "standard", "storm", "transactions")
+    assert builtin_names() == (
+        "cut-then-kill",
+        "kill-leader",
+        "last-replica",
+        "standard",
+        "storm",
+        "transactions",
+        "unclean-election",
+    )
     kill = load("kill-leader")
     assert [arm.name for arm in kill.arms] == ["acks=0", "acks=1", "acks=all", "acks=all-idempotent"]
     write = kill.steps[0].action
@@ -131,12 +139,13 @@ def test_the_schema_accepts_what_the_reader_does(name: str) -> None:
     text = example.read_text() if name == "example" else builtin_text(name)
     Draft202012Validator.check_schema(schema())
     assert [error.message for error in Draft202012Validator(schema()).iter_errors(yaml.safe_load(text))] == []
-    broken = yaml.safe_load(text.replace("kill:", "kil:"))
+    broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:"))
     assert not Draft202012Validator(schema()).is_valid(broken)
 
 
 def test_the_schema_knows_every_step() -> None:
-    assert set(schema()["$defs"]["Step"]["properties"]) == {"write", "wait", "inject", "heal", "ask", "sleep"}
+    known = {"write", "drive", "wait", "inject", "heal", "ask", "sleep"}
+    assert set(schema()["$defs"]["Step"]["properties"]) == known
 
 
 def test_the_command_line_goes_over_the_file() -> None:

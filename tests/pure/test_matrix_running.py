@@ -321,7 +321,7 @@ def test_two_processes_do_not_work_at_one_matrix(
     store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
     with store.held():
         assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 2
-    assert "another process is running this matrix" in capsys.readouterr().err
+    assert "another process is at work in this folder" in capsys.readouterr().err
     assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 0
 
 

@@ -20,7 +20,7 @@ from harness.cli import main
 from harness.experiment import Experiment
 from harness.loading import load, parse
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import FAULTS, FAULTS_FILE
+from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
 from harness.placed import specs_of, without
 from harness.planning import lines, plan_of
@@ -354,6 +354,46 @@ def test_a_replay_has_the_times_and_nodes_of_the_run(tmp_path: Path) -> None:
     # What is saved with the replay's results runs again.
     assert Experiment.model_validate_json(again.model_dump_json(by_alias=True)) == again
     assert parse(yaml.safe_dump(json.loads(again.model_dump_json(by_alias=True))), "again") == again
+
+
+def sampled(folder: Path, *rows: tuple[str, int, int | None, list[int]]) -> None:
+    samples = TableFile(folder / SAMPLES_DIR / "part-0.parquet", SAMPLES)
+    for at, (topic, partition, leader, isr) in enumerate(rows):
+        row = dict.fromkeys(SAMPLES.names) | {"at_ns": at, "broker": 1, "answered": True}
+        samples.append(row | {"topic": topic, "partition": partition, "leader": leader, "isr": isr})
+    samples.close()
+
+
+def test_a_replays_partitions_begin_where_the_runs_did(tmp_path: Path) -> None:
+    run = saved_run(tmp_path)
+    (run / SAMPLES_DIR).mkdir()
+    sampled(
+        run,
+        ("another", 0, 1, [1, 2, 3]),
+        ("t", 0, 2, [2, 3]),  # a replica is missing: what came later
+        ("t", 0, 2, [3, 2, 1]),
+        ("t", 0, 1, [1, 2, 3]),  # moved by then
+        ("t", 1, 3, [3, 1, 2]),
+        ("t", 2, None, [1, 2, 3]),
+        ("t", 2, 1, [1, 3, 2]),
+    )
+    again = replay(mine(), run)
+    assert again.topic.assignment == ((2, 3, 1), (3, 1, 2), (1, 3, 2))
+    given = mine().model_copy(
+        update={"topic": mine().topic.model_copy(update={"assignment": ((1, 2, 3),) * 3})}
+    )
+    assert replay(given, run).topic.assignment == ((1, 2, 3),) * 3
+
+
+@pytest.mark.parametrize("content", [None, b"PAR1 and no more"])
+def test_a_replay_without_samples_is_a_replay(tmp_path: Path, content: bytes | None) -> None:
+    run = saved_run(tmp_path)
+    (run / SAMPLES_DIR).mkdir()
+    if content is None:
+        sampled(run, ("t", 0, 2, [2, 3, 1]))
+    else:
+        (run / SAMPLES_DIR / "part-0.parquet").write_bytes(content)
+    assert replay(mine(), run).topic.assignment is None
 
 
 def test_a_replay_takes_the_runs_seed_and_arm_unless_told_otherwise(tmp_path: Path) -> None:

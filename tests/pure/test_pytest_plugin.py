@@ -470,9 +470,12 @@ def test_workers_never_choose_the_same_ports() -> None:
     assert len(set.union(*shares)) == 150
 
 
-def test_xdist_workers_have_clusters_and_ports_of_their_own(pytester: pytest.Pytester) -> None:
+def test_xdist_workers_have_clusters_and_ports_of_their_own(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("xdist")
-    # Workers are processes of their own: the stand-ins are installed by their conftest.
+    # Workers are processes of their own: the stand-ins are installed by their conftest, from this checkout.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     pytester.makeconftest(
         "import pytest\nfrom tests.pure.standins import install\ninstall(pytest.MonkeyPatch())\n"
     )

@@ -40,9 +40,10 @@ def test_the_rate_is_that_of_the_last_second() -> None:
 
 
 def test_errors_are_shown_only_when_there_are_any() -> None:
-    quiet = line_of(Progress(sent=10, acked=7), Rate())
+    quiet = line_of([Progress(sent=10, acked=7)], Rate())
     assert quiet == "0/s · sent 10 · acked 7 · open 3"
-    loud = line_of(Progress(sent=10, acked=7, indeterminate=1, last_error="_MSG_TIMED_OUT"), Rate())
+    timed_out = Progress(sent=10, acked=7, indeterminate=1, last_error="_MSG_TIMED_OUT")
+    loud = line_of([timed_out, Progress(sent=10, acked=10)], Rate())
     assert "errors 1 (last _MSG_TIMED_OUT)" in loud
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from workloads.client_end import bury, within
 from workloads.spec import ProducerSettings, TransactionSpec
 from workloads.transactions import ClientDone, Transactions
 
@@ -66,10 +68,24 @@ class Client:
         self.calls.append("close")
 
 
+class Stuck(Client):
+    """Never returns from what is prepared, until the test is over."""
+
+    def __init__(self, over: threading.Event) -> None:
+        super().__init__()
+        self.over = over
+
+    def prepare(self) -> None:
+        self.calls.append("prepare")
+        self.over.wait(30)
+
+
 class Case:
     """Transactions over scripted clients, the first of `clients` and then its successors."""
 
-    def __init__(self, *clients: Client, spec: TransactionSpec | None = None, patience: float = 5.0) -> None:
+    def __init__(
+        self, *clients: Client, spec: TransactionSpec | None = None, patience: float = 5.0, **more: Any
+    ) -> None:
         self.rows: list[dict[str, Any]] = []
         self.until: float | None = None
         self.left = deque(clients[1:])
@@ -83,6 +99,7 @@ class Case:
             take=lambda: None,
             until=lambda: self.until,
             patience=patience,
+            **more,
         )
 
     def append(self, row: dict[str, Any]) -> None:
@@ -210,6 +227,58 @@ def test_room_counts_down_and_is_none_after_a_refusal() -> None:
     assert case.made.room == 6
     case.made.took(1, "_STATE")
     assert case.made.room == 0
+
+
+def test_a_client_that_never_returns_is_replaced_and_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka's send_offsets_to_transaction may wait for ever; close() would wait for it."""
+    monkeypatch.setattr("workloads.transactions.STUCK_SECONDS", 0.2)
+    over = threading.Event()
+    stuck, next_one = Stuck(over), Client()
+    case = Case(stuck, next_one, prepare=lambda client: client.prepare() if client is stuck else None)
+    try:
+        assert brief(case.one()) == ("commit", "aborted", "_STUCK", False)
+        assert stuck.calls == ["init", "begin", "prepare", "purge", "flush"]
+        assert brief(case.one()) == ("commit", "committed", None, True)
+        assert next_one.calls == ["init", "begin", "commit"]
+    finally:
+        over.set()
+
+
+def test_a_stuck_client_is_replaced_at_the_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends the run closes the client that is there then."""
+    monkeypatch.setattr("workloads.transactions.STUCK_SECONDS", 0.2)
+    over = threading.Event()
+    stuck, next_one = Stuck(over), Client()
+    case = Case(stuck, next_one, prepare=lambda client: client.prepare())
+    case.until = time.monotonic()
+    try:
+        assert brief(case.one()) == ("commit", "aborted", "_STUCK", False)
+        assert case.made.client is next_one
+    finally:
+        over.set()
+
+
+def test_a_close_that_never_returns_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workloads.client_end.STUCK_SECONDS", 0.2)
+    over = threading.Event()
+    client = Stuck(over)
+    monkeypatch.setattr(client, "close", client.prepare)
+    try:
+        began = time.monotonic()
+        bury(client)
+        assert client.calls == ["purge", "flush", "prepare"]
+        assert time.monotonic() - began < 10
+    finally:
+        over.set()
+
+
+def test_what_a_call_raises_is_raised_to_the_caller() -> None:
+    def refused() -> None:
+        raise FENCED
+
+    with pytest.raises(KafkaException) as told:
+        within(5, refused, "it")
+    assert told.value is FENCED
 
 
 def test_the_seed_draws_the_share_of_aborts() -> None:

@@ -121,4 +121,5 @@ def test_workload_defaults() -> None:
         "transactions": None,
         "client": "librdkafka",
         "process": None,
+        "driven": None,
     }

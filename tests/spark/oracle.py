@@ -120,9 +120,18 @@ def _late(history: History, send: Row, first: int) -> bool:
 
 
 def corrupt_values(history: History) -> Counter[tuple[int, int]]:
-    """Values that do not check, by partition and offset."""
+    """Values that do not check, by partition and offset: each of the final read, and each that a live reader
+    was given from a place where the final read's does."""
     bad = [row for row in history.reads if row["state"] in ("corrupt", "undecodable")]
-    return Counter((row["partition"], row["offset"]) for row in bad)
+    known = {_at(row) for row in bad}
+    given = {
+        (row["reader"], *_at(row))
+        for row in history.live
+        if row["state"] in ("corrupt", "undecodable") and _at(row) not in known
+    }
+    return Counter((row["partition"], row["offset"]) for row in bad) + Counter(
+        (partition, offset) for _, _, partition, offset in given
+    )
 
 
 def deliveries(meta: RunMeta, history: History) -> Counter[tuple[str, str, int, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -168,26 +169,49 @@ def _identity(row: Row) -> tuple[int, int, int]:
     return (OTHER_RUN if foreign else RUN, row["producer"], row["seq"])
 
 
-@settings(
-    max_examples=5,
-    deadline=None,
-    database=None,
-    phases=[Phase.generate, Phase.shrink],
-    suppress_health_check=list(HealthCheck),
-)
-@given(stories=st.lists(stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE), policy=policies)
+def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Drawn anew for each of so many runs."""
+
+    def drawn(test: Callable[..., None]) -> Callable[..., None]:
+        given_them = given(
+            drawn=st.lists(stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE), policy=policies
+        )(test)
+        return settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        )(given_them)
+
+    return drawn
+
+
+Drawn = list[tuple[History, tuple[PartitionBounds, ...]]]
+
+
+@_histories(2)
 def test_same_as_the_oracle(
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    stories: list[tuple[History, tuple[PartitionBounds, ...]]],
-    policy: dict[str, str],
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, policy: dict[str, str]
 ) -> None:
-    histories = [_moved(history, index) for index, (history, _) in enumerate(stories)]
+    _agree(spark, tmp_path_factory.mktemp("random"), drawn, policy)
+
+
+@pytest.mark.soak
+@_histories(20)
+def test_same_as_the_oracle_for_long(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, policy: dict[str, str]
+) -> None:
+    _agree(spark, tmp_path_factory.mktemp("random"), drawn, policy)
+
+
+def _agree(spark: SparkSession, folder: Path, drawn: Drawn, policy: dict[str, str]) -> None:
+    histories = [_moved(history, index) for index, (history, _) in enumerate(drawn)]
     final = FinalRead(
         complete=True,
         bounds=tuple(
             bound.model_copy(update={"partition": bound.partition + 2 * index})
-            for index, (_, both) in enumerate(stories)
+            for index, (_, both) in enumerate(drawn)
             for bound in both
         ),
         finished_ns=ns(FINISHED),
@@ -199,7 +223,7 @@ def test_same_as_the_oracle(
         readers=READERS,
         windows=(window("a", 4, 8), window("b", 10, 40), window("c", 41, None)),
     )
-    _compare(spark, tmp_path_factory.mktemp("random"), meta, histories)
+    _compare(spark, folder, meta, histories)
 
 
 def _compare(spark: SparkSession, folder: Path, meta: RunMeta, histories: list[History]) -> None:

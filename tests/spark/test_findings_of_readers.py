@@ -53,6 +53,36 @@ CASES: dict[str, Case] = {
         lambda h: h.send(0, at=20, key=5).read(0, at=20, key=5).read_committed(0, at=20),
         ({"finding": "corrupt", "detail": "sent with key 5, read with key none"},),
     ),
+    "a live reader got a value that does not check, and the final read one that does": Case(
+        lambda h: _sent(h, 0).give(0, at=20, state="corrupt"),
+        (
+            {
+                "finding": "corrupt",
+                "seq": 0,
+                "offsets": [20],
+                "copies": 0,
+                "reader": "live",
+                "count": 1,
+                "detail": "live reader live got what the final read does not hold: CRC does not match; t-*",
+            },
+        ),
+    ),
+    "two readers got it, one of them twice": Case(
+        lambda h: (
+            _sent(h, 0)
+            .give(0, at=20, state="corrupt")
+            .give(0, at=20, state="corrupt", session=1)
+            .give(0, at=20, state="corrupt", reader="strict")
+        ),
+        (
+            {"finding": "corrupt", "reader": "live", "count": 2},
+            {"finding": "corrupt", "reader": "strict", "count": 1},
+        ),
+    ),
+    "the value does not check for anybody: told once": Case(
+        lambda h: h.send(0, "indeterminate").read(0, at=20, state="corrupt").give(0, at=20, state="corrupt"),
+        ({"finding": "corrupt", "offsets": [20], "copies": 1, "reader": None},),
+    ),
     "rejected, given to a live reader only": Case(
         lambda h: h.send(0, "rejected").give(0, at=20), ({"finding": "rejected_present", "copies": 0},)
     ),

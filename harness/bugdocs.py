@@ -1,0 +1,184 @@
+"""The page of known bugs, made from the registry and from what runs of them have shown.
+
+`docs/bugs.md` is the page; what was seen comes from `docs/bugs.json`, which holds whole runs of
+`kafka-chaos bugs`.
+
+    python -m harness.bugdocs                   tell whether the page has drifted; exit code 1 if so
+    python -m harness.bugdocs --write           write it anew
+    python -m harness.bugdocs --take FILE...    these runs' bugs.json, and no others; then write
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from harness import generated
+from harness.bugs import registry, showing
+from harness.bugs.frame import ArmSeen, Bug, BugResult, Side
+from harness.claims.pages import MARKS
+from harness.planning import lines, plan_of
+
+_FOLDER = Path(__file__).resolve().parent.parent / "docs"
+_PAGE, _RESULTS = "bugs.md", "bugs.json"
+_INTRO = """# Known bugs, reproduced
+
+A harness is believed when it finds bugs that are known to be there. Each of these bugs of Kafka is reproduced
+on real brokers, on a version or with a setting that has it, and not on one that has not: the same steps, the
+same faults, the same check. The check knows nothing of the bug; it has to call the affected arms `invalid`
+and the fixed ones `valid`. An arm in which the dangerous state was not reached, by the brokers' own logs and
+files, shows nothing.
+
+`kafka-chaos bugs` runs them all, `kafka-chaos bugs KIP-903` one, `--repeat N` all of them N times. This page
+is made from the bugs' own definitions (`harness/bugs/`) and from runs of them (`python -m harness.bugdocs
+--take`).
+"""
+
+
+class Runs(BaseModel):
+    """Runs of the bugs: one list of results a run, the latest last."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    machine: str = ""
+    runs: tuple[tuple[BugResult, ...], ...] = ()
+
+    def of(self, bug: str) -> list[BugResult]:
+        return [result for run in self.runs for result in run if result.id == bug]
+
+
+def saved() -> Runs:
+    """What runs have shown so far; nothing, where there is no such file."""
+    path = _FOLDER / _RESULTS
+    return Runs.model_validate_json(path.read_text()) if path.exists() else Runs()
+
+
+def taken(paths: Sequence[Path]) -> Runs:
+    """The runs in these files of `kafka-chaos bugs`; of all but the latest of each bug without its story."""
+    results = TypeAdapter(tuple[BugResult, ...])
+    runs = tuple(results.validate_json(path.read_text()) for path in paths)
+    latest = {result.id: result for run in runs for result in run}
+    runs = tuple(tuple(one if one is latest[one.id] else _without_story(one) for one in run) for run in runs)
+    kernel = ".".join(platform.release().split(".")[:2])
+    return Runs(machine=f"{os.cpu_count()} cores, Linux {kernel}", runs=runs)
+
+
+def _without_story(result: BugResult) -> BugResult:
+    arms = tuple(one.model_copy(update={"story": ()}) for one in result.arms)
+    return result.model_copy(update={"arms": arms})
+
+
+def page(runs: Runs) -> str:
+    """The whole page."""
+    out = [_INTRO]
+    if runs.machine:
+        out += [f"Seen on {runs.machine}; counts are runs.", ""]
+    out += [f"| {' | '.join(showing.COLUMNS)} |", "|" + "---|" * len(showing.COLUMNS)]
+    out += [_row(bug, runs.of(bug.id)) for bug in registry.BUGS]
+    for bug in registry.BUGS:
+        out += ["", *_section(bug, runs.of(bug.id))]
+    return "\n".join([*out, ""])
+
+
+def _row(bug: Bug, results: Sequence[BugResult]) -> str:
+    head = f"[{bug.id}](#{_anchor(bug)}) {_cell(bug.title)}"
+    if not results:
+        return f"| {head} | - | - | - | - | not run yet | - |"
+    cells = (cell.replace("\n", "<br>") for cell in showing.cells(results)[1:])
+    return f"| {head} | {' | '.join(map(_cell, cells))} |"
+
+
+def _anchor(bug: Bug) -> str:
+    return bug.id.lower()
+
+
+def _section(bug: Bug, results: Sequence[BugResult]) -> Iterable[str]:
+    yield f"## {bug.id}"
+    yield ""
+    yield f"[{bug.title}]({bug.link})."
+    yield ""
+    yield bug.words
+    yield ""
+    yield f"- **Affected**: {bug.affected}"
+    yield f"- **Fixed**: {bug.fixed}"
+    yield f"- **Set-up**: {bug.set_up}"
+    yield f"- **Proof that it was tried**: {bug.proof}"
+    yield ""
+    if results:
+        for side in Side:
+            for name, seen in showing.arms_of(results, side).items():
+                yield from _arm(side, name, seen)
+    else:
+        yield "Not run yet."
+        yield ""
+    yield "<details><summary>Step by step</summary>"
+    yield ""
+    for experiment, arms in bug.claim.experiments():
+        yield f"{experiment.name}: {experiment.title}. Arms: {', '.join(arms)}."
+        yield ""
+        yield "```text"
+        yield from (line for line in lines(plan_of(experiment, 0)) if line)
+        yield "```"
+        yield ""
+    yield "</details>"
+
+
+def _arm(side: Side, name: str, seen: Sequence[ArmSeen]) -> Iterable[str]:
+    latest = seen[-1]
+    counts = showing.counted(map(showing.said, seen))
+    yield f"{side.capitalize()}: `{name}` of {latest.experiment}: {_cell(counts)}. The latest run:"
+    yield ""
+    yield "| | expected | seen | |"
+    yield "|---|---|---|---|"
+    for row in latest.rows:
+        mark = f"**{MARKS[row.ok]}**" if row.ok is False else MARKS[row.ok]
+        what = f"given: {row.what}" if row.given else row.what
+        yield f"| {_cell(what)} | {_cell(row.expected)} | {_cell(row.seen)} | {mark} |"
+    yield ""
+    for doubt in latest.doubts:
+        yield f"The run proves nothing: {_cell(' '.join(doubt.split()))}"
+        yield ""
+    if latest.story:
+        yield "<details><summary>What happened</summary>"
+        yield ""
+        yield "```text"
+        yield from latest.story
+        yield "```"
+        yield ""
+        yield "</details>"
+        yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def drifted() -> list[str]:
+    """The page's name, if it is missing or differs."""
+    path = _FOLDER / _PAGE
+    return [] if path.exists() and path.read_text() == page(saved()) else [_PAGE]
+
+
+def write() -> list[str]:
+    """Write the page if it has drifted; returns what was written."""
+    names = drifted()
+    for name in names:
+        (_FOLDER / name).write_text(page(saved()))
+    return names
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare; returns the exit code."""
+    if arguments[:1] == ["--take"] and arguments[1:]:
+        runs = taken([Path(name) for name in arguments[1:]])
+        (_FOLDER / _RESULTS).write_text(runs.model_dump_json(indent=1) + "\n")
+    return generated.told(write() if arguments else drifted(), written=bool(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

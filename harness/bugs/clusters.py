@@ -1,0 +1,51 @@
+"""The clusters that bugs share, and how their experiments are written."""
+
+from __future__ import annotations
+
+from harness.bugs.expecting import REQUEST_LOGGER
+from harness.claims.clusters import COMMON
+from harness.spec import ClusterSpec, Metadata
+
+TRANSACTIONS = ClusterSpec(
+    brokers=2,
+    loggers=REQUEST_LOGGER,
+    properties={
+        # Who leads is what the experiment says, and nothing else.
+        "auto.leader.rebalance.enable": "false",
+        # A transaction that its coordinator is to abort is found soon; 10 s.
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    },
+)
+"""Two brokers and a controller, as shipped in what counts; brokers print the requests that they have
+answered."""
+FIRST_TRANSACTIONS = TRANSACTIONS.model_copy(update={"features": {"transaction.version": 0}})
+"""The same cluster, where transactions are as before KIP-890."""
+BEFORE_KRAFT_ONLY = TRANSACTIONS.model_copy(update={"version": "3.9.2"})
+"""The same on Kafka 3.9, which knows no other transactions than those."""
+UNVERIFIED = BEFORE_KRAFT_ONLY.model_copy(
+    update={
+        "properties": {
+            **BEFORE_KRAFT_ONLY.properties,
+            "transaction.partition.verification.enable": "false",
+        }
+    }
+)
+"""The same, where leaders do not ask the coordinator whether a transaction is open (KIP-890,
+part 1)."""
+PRINTING = COMMON.model_copy(update={"racks": False, "loggers": REQUEST_LOGGER})
+"""Three brokers and a controller, which print the requests that they have answered."""
+OLD_METADATA = PRINTING.model_copy(update={"metadata_version": "3.4-IV0"})
+"""The same with the metadata of Kafka 3.4."""
+OLD_PROTOCOL = ClusterSpec(
+    metadata=Metadata.ZOOKEEPER,
+    version="2.8.2",
+    brokers=2,
+    properties={
+        "auto.leader.rebalance.enable": "false",
+        "inter.broker.protocol.version": "1.1",
+        "log.message.format.version": "1.1",
+    },
+)
+"""Two brokers that speak with each other as Kafka 1.1 did."""
+OWN_PROTOCOL = OLD_PROTOCOL.model_copy(update={"properties": {"auto.leader.rebalance.enable": "false"}})
+"""Two brokers of Kafka 2.8, as shipped."""

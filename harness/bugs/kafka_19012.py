@@ -1,0 +1,89 @@
+"""KAFKA-19012: the Java client writes a record into a partition that it was not sent to."""
+
+from __future__ import annotations
+
+from harness.bugs.clusters import TRANSACTIONS
+from harness.bugs.expecting import clean, in_partitions, shows
+from harness.bugs.frame import Bug, Side, arm
+from harness.claims.clusters import experiment
+from harness.claims.counts import acked, outcomes
+from harness.claims.expecting import given
+from harness.model.result import FindingClass
+
+_TEXT = """
+name: kafka-19012
+title: Records time out while their request is being written, and others take their place in memory
+# Broker 1 leads partitions 0 to 5, broker 2 the others.
+topic:
+  assignment: [[1], [1], [1], [1], [1], [1], [2], [2], [2], [2], [2]]
+  config: {max.message.bytes: 5000000}
+workload: {client: driven}
+steps:
+- drive: {name: warm, by: writer, do: [WARM]}
+- inject: {loss: {target: {broker: 1}, to: client, direction: in, percent: 35}, name: lossy}
+- drive: {name: slow, by: writer, do: [send: {partition: 0, size: 300000, awaited: false}]}
+- sleep: {seconds: 0.2}
+# They wait for the request before them, and go into one request together: the small ones last.
+- drive: {name: tails, by: writer, do: [send: {partition: 0, size: 4000000, awaited: false}, TAILS]}
+# delivery.timeout.ms is over then, and the request is not written to its end.
+- sleep: {seconds: 15.3}
+- drive: {name: others, by: writer, do: [OTHERS]}
+- sleep: {seconds: 0.3}
+- heal: {only: [lossy]}
+- drive: {name: end, by: writer, do: [flush, send: {partition: 10}]}
+arms:
+- name: client-4.1.1
+  workload: {client: driven, driven: {version: 4.1.1}}
+  producer: &producer
+    acks: all
+    linger.ms: 0
+    batch.size: 1000000
+    max.in.flight.requests.per.connection: 1
+    request.timeout.ms: 15000
+    delivery.timeout.ms: 15000
+    extra: {buffer.memory: 16000000, max.request.size: 8000000, send.buffer.bytes: 65536}
+  promise: {misplaced: ">= 1"}
+- {name: client-4.3.1, producer: *producer}
+"""
+
+
+def _sends(partitions: range, more: str = "") -> str:
+    return ", ".join(f"send: {{partition: {number}, size: 2000{more}}}" for number in partitions)
+
+
+_TIMED_OUT = experiment(
+    _TEXT.replace("WARM", _sends(range(11)))
+    .replace("TAILS", _sends(range(1, 6), ", awaited: false"))
+    .replace("OTHERS", _sends(range(6, 11), ", awaited: false")),
+    TRANSACTIONS,
+)
+_HAPPENED = (
+    given(acked("warm", 11)),
+    given(acked("slow", 1)),
+    given(outcomes("tails", indeterminate=6)),
+    given(acked("others", 5)),
+    given(in_partitions(range(1, 6), 2)),
+)
+
+BUG = Bug(
+    id="KAFKA-19012",
+    title="The Java client writes a record where it was not sent to",
+    link="https://issues.apache.org/jira/browse/KAFKA-19012",
+    words="When a record times out while its request is being written to the socket, the client gives its "
+    "memory back at once. The next record takes it, and the rest of the request carries that one: the broker "
+    "writes it, with a good checksum, into the topic and partition of the first.",
+    affected="Java clients up to 3.9.1, and 4.1.1.",
+    fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
+    "it is done with.",
+    set_up="Two brokers of Kafka 4.3.1, replication factor 1, one request in flight at a time, no "
+    "idempotence. The way from the client to broker 1 loses 35 % of all packets. A record of 300 kB "
+    "keeps it busy; one of 4 MB and five small ones, to five partitions, follow in one request. After "
+    "delivery.timeout.ms=15000 they have timed out, and most of the request is not written; five small "
+    "records go to broker 2. Then the way is good again.",
+    proof="The six records have timed out, and yet the broker has written a record into each of the five "
+    "partitions: so their request arrived.",
+    trials=(
+        arm(Side.AFFECTED, _TIMED_OUT, "client-4.1.1", shows(FindingClass.MISPLACED), *_HAPPENED),
+        arm(Side.FIXED, _TIMED_OUT, "client-4.3.1", clean(), *_HAPPENED),
+    ),
+)

@@ -1,0 +1,109 @@
+"""The command that searches for failures by itself: explore."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+_WIDTH = 140
+_out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH)
+_err = Console(stderr=True)
+
+
+def explore(
+    menu: Annotated[Path | None, typer.Option(help="A menu of your own: docs/explore.md.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time in all: 20m (default), 1h, ...")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs in all, instead of a time.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    confirm: Annotated[
+        str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
+    ] = None,
+    shrink_share: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what there is to explore.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the built-in menu, to start your own.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of menu files.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
+    ] = False,
+) -> None:
+    """Search for failures: draw schedules of ordinary faults and settings, and shrink what breaks.
+
+    For example: `kafka-chaos explore --budget 20m`. What comes next is drawn by weight and by what has not
+    been covered yet. Every violation is made smaller by running it again, and saved as an experiment file
+    and a pytest test. Ends with tables; result.json and report.md are in a folder below results/.
+
+    Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 nothing can be said, 130 interrupted
+    (what was found is kept; --resume goes on).
+    """
+    from harness.explore import commanding
+    from harness.explore import menu as menus
+    from harness.explore.page import write_page
+    from harness.explore.result import load_result
+    from harness.explore.store import Store
+    from harness.explore.table import lines, tables
+    from harness.telling import progress
+
+    if show or schema:
+        typer.echo(menus.builtin_text() if show else menus.schema_text(), nl=False)
+        return
+    chosen_seed = int(time.time()) if seed is None else seed
+    asked = commanding.Asked(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
+    planned = commanding.planned(asked, resume, chosen_seed)
+    if dry_run:
+        for line in planned.lines():
+            _say(line)
+        return
+    again = [*sys.argv[1:], *(["--seed", str(chosen_seed)] if seed is None and resume is None else [])]
+    store = Store(resume) if resume is not None else Store.created(results, planned.menu.name)
+    if not quiet:
+        _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
+    try:
+        with store.held(), progress(_err, quiet) as tell:
+            tell(planned.lines()[-1])
+            result = commanding.executed(planned, store, shlex.join(["kafka-chaos", *again]), tell)
+    except KeyboardInterrupt:
+        kept = load_result(store.folder)
+        write_page(kept, store.folder)
+        for line in lines(kept):
+            _err.print(line, markup=False, highlight=False, soft_wrap=True)
+        go_on = f"kafka-chaos explore --resume {store.folder}"
+        _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    page = write_page(result, store.folder)
+    if as_json:
+        typer.echo(json.dumps(result.model_dump(mode="json"), indent=2))
+    else:
+        for one in tables(result):
+            _out.print(one)
+            _out.print()
+        for line in lines(result):
+            _say(line)
+        _say(f"result: {store.folder / 'result.json'}, report: {page}")
+    raise typer.Exit(result.exit_code())
+
+
+def _say(line: str) -> None:
+    _out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def add(app: typer.Typer) -> None:
+    """Give the command line this command."""
+    app.command()(explore)

@@ -1,0 +1,88 @@
+"""How long an exploration may go on: in seconds or in runs, with a share for shrinking."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness.explore.shrinking import Confirm
+from harness.model.errors import BadInput
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+DEFAULT_SECONDS = 1200.0
+SHRINK_SHARE = 0.6
+_ONE_VIOLATION = 0.75
+"""No violation takes more than this of what is left for shrinking, so that the next one has some too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used up: over all, in shrinking, and in shrinking the violation at hand."""
+
+    seconds: float = 0.0
+    runs: int = 0
+    shrinking: float = 0.0
+    """Seconds under a budget of seconds, else runs; so is the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """`seconds` or `runs` (one is None), `share` of it for shrinking at most."""
+
+    seconds: float | None = None
+    runs: int | None = None
+    share: float = SHRINK_SHARE
+
+    @property
+    def whole(self) -> float:
+        return float(self.seconds if self.seconds is not None else self.runs or 0)
+
+    def allows(self, spent: Spent, expected: float) -> bool:
+        """Whether a run of so many seconds may begin: it would end within the budget."""
+        if self.runs is not None:
+            return spent.runs < self.runs
+        return spent.seconds + expected <= self.whole
+
+    def for_one(self, spent: Spent) -> float:
+        """What the next violation may use for shrinking, in seconds or in runs."""
+        return max(0.0, self.whole * self.share - spent.shrinking) * _ONE_VIOLATION
+
+    def left(self, spent: Spent) -> float | None:
+        """Seconds left; None: it counts runs."""
+        return None if self.seconds is None else max(0.0, self.seconds - spent.seconds)
+
+
+def parse_seconds(text: str) -> float:
+    """Read `20m`, `90s`, `1h`, `1.5h`.
+
+    Raises:
+        BadInput: it is none of these.
+    """
+    given = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip(), re.ASCII)
+    if given is None or float(given[1]) == 0:
+        raise BadInput(
+            "the budget cannot be read",
+            where="--budget",
+            expected="a time like 20m, 90s or 1h",
+            found=repr(text),
+            next_step="`--runs N` counts runs instead",
+        )
+    return float(given[1]) * _UNITS[given[2]]
+
+
+def parse_confirm(text: str) -> Confirm:
+    """Read `2/3`: two of three runs must fail.
+
+    Raises:
+        BadInput: it is not K/N with 1 <= K <= N <= 20.
+    """
+    given = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text.strip(), re.ASCII)
+    if given is None or not 1 <= int(given[1]) <= int(given[2]) <= 20:
+        raise BadInput(
+            "how often a schedule must fail cannot be read",
+            where="--confirm",
+            expected="K/N, such as 2/3: K of N runs fail, 1 <= K <= N <= 20",
+            found=repr(text),
+            next_step="correct --confirm, or leave it out",
+        )
+    return Confirm(int(given[1]), int(given[2]))

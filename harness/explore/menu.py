@@ -1,0 +1,164 @@
+"""The menu that schedules are drawn from: ordinary settings and ordinary faults, with weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from faults.schedules.entries import Choice
+from faults.schedules.values import NAME, Frozen, IfImpossible
+from harness.experiment import Experiment, TopicSpec
+from harness.loading import Kind, parse_as
+from harness.matrix.spec import label_of
+from harness.model.errors import BadInput
+from harness.model.settings import Setting
+from harness.spec import ClusterSpec
+from workloads.spec import WorkloadSpec
+
+MENU = Kind(
+    one="a menu",
+    expected="a mapping with name, title and faults",
+    example="`kafka-chaos explore --show` prints the built-in menu",
+    schema="kafka-chaos explore --schema",
+)
+BUILT_IN = "ordinary"
+
+
+class Level(Frozen):
+    """What one level of a setting sets over the menu's base, by Kafka's names. Drawn in proportion to its
+    weight."""
+
+    producer: dict[str, Any] = Field(default={}, description="producer properties")
+    topic: dict[str, Setting] = Field(default={}, description="topic configuration")
+    workload: dict[str, Any] = Field(default={}, description="as `workload` in an experiment file")
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+
+
+class MenuFault(Choice):
+    """A fault with its target and parameters. `for` is drawn evenly between least and most."""
+
+    name: str = Field(pattern=NAME, description="what coverage calls it")
+    if_impossible: IfImpossible = Field(
+        default="skip", description="skip: left out where this machine cannot have it"
+    )
+
+
+def _labelled(value: Any) -> Any:
+    """YAML's `1:` and `true:` as names of levels; an empty level sets nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {label_of(key): {} if body is None else body for key, body in value.items()}
+
+
+Levels = Annotated[dict[str, Level], BeforeValidator(_labelled), Field(min_length=1)]
+
+
+class Menu(Frozen):
+    """What is explored. Every schedule has one level of each setting, and one to `most_faults` faults.
+
+    The first level of a setting is its default: what a violation is shrunk towards. `rates` are records/s
+    over all producers. `rest` is for how many seconds writing goes on after the last fault. `at_most_down` is
+    how many brokers may be down at once: a fault that would exceed it waits.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,29}$")
+    title: str
+    description: str = ""
+    cluster: ClusterSpec = ClusterSpec()
+    topic: TopicSpec = TopicSpec()
+    workload: WorkloadSpec = WorkloadSpec()
+    producer: dict[str, Any] = Field(default={}, description="producer properties of every run")
+    settings: dict[Annotated[str, Field(pattern=NAME)], Levels] = Field(default={})
+    faults: tuple[MenuFault, ...] = Field(min_length=1)
+    most_faults: int = Field(default=3, ge=1, le=8)
+    rates: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] = Field(default=(2000,), min_length=1)
+    rest: float = Field(default=2.0, ge=0, le=600, allow_inf_nan=False)
+    at_most_down: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Menu:
+        place, what = next(self._problems(), ("", ""))
+        if what:
+            raise PydanticCustomError("misplaced", "{what}", {"place": place, "what": what})
+        return self
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        """What cannot be, with its place in the file."""
+        # At run time, since a trial is made of a menu.
+        from harness.explore.trial import Planned, Trial, experiment_of
+
+        seen: set[str] = set()
+        for number, fault in enumerate(self.faults):
+            place = f"faults[{number}]"
+            if fault.name in seen:
+                yield f"{place}.name", f"two faults are named {fault.name!r}"
+            seen.add(fault.name)
+            planned = Planned(name=fault.name, at=1.0, lasting=fault.lasting[0])
+            if (why := _refused(lambda one=planned: experiment_of(self, Trial(faults=(one,))))) is not None:
+                yield place, why
+        some = (Planned(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
+        for axis, levels in self.settings.items():
+            for label in levels:
+                chosen = Trial(settings={axis: label}, faults=some)
+                if (why := _refused(lambda one=chosen: experiment_of(self, one))) is not None:
+                    yield (
+                        f"settings.{axis}.{label}",
+                        f"beside the defaults of the other settings it is not possible: {why}",
+                    )
+
+    def default_of(self, axis: str) -> str:
+        return next(iter(self.settings[axis]))
+
+    def fault(self, name: str) -> MenuFault:
+        return next(fault for fault in self.faults if fault.name == name)
+
+
+def _refused(make: Any) -> str | None:
+    """In words, why an experiment cannot be made; None: it can."""
+    try:
+        made = make()
+    except ValidationError as error:
+        first = error.errors()[0]
+        told = str(first["msg"]).removeprefix("Value error, ")
+        return f"{'.'.join(map(str, first['loc']))}: {told}" if first["loc"] else told
+    except ValueError as error:
+        return str(error)
+    assert isinstance(made, Experiment)
+    return None
+
+
+def builtin_text() -> str:
+    """The YAML text of the menu that comes with kafka-chaos."""
+    return (resources.files("harness") / "menus" / f"{BUILT_IN}.yaml").read_text()
+
+
+def load(path: Path | None) -> Menu:
+    """A menu file; None: the built-in one.
+
+    Raises:
+        BadInput: no such file, not YAML, or not a menu: names the place in the file.
+    """
+    if path is None:
+        return parse_as(Menu, builtin_text(), f"built-in menu {BUILT_IN}", MENU)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(
+            "the menu file cannot be read", where=str(path), found=str(error), next_step=MENU.example
+        ) from error
+    return parse_as(Menu, text, str(path), MENU)
+
+
+def schema_text() -> str:
+    """JSON schema (2020-12) of menu files."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Menu.model_json_schema(by_alias=True),
+    }
+    return json.dumps(schema, indent=2) + "\n"

@@ -1,0 +1,192 @@
+"""What the cluster was at when a fault hit, read off the run's own journals.
+
+    electing          a partition has no leader, or its leader does not answer, or brokers disagree who leads
+    isr_shrunk        an ISR is not full, while another fault is open
+    recovering        an ISR is not full, or a broker does not answer, and every other fault has been undone
+    steady            none of these
+    transaction_open  beside these: a transaction was under way
+
+What brokers believed is the last sample before the fault was injected.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyarrow import ArrowException
+from pydantic import BaseModel, ConfigDict
+
+from harness.model.errors import JournalError
+from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, FaultPhase
+
+
+class Phase(StrEnum):
+    """What the cluster is at; see the module."""
+
+    STEADY = "steady"
+    ISR_SHRUNK = "isr_shrunk"
+    ELECTING = "electing"
+    RECOVERING = "recovering"
+    TRANSACTION_OPEN = "transaction_open"
+
+
+class Seen(BaseModel):
+    """A fault of a schedule as it happened: `place` is its number there (from 0). `phases` are those that the
+    cluster was in when it was injected (empty: no sample tells). `verified`: its effect was seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    place: int
+    phases: tuple[Phase, ...]
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Who leads a partition in which epoch, and the size of the ISR, as one broker believes."""
+
+    leader: int
+    epoch: int
+    isr: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One sample: what each broker that answered believes of each partition; `silent` did not answer."""
+
+    at_ns: int
+    beliefs: Mapping[int, Mapping[int, Belief]]
+    silent: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fault that was injected: when, whether it was verified, and until when it was in place."""
+
+    place: int
+    injected_ns: int
+    undone_ns: int
+    verified: bool
+
+
+def phases_at(
+    moments: Sequence[Moment], at_ns: int, *, replicas: int, others_open: bool, transaction: bool
+) -> tuple[Phase, ...]:
+    """The phases at a moment; `moments` in order of time, `replicas` is the replication factor."""
+    before = [moment for moment in moments if moment.at_ns <= at_ns][-2:]
+    if not before:
+        return ()
+    found = _phase(before, replicas, others_open)
+    return (found, Phase.TRANSACTION_OPEN) if transaction else (found,)
+
+
+def _phase(before: Sequence[Moment], replicas: int, others_open: bool) -> Phase:
+    now = before[-1]
+    # A busy machine answers late once; only who was silent twice is gone.
+    silent = frozenset.intersection(*(moment.silent for moment in before))
+    by_partition: dict[int, list[tuple[int, Belief]]] = {}
+    for broker, beliefs in now.beliefs.items():
+        for partition, belief in beliefs.items():
+            by_partition.setdefault(partition, []).append((broker, belief))
+    shrunk = False
+    for told in by_partition.values():
+        # The highest epoch is the newest word; at one epoch the leader's own goes first.
+        newest = max(told, key=lambda one: (one[1].epoch, one[0] == one[1].leader))[1]
+        disagree = len({(belief.leader, belief.epoch) for _, belief in told}) > 1
+        if newest.leader < 0 or newest.leader in silent or disagree:
+            return Phase.ELECTING
+        shrunk = shrunk or newest.isr < replicas
+    if not by_partition:
+        return Phase.ELECTING
+    if shrunk and others_open:
+        return Phase.ISR_SHRUNK
+    if shrunk or (silent and not others_open):
+        return Phase.RECOVERING
+    return Phase.STEADY
+
+
+def seen_in(folder: Path, replicas: int) -> tuple[Seen, ...]:
+    """Each fault of a run's write step that was injected, in the schedule's order.
+
+    Raises:
+        JournalError: a journal cannot be read.
+    """
+    path = folder / FAULTS_FILE
+    try:
+        hits = hits_of(pq.read_table(path).to_pylist()) if path.exists() else []
+        moments = moments_of(_rows(folder / SAMPLES_DIR)) if hits else []
+        transactions = [(row["begun_ns"], row["ended_ns"]) for row in _rows(folder / TRANSACTIONS_DIR)]
+    except (OSError, ArrowException, KeyError, ValueError) as error:
+        raise JournalError(
+            "a journal of the run cannot be read",
+            where=str(folder),
+            expected="faults, samples and transactions as `kafka-chaos run` writes them",
+            found=f"{type(error).__name__}: {error}",
+            next_step="move the run's folder away; `kafka-chaos explore --resume` then makes it again",
+        ) from error
+    return tuple(
+        Seen(
+            place=hit.place,
+            phases=phases_at(
+                moments,
+                hit.injected_ns,
+                replicas=replicas,
+                others_open=any(
+                    other.place != hit.place and other.injected_ns <= hit.injected_ns < other.undone_ns
+                    for other in hits
+                ),
+                transaction=any(
+                    begun <= hit.injected_ns and (ended is None or hit.injected_ns < ended)
+                    for begun, ended in transactions
+                ),
+            ),
+            verified=hit.verified,
+        )
+        for hit in hits
+    )
+
+
+def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
+    """The faults that were injected, from rows of the journal of faults."""
+    events: dict[str, dict[str, tuple[int, str]]] = {}
+    for row in rows:
+        events.setdefault(row["fault"], {}).setdefault(row["phase"], (row["at_ns"], row["detail"]))
+    found = []
+    for moments in events.values():
+        if FaultPhase.INJECTED not in moments or FaultPhase.DECIDED not in moments:
+            continue
+        place = re.fullmatch(r"faults\[(\d+)\]", json.loads(moments[FaultPhase.DECIDED][1]).get("entry", ""))
+        if place is None:
+            continue
+        # Aimed at just before it took effect; injected is noted after, and a kill has shrunk an ISR by then.
+        hit_ns = moments.get(FaultPhase.AIMED, moments[FaultPhase.INJECTED])[0]
+        undone_ns = moments[FaultPhase.UNDONE][0] if FaultPhase.UNDONE in moments else 2**63 - 1
+        found.append(Hit(int(place[1]), hit_ns, undone_ns, FaultPhase.VERIFIED in moments))
+    return sorted(found, key=lambda hit: hit.place)
+
+
+def moments_of(rows: Sequence[Mapping[str, Any]]) -> list[Moment]:
+    """Samples in order of time, from rows of their journal."""
+    beliefs: dict[int, dict[int, dict[int, Belief]]] = {}
+    silent: dict[int, set[int]] = {}
+    for row in rows:
+        at, broker = row["at_ns"], row["broker"]
+        mine = beliefs.setdefault(at, {})
+        if not row["answered"]:
+            silent.setdefault(at, set()).add(broker)
+        elif row["partition"] is not None:
+            mine.setdefault(broker, {})[row["partition"]] = Belief(
+                row["leader"], row["leader_epoch"], len(row["isr"] or ())
+            )
+    return [Moment(at, beliefs[at], frozenset(silent.get(at, ()))) for at in sorted(beliefs)]
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    return [row for part in sorted(folder.glob("part-*.parquet")) for row in pq.read_table(part).to_pylist()]

@@ -1,0 +1,182 @@
+"""What an exploration comes to (`result.json`), and what is kept of each run (its `outcome.json`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.explore.menu import Menu
+from harness.explore.phases import Phase, Seen
+from harness.explore.trial import Trial
+from harness.model.errors import JournalError
+from harness.model.journal import SCHEMA_VERSION
+from harness.model.result import FindingClass, VerdictWord
+
+RESULT_FILE = "result.json"
+EXPLORE_VERSION = 1
+"""Of both files. What they mean is described in docs/explore.md."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Run(_Frozen):
+    """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
+    to shrink (None: it explored). `aims` are the phases that its faults were meant to hit, `seen` what they
+    hit. `broken` are the classes of which it found more than its settings allow. `reset` says what was proved
+    of the cluster before it, `seconds` is all that it took, reset and check too."""
+
+    schema_version: int = EXPLORE_VERSION
+    run_schema_version: int = SCHEMA_VERSION
+    number: int
+    violation: int | None
+    trial: Trial
+    aims: tuple[Phase, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    folder: str
+    seed: int
+    verdict: VerdictWord
+    reasons: tuple[str, ...] = ()
+    findings: dict[FindingClass, int] = {}
+    broken: tuple[FindingClass, ...] = ()
+    sent: int = 0
+    acked: int = 0
+    reset: str = ""
+    started_ns: int
+    seconds: float
+
+    @property
+    def fails(self) -> bool:
+        return self.verdict is VerdictWord.INVALID
+
+
+State = Literal["shrunk", "budget spent", "not confirmed", "under way"]
+
+
+class Violation(_Frozen):
+    """Something that broke. `found_in` is the run that showed it, `classes` what it found that its settings
+    rule out.
+
+    `state`: `shrunk`, to a schedule of which no smaller one fails; `budget spent` before that; `not
+    confirmed`: it did not fail `k` of `n` times again; `under way`. `minimal` is the smallest schedule that
+    fails, `tried` how many smaller ones were tried, `runs` and `seconds` what that took. `failed` of
+    `minimal_runs` runs of the minimal schedule failed. `again` are later runs that hold it and fail likewise.
+    `experiment` and `test` are files beside result.json."""
+
+    number: int
+    found_in: int
+    classes: tuple[FindingClass, ...]
+    state: State
+    original: Trial
+    minimal: Trial
+    failed: int
+    minimal_runs: int
+    seed: int
+    tried: int
+    runs: int
+    seconds: float
+    again: tuple[int, ...] = ()
+    experiment: str = ""
+    test: str = ""
+
+
+class Covered(_Frozen):
+    """How often a fault hit a phase, or was under a level; or two faults were in one run."""
+
+    what: tuple[str, ...]
+    times: int
+
+
+class CoverageResult(_Frozen):
+    """What was covered, and what there is to cover (times 0: not yet)."""
+
+    phases: tuple[Covered, ...] = ()
+    pairs: tuple[Covered, ...] = ()
+    levels: tuple[Covered, ...] = ()
+
+    def share(self, what: Literal["phases", "pairs", "levels"]) -> tuple[int, int]:
+        """How many were covered, of how many."""
+        rows: tuple[Covered, ...] = getattr(self, what)
+        return sum(row.times > 0 for row in rows), len(rows)
+
+
+class ExploreResult(_Frozen):
+    """`result.json`. `menu` is the menu as it was used, `left_out` faults that this machine cannot have and
+    why. `seconds` adds up what its parts took, where it was resumed; `clusters` counts starts."""
+
+    schema_version: int = EXPLORE_VERSION
+    menu: dict[str, Any]
+    seed: int
+    confirm: str
+    budget_seconds: float | None
+    budget_runs: int | None
+    shrink_share: float
+    command: str
+    started_ns: int
+    seconds: float
+    clusters: int
+    ended: Literal["budget spent", "under way"]
+    left_out: dict[str, str] = {}
+    coverage: CoverageResult = CoverageResult()
+    violations: tuple[Violation, ...] = ()
+    runs: tuple[Run, ...] = ()
+
+    def exit_code(self) -> int:
+        """1 something broke; 3 nothing did, but no run can say so; 0 nothing did."""
+        if self.violations:
+            return 1
+        return 0 if any(run.verdict is VerdictWord.VALID for run in self.runs) else 3
+
+    def parsed_menu(self) -> Menu:
+        return Menu.model_validate(self.menu)
+
+
+def load_result(folder: Path) -> ExploreResult:
+    """Read an exploration's result.
+
+    Raises:
+        JournalError: no such file, not an exploration's result, or written by another version.
+    """
+    path = folder / RESULT_FILE
+    try:
+        data = json.loads(path.read_text())
+    except OSError as error:
+        raise JournalError(
+            "there is no exploration here",
+            where=str(path),
+            expected=f"a folder holding {RESULT_FILE}, as `kafka-chaos explore` leaves below results/",
+            found=error.strerror or str(error),
+            next_step="name such a folder",
+        ) from error
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
+    found = data.get("schema_version") if isinstance(data, dict) else None
+    if found != EXPLORE_VERSION or "menu" not in data:
+        raise JournalError(
+            "this is no result of an exploration, or one of another version of kafka-chaos",
+            where=str(path),
+            expected=f"schema version {EXPLORE_VERSION}, with a menu",
+            found=f"schema version {found}",
+            next_step="name the folder of an exploration, or use the version that wrote it",
+        )
+    try:
+        result = ExploreResult.model_validate(data)
+        result.parsed_menu()
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    return result
+
+
+def _damaged(path: Path, what: str) -> JournalError:
+    return JournalError(
+        "the result of the exploration cannot be read",
+        where=str(path),
+        expected="JSON as docs/explore.md describes it",
+        found=what,
+        next_step="restore the file; the runs below it can still be read with `kafka-chaos check`",
+    )

@@ -1,0 +1,166 @@
+"""Makes a schedule that breaks a promise smaller, by trying: pure, with the trying given as answers.
+
+Delta debugging (Zeller and Hildebrandt, IEEE TSE 28, 2002), greedy: of the schedule that fails now, smaller
+ones are tried in turn, the boldest first; the first that still fails takes its place, until none does. Every
+candidate is smaller by `size`, which cannot fall for ever, so it ends; at the end no single reduction fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from pydantic import ValidationError
+
+from harness.explore.choosing import FIRST_AT
+from harness.explore.menu import Menu
+from harness.explore.trial import GRID, Planned, Trial, experiment_of, rate_of
+
+LEAST_RATE = 100
+LEAST_SECONDS = 1.0
+LEAST_AT = 1.0
+
+
+def size(menu: Menu, trial: Trial) -> tuple[int, int, int, float]:
+    """Faults, levels away from the defaults, records/s, seconds: none ever grows while shrinking."""
+    away = sum(list(menu.settings[axis]).index(label) for axis, label in trial.settings.items())
+    rest = menu.rest if trial.rest is None else trial.rest
+    seconds = sum(one.lasting + one.at for one in trial.faults) + rest
+    return len(trial.faults), away, rate_of(menu, trial), seconds
+
+
+def candidates(menu: Menu, trial: Trial) -> Iterator[Trial]:
+    """Smaller schedules that are possible, the boldest first: fewer faults, settings back at their defaults,
+    shorter windows, fewer records."""
+    seen = {trial}
+    for one in _smaller(menu, trial):
+        if one in seen:
+            continue
+        seen.add(one)
+        try:
+            experiment_of(menu, one)
+        except (ValidationError, ValueError):
+            continue
+        yield one
+
+
+def _smaller(menu: Menu, trial: Trial) -> Iterator[Trial]:
+    faults = trial.faults
+    for keep in range(1, len(faults)):
+        for chosen in combinations(faults, keep):
+            yield _with(trial, _from_the_start(chosen))
+    yield from _settings(menu, trial)
+    yield from _windows(trial)
+    rate = rate_of(menu, trial)
+    for less in (LEAST_RATE, rate // 2):
+        if LEAST_RATE <= less < rate:
+            yield trial.model_copy(update={"rate": less})
+    rest = menu.rest if trial.rest is None else trial.rest
+    if rest > GRID:
+        yield trial.model_copy(update={"rest": GRID})
+
+
+def _settings(menu: Menu, trial: Trial) -> Iterator[Trial]:
+    """All at their defaults, halves of them, each; then each one level nearer to it."""
+    axes = list(trial.settings)
+    chunk = len(axes)
+    while chunk >= 1:
+        for start in range(0, len(axes), chunk):
+            dropped = axes[start : start + chunk]
+            yield trial.model_copy(
+                update={
+                    "settings": {axis: one for axis, one in trial.settings.items() if axis not in dropped}
+                }
+            )
+        chunk = (chunk + 1) // 2 if chunk > 1 else 0
+    for axis, label in trial.settings.items():
+        levels = list(menu.settings[axis])
+        for nearer in levels[1 : levels.index(label)]:
+            yield trial.model_copy(update={"settings": {**trial.settings, axis: nearer}})
+
+
+def _windows(trial: Trial) -> Iterator[Trial]:
+    """All windows at half, each at half, each a step shorter; and faults closer to each other."""
+    faults = trial.faults
+    halved = tuple(one.model_copy(update={"lasting": _half(one.lasting)}) for one in faults)
+    yield _with(trial, halved)
+    for number, one in enumerate(halved):
+        yield _with(trial, (*faults[:number], one, *faults[number + 1 :]))
+    for number, one in enumerate(faults):
+        if number and one.at - faults[number - 1].at > GRID:
+            gap = one.at - faults[number - 1].at
+            moved = _earlier(faults[number:], gap - _half(gap, GRID))
+            yield _with(trial, (*faults[:number], *moved))
+    for number, one in enumerate(faults):
+        if one.lasting - LEAST_SECONDS >= LEAST_SECONDS:
+            shorter = one.model_copy(update={"lasting": one.lasting - LEAST_SECONDS})
+            yield _with(trial, (*faults[:number], shorter, *faults[number + 1 :]))
+    if faults and faults[0].at > LEAST_AT:
+        yield _with(trial, _earlier(faults, faults[0].at - LEAST_AT))
+
+
+def _with(trial: Trial, faults: Sequence[Planned]) -> Trial:
+    return trial.model_copy(update={"faults": tuple(faults)})
+
+
+def _from_the_start(faults: Sequence[Planned]) -> tuple[Planned, ...]:
+    """The same faults, the first one as early as a first one is."""
+    return _earlier(faults, max(0.0, faults[0].at - FIRST_AT))
+
+
+def _earlier(faults: Sequence[Planned], by: float) -> tuple[Planned, ...]:
+    return tuple(one.model_copy(update={"at": one.at - by}) for one in faults)
+
+
+def _half(seconds: float, least: float = LEAST_SECONDS) -> float:
+    return max(min(seconds, least), round(seconds / 2 / GRID) * GRID)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """A schedule fails when `k` of `n` runs of it fail."""
+
+    k: int = 2
+    n: int = 3
+
+    def __str__(self) -> str:
+        return f"{self.k}/{self.n}"
+
+    def answer(self, outcomes: Sequence[bool]) -> bool | None:
+        """Whether it fails, by the runs so far; None: another run is needed."""
+        failed = sum(outcomes)
+        if failed >= self.k:
+            return True
+        return False if len(outcomes) - failed > self.n - self.k or len(outcomes) >= self.n else None
+
+
+class Shrinking:
+    """One violation being shrunk. Ask `candidate`, try it, `tell` what came of it, until there is none."""
+
+    def __init__(self, menu: Menu, trial: Trial) -> None:
+        self._menu = menu
+        self.minimal = trial
+        self.steps: list[Trial] = [trial]
+        self.tried = 0
+        self._refuted: set[Trial] = set()
+        self._left = candidates(menu, trial)
+        self._now: Trial | None = None
+
+    def candidate(self) -> Trial | None:
+        """The next schedule to try; None: no smaller one is left."""
+        if self._now is None:
+            self._now = next((one for one in self._left if one not in self._refuted), None)
+        return self._now
+
+    def tell(self, fails: bool) -> None:
+        """Whether the candidate fails; if so it is what is shrunk from now on."""
+        assert self._now is not None, "nothing was asked"
+        self.tried += 1
+        if fails:
+            self.minimal = self._now
+            self.steps.append(self._now)
+            self._left = candidates(self._menu, self._now)
+        else:
+            self._refuted.add(self._now)
+        self._now = None

@@ -1,0 +1,157 @@
+"""What an exploration came to, for a terminal: coverage, violations, and what stands below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from harness.explore.menu import Menu
+from harness.explore.result import CoverageResult, ExploreResult
+from harness.explore.saving import told
+from harness.matrix.estimate import told as time_told
+from harness.model.result import VerdictWord
+
+Rows = list[tuple[str, ...]]
+
+
+def phase_rows(menu: Menu, coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
+    """Header and rows: a fault, its target, and how often it hit each phase (`-`: never)."""
+    phases = list(dict.fromkeys(row.what[1] for row in coverage.phases))
+    by_fault: dict[str, list[str]] = {}
+    for row in coverage.phases:
+        by_fault.setdefault(row.what[0], []).append(_times(row.times))
+    rows = [(name, target_of(menu, name), *cells) for name, cells in by_fault.items()]
+    return ("fault", "target", *(phase.replace("_", " ") for phase in phases)), rows
+
+
+def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
+    """Header and rows: in how many runs each pair of faults was; each pair once."""
+    times = {row.what: row.times for row in coverage.pairs}
+    names = list(dict.fromkeys(name for pair in times for name in pair))
+    rows = [
+        (
+            name,
+            *(
+                _times(times.get((min(name, other), max(name, other)), 0)) if place <= number else ""
+                for place, other in enumerate(names)
+            ),
+        )
+        for number, name in enumerate(names)
+    ]
+    return ("pairs", *(f"{number + 1}" for number in range(len(names)))), [
+        (f"{number + 1} {row[0]}", *row[1:]) for number, row in enumerate(rows)
+    ]
+
+
+def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
+    """Header and rows: how often each fault was under each level of each setting."""
+    columns = list(dict.fromkeys(f"{row.what[1]}={row.what[2]}" for row in coverage.levels))
+    by_fault: dict[str, list[str]] = {}
+    for row in coverage.levels:
+        by_fault.setdefault(row.what[0], []).append(_times(row.times))
+    return ("fault", *columns), [(name, *cells) for name, cells in by_fault.items()]
+
+
+VIOLATION_COLUMNS = (
+    "violation",
+    "run",
+    "what",
+    "shrunk from",
+    "to",
+    "fails",
+    "tried",
+    "runs",
+    "seconds",
+    "state",
+)
+
+
+def violation_rows(result: ExploreResult) -> Rows:
+    return [
+        (
+            f"{one.number}",
+            f"{one.found_in}",
+            ", ".join(one.classes),
+            str(one.original),
+            str(one.minimal),
+            f"{one.failed} of {one.minimal_runs}",
+            f"{one.tried}",
+            f"{one.runs}",
+            f"{one.seconds:.0f}",
+            one.state,
+        )
+        for one in result.violations
+    ]
+
+
+def target_of(menu: Menu, name: str) -> str:
+    """A fault's target in words."""
+    return " | ".join(str(target) for target in menu.fault(name).fault.targets()) or "topic"
+
+
+def tables(result: ExploreResult) -> Iterator[Table]:
+    """Phases, pairs, levels, as far as there are any."""
+    menu, coverage = result.parsed_menu(), result.coverage
+    reached = _reached(coverage)
+    yield _table(f"{menu.name}: fault by phase, {reached['phases']}", *phase_rows(menu, coverage), left=2)
+    if coverage.pairs:
+        yield _table(f"pairs of faults in one run, {reached['pairs']}", *pair_rows(coverage), left=1)
+    if coverage.levels:
+        yield _table(f"fault by setting, {reached['levels']}", *level_rows(coverage), left=1)
+
+
+def _reached(coverage: CoverageResult) -> dict[str, str]:
+    shares = {
+        "phases": coverage.share("phases"),
+        "pairs": coverage.share("pairs"),
+        "levels": coverage.share("levels"),
+    }
+    return {what: f"{done} of {of} covered" for what, (done, of) in shares.items()}
+
+
+def _table(title: str, header: Sequence[str], rows: Rows, *, left: int) -> Table:
+    shown = Table(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False,
+        header_style="bold underline",
+    )  # fmt: skip
+    for number, column in enumerate(header):
+        shown.add_column(column, justify="left" if number < left else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+def headline(result: ExploreResult) -> str:
+    """All of it in one line."""
+    made = [run for run in result.runs if run.violation is None]
+    shrinking = len(result.runs) - len(made)
+    unclear = sum(run.verdict is VerdictWord.UNKNOWN for run in result.runs)
+    found = len(result.violations)
+    parts = [
+        f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(made)} schedules",
+        *([f"{shrinking} runs to shrink"] if shrinking else []),
+        *([f"{unclear} of which nothing can be said"] if unclear else []),
+        time_told(result.seconds),
+        f"{result.clusters} cluster{'' if result.clusters == 1 else 's'}",
+    ]
+    return ", ".join(parts)
+
+
+def lines(result: ExploreResult) -> Iterator[str]:
+    """What stands below the tables."""
+    yield headline(result)
+    for name, why in result.left_out.items():
+        yield f"left out: {name}: not possible on this machine: {why}"
+    for one in result.violations:
+        yield f"violation {one.number} ({one.state}): {told(one)}"
+        yield f"  seen in run {one.found_in}: {one.original}"
+        yield f"  {one.failed} of {one.minimal_runs} fail: {one.minimal}"
+        yield f"  {one.tried} smaller schedules tried in {one.runs} runs, {one.seconds:.0f} s"
+        if one.again:
+            yield f"  seen again in run {', '.join(map(str, one.again))}"
+        yield f"  replay: {one.experiment}; test: {one.test}"
+
+
+def _times(times: int) -> str:
+    return f"{times}" if times else "-"
