@@ -15,6 +15,8 @@ from harness.matrix.loading import load
 from harness.matrix.page import write_page
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
 from harness.matrix.rig import Rig
+from harness.matrix.slo import breaches
+from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import Store
 from harness.model.errors import KafkaChaosError
 from harness.model.places import write_whole
@@ -60,7 +62,11 @@ def run_matrices(
     Raises:
         BadInput: no such matrix: before anything is started.
     """
-    chosen = [(name, version) for name in names for version in ([None] if _has_versions(name) else versions)]
+    chosen = [
+        (name, version)
+        for name in names
+        for version in ([None] if load(name)[0].names_versions else versions)
+    ]
     found = []
     for name, version in chosen:
         shown = version or OF_ITS_OWN
@@ -82,31 +88,26 @@ def run_matrices(
     return found
 
 
-def _has_versions(name: str) -> bool:
-    spec, _ = load(name)
-    return any("version" in level.cluster for axis in spec.axes.values() for level in axis.levels.values())
-
-
 def _kept(last: Path | None, version: str, name: str) -> Path | None:
     return None if last is None else last / "matrices" / version.replace(" ", "-") / name
 
 
 def _against(result: MatrixResult, base: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Sentences about what is worse, and about what could not be compared."""
-    if base is None or not (base / MATRIX_FILE).exists():
-        # The bounds of the spec hold in the first night too.
-        base = None
-    try:
-        before = result if base is None else load_result(base)
-        found = compare(before, result, names=("the last night", "this night"))
-    except KafkaChaosError as error:
-        return (), (str(error),)
+    """Sentences about what is worse than in `base`, or breaks a bound of the spec; and about what could
+    not be compared. Bounds hold in the first night too."""
     worse = [
+        f"{one.arm}: {one.bound}: allowed {one.allowed:g}, found {one.found:g}"
+        for one in breaches(MatrixSpec.model_validate(result.spec), result.arms)
+    ]
+    if base is None or not (base / MATRIX_FILE).exists():
+        return tuple(worse), ()
+    try:
+        found = compare(load_result(base), result, names=("the last night", "this night"))
+    except KafkaChaosError as error:
+        return tuple(worse), (str(error),)
+    worse += [
         f"{one.arm}: {one.measure}: {one.base:g} then, {one.new:g} now (p = {one.p:.2g})"
         for one in found.worse
-    ]
-    worse += [
-        f"{one.arm}: {one.bound}: allowed {one.allowed:g}, found {one.found:g}" for one in found.breaches
     ]
     return tuple(worse), found.missing
 

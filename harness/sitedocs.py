@@ -16,6 +16,7 @@ from typing import Any
 
 import typer.main
 
+from harness import generated
 from harness.experiment import Experiment
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -38,12 +39,8 @@ def pages() -> dict[str, str]:
 
 
 def drifted() -> list[str]:
-    """Names of pages that are missing or differ."""
-    return sorted(
-        name
-        for name, text in pages().items()
-        if not (path := _FOLDER / name).exists() or path.read_text() != text
-    )
+    """Names of pages that are missing, differ, or that nothing makes any more."""
+    return generated.drifted(pages(), _FOLDER)
 
 
 def _commands() -> Iterator[str]:
@@ -147,15 +144,9 @@ def _row(*cells: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    names = drifted()
-    if arguments == ["--write"]:
-        _FOLDER.mkdir(parents=True, exist_ok=True)
-        for name, text in pages().items():
-            (_FOLDER / name).write_text(text)
-        return 0
-    for name in names:
-        print(f"docs/reference/{name} has drifted: python -m harness.sitedocs --write")
-    return int(bool(names))
+    """Write or compare; returns the exit code."""
+    names = generated.write(pages(), _FOLDER) if arguments else drifted()
+    return generated.told(names, written=bool(arguments))
 
 
 if __name__ == "__main__":

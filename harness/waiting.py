@@ -23,4 +23,5 @@ def wait_until(
     """
     last = seen_within(seconds, missing, every)
     if last is not None:
-        raise ClusterError(f"waited {seconds:g} s in vain", expected=what, found=last, next_step=next_step)
+        waited = f"waited {round(seconds, 3):g} s in vain"
+        raise ClusterError(waited, expected=what, found=last, next_step=next_step)

@@ -62,7 +62,14 @@ def test_the_ledger_misses_nothing_when_a_leader_dies(chaos, ledger):
 
 def test_orders_sent_while_a_broker_is_frozen_reach_the_ledger(kafka_cluster, chaos, ledger):
     kafka_cluster.admin().create("orders", partitions=1, replication_factor=3, config={})
-    producer = Producer({"bootstrap.servers": kafka_cluster.bootstrap, "enable.idempotence": True})
+    # The first broker asked may be the frozen one, for which the client would wait 60 s by default.
+    producer = Producer(
+        {
+            "bootstrap.servers": kafka_cluster.bootstrap,
+            "enable.idempotence": True,
+            "socket.timeout.ms": 5000,
+        }
+    )
     with ledger.running(kafka_cluster.bootstrap, "orders"):
         with chaos.fault({"pause": {"target": {"leader": 0}}}, on=kafka_cluster, topic="orders"):
             for number in range(500):

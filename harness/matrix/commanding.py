@@ -179,9 +179,7 @@ def _changed(spec: MatrixSpec, changes: Changes) -> MatrixSpec:
             expected=f"one of {', '.join(Profile)}",
             next_step="correct --profile, or leave it out",
         )
-    if changes.version is not None and any(
-        "version" in level.cluster for axis in spec.axes.values() for level in axis.levels.values()
-    ):
+    if changes.version is not None and spec.names_versions:
         raise BadInput(
             "the version is an axis of this matrix",
             where=spec.name,

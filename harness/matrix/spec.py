@@ -194,6 +194,13 @@ class MatrixSpec(Frozen):
                         )
         return self
 
+    @property
+    def names_versions(self) -> bool:
+        """Whether an axis sets the Kafka version."""
+        return any(
+            "version" in level.cluster for axis in self.axes.values() for level in axis.levels.values()
+        )
+
 
 def matches(where: Mapping[str, tuple[str, ...]], labels: Mapping[str, str]) -> bool:
     """Whether an arm with these labels is one of those named."""

@@ -38,7 +38,7 @@ steps:
 - wait: {isr: {is: {nodes: [2, 3]}}}
 - heal: {only: [death]}
 - wait: {isr: {is: {nodes: [1, 2, 3]}}, within: 60}
-- wait: {logged: {of: {broker: 1}, text: Truncating}}
+- wait: {logged: {of: {broker: 1}, text: Kafka Server started}}
 """
 
 

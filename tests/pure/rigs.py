@@ -115,7 +115,8 @@ class PaperRig:
             started_ns=time.time_ns(),
         )  # fmt: skip
         meta.save(folder)
-        if self.interrupt_at == number:
+        # Two threads may pass a number between them.
+        if self.interrupt_at is not None and number >= self.interrupt_at:
             self.interrupt_at = None
             raise KeyboardInterrupt
         if self.die_at == number:

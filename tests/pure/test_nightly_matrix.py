@@ -74,6 +74,17 @@ def test_a_bound_holds_in_the_first_night_too(tmp_path: Path) -> None:
     assert any("allowed 0, found 700" in line for line in worse.worse)
 
 
+def test_a_last_night_that_cannot_be_read_hides_no_broken_bound(tmp_path: Path) -> None:
+    name = spec(tmp_path, slo=[{"lost": 0}])
+    nightly_matrix.keep(night(tmp_path, name, PaperRig(tmp_path / "log")), tmp_path / "last")
+    (kept,) = (tmp_path / "last").rglob(MATRIX_FILE)
+    kept.write_text("{")
+    (worse,) = night(tmp_path, name, Lossy(tmp_path / "log"))
+    assert any("allowed 0, found 700" in line for line in worse.worse)
+    assert len(worse.uncompared) == 1
+    assert worse.exit_code() == 1
+
+
 def test_a_matrix_of_versions_is_run_once_and_others_on_each(tmp_path: Path) -> None:
     both = night(tmp_path, spec(tmp_path), PaperRig(tmp_path / "log"), ("4.3.1", "3.9.2"))
     assert [one.version for one in both] == ["4.3.1", "3.9.2"]
