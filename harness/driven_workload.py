@@ -87,7 +87,7 @@ class DrivenWorkload:
         transactional_id = self._transactional_id() if self._spec.drive.transactional else None
         given = driven_properties(self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id)
         properties = packages.java.util.HashMap()
-        for key, value in {"client.id": name, **given}.items():
+        for key, value in {"client.id": name, **given, **self._cluster.access.java()}.items():
             properties.put(key, value)
         serializer = packages.org.apache.kafka.common.serialization.ByteArraySerializer
         try:

@@ -23,12 +23,14 @@ from docker.errors import DockerException
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
-from harness import images
+from harness import engine, images, rights
 from harness.ingredients import first_error, require_commands
 from harness.model.errors import ClusterError, PrerequisiteMissing
 from harness.sparkjars import cache
 
 _LIBS = "/opt/kafka/libs"
+_LABEL = "client-jar"
+"""In the place of a cluster's name, on the container that is made of an image to take the jar out."""
 _OPTIONS = ["-Xms32m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
@@ -57,7 +59,9 @@ def _from_image(client: DockerClient, version: str, target: Path) -> bool:
         return False
     container = None
     try:
-        container = client.containers.create(image.reference, ["true"])
+        container = client.containers.create(
+            image.reference, ["true"], labels=engine.labels(_LABEL), **rights.NONE
+        )
         stream, _ = container.get_archive(f"{_LIBS}/{target.name}")
         with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as archive:
             member = archive.extractfile(target.name)

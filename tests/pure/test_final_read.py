@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import final_read
+from harness.access import PLAIN_TEXT
 from harness.apparent import unread_partitions
 from harness.cluster import Cluster
 from harness.final_read import Subject, differences, held_back, together
@@ -283,6 +284,7 @@ def ended() -> tuple[int, dict[int, int]]:
 
     class Somewhere:
         bootstrap = "b:1"
+        access = PLAIN_TEXT
 
     found, held = final_read._ended(cast(Cluster, Somewhere()), Subject("t", 2, 1, 7, 5.0))
     return len(found), held
