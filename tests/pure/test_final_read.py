@@ -306,3 +306,37 @@ def test_a_leader_that_does_not_tell_proves_no_hanging_transaction(monkeypatch: 
     Looks(monkeypatch, {0: -1, 1: 4})
     with pytest.raises(ClusterError, match="last stable offset is not told"):
         ended()
+
+
+def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalRead:
+    """A final read of one partition whose bounds are these, pass after pass; every pass reads the same."""
+    left = list(settled)
+    monkeypatch.setattr(final_read, "_settle", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
+    digest = DigestBuilder(0, 10).done()
+    monkeypatch.setattr(final_read, "_both", lambda *_: ({0: digest}, None))
+    monkeypatch.setattr(final_read, "differences", lambda *_: [])
+    monkeypatch.setattr(final_read, "gap_reasons", lambda *_, **__: [])
+    monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
+    monkeypatch.setattr(final_read.time, "sleep", lambda _: None)
+    subject = Subject("t", 1, 1, 7, None)
+    return final_read.final_read(cast(Cluster, None), subject, Path("nowhere"), lambda _: None)
+
+
+def led(epoch: int, end: int = 10) -> PartitionBounds:
+    return bound(0, end).model_copy(update={"leader_epoch": epoch})
+
+
+def test_leaders_that_move_between_two_passes_cost_one_more_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = passes(monkeypatch, led(1), led(2), led(2))
+    assert read.complete
+    assert read.bounds == (led(2),)
+
+
+@pytest.mark.parametrize(
+    "settled", [(led(1), led(2), led(3), led(4)), (led(1), led(1, end=11), led(1, end=11))]
+)
+def test_leaders_that_move_on_and_ends_that_move_at_all_prove_nothing(
+    monkeypatch: pytest.MonkeyPatch, settled: tuple[PartitionBounds, ...]
+) -> None:
+    read = passes(monkeypatch, *settled)
+    assert read.reasons == ("offsets or leaders changed between the two passes of the final read",)
