@@ -18,7 +18,8 @@ demo: swept ## both built-in experiments on a real cluster, ending with a table 
 	$(BIN)/kafka-chaos run kill-leader cut-then-kill
 
 test: swept lint ## lint, types and all four tiers of tests
-	$(PYTEST) -m "not soak"
+	$(PYTEST) -n auto -m "pure and not soak" tests/pure
+	$(PYTEST) -m "not pure and not soak"
 
 test-all: export KAFKA_CHAOS_BROWSER := yes
 test-all: swept lint ## as test, with the long ones too

@@ -13,12 +13,10 @@ from checkers.checks import CHECKS, Check, Subject
 Result = TypeVar("Result")
 
 
-def claimed(
-    rows: DataFrame, subject: Subject, checks: tuple[Check, ...] = CHECKS
-) -> tuple[DataFrame, list[str]]:
+def claimed(rows: DataFrame, subject: Subject) -> tuple[DataFrame, list[str]]:
     """Rows with their findings named by all checks of a subject, and what failed."""
     problems = []
-    for check in checks:
+    for check in CHECKS:
         if check.subject != subject:
             continue
         outcome, problem = attempt(check.finding.value, partial(check.find, rows))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 pytest_plugins = ["pytester"]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "orders"

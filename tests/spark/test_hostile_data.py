@@ -185,7 +185,7 @@ def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
         Check(one.finding, one.subject, one.breaks, broken if one.find is records.lost else one.find)
         for one in CHECKS
     )
-    monkeypatch.setattr(run.claimed, "__defaults__", (spoilt,))
+    monkeypatch.setattr(run, "CHECKS", spoilt)
     summary, rows = check(History().send(0, at=0).read(5, at=1))
     assert summary.problems == ("the check of lost failed (out of luck), so the verdict is unknown",)
     assert [row["finding"] for row in rows] == ["phantom"]
