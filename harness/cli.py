@@ -232,9 +232,9 @@ def doctor(as_json: JsonOption = False) -> None:
 @app.command()
 def experiments(as_json: JsonOption = False) -> None:
     """List the built-in experiments."""
-    from harness import loading
+    from harness.loading import EXPERIMENT
 
-    found = [loading.load(name) for name in loading.builtin_names()]
+    found = [EXPERIMENT.builtin(name)[0] for name in EXPERIMENT.builtin_names()]
     if as_json:
         _print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
         return
@@ -326,9 +326,9 @@ def init(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of experiment files."""
-    from harness import loading
+    from harness.loading import EXPERIMENT
 
-    typer.echo(loading.schema_text(), nl=False)
+    typer.echo(EXPERIMENT.schema_text(), nl=False)
 
 
 @app.command()

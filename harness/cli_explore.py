@@ -54,7 +54,7 @@ def explore(
     (what was found is kept; --resume goes on).
     """
     from harness.explore import commanding
-    from harness.explore import menu as menus
+    from harness.explore.menu import BUILT_IN, MENU
     from harness.explore.page import write_page
     from harness.explore.result import load_result
     from harness.explore.store import Store
@@ -62,7 +62,7 @@ def explore(
     from harness.telling import progress
 
     if show or schema:
-        typer.echo(menus.builtin_text() if show else menus.schema_text(), nl=False)
+        typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
     chosen_seed = int(time.time()) if seed is None else seed
     asked = commanding.Asked(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)

@@ -64,22 +64,23 @@ def matrix(
     Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
     arm.
     """
-    from harness.matrix import commanding, loading
+    from harness.matrix import commanding
     from harness.matrix.lanes import room
+    from harness.matrix.loading import MATRIX
     from harness.matrix.page import write_page
     from harness.matrix.store import Store
     from harness.matrix.table import notes, table
     from harness.telling import progress
 
     if list_:
-        for name in loading.builtin_names():
-            _say(f"{name}: {loading.load(name)[0].title}")
+        for name in MATRIX.builtin_names():
+            _say(f"{name}: {MATRIX.builtin(name)[0].title}")
         return
     if show is not None:
-        typer.echo(loading.builtin_text(show), nl=False)
+        typer.echo(MATRIX.builtin_text(show), nl=False)
         return
     if schema:
-        typer.echo(loading.schema_text(), nl=False)
+        typer.echo(MATRIX.schema_text(), nl=False)
         return
     again = [*sys.argv[1:]]
     chosen_seed = int(time.time()) if seed is None else seed
