@@ -10,19 +10,16 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
-
-from harness import generated
+from harness import generated, resultdocs
 from harness.bugs import registry, showing
 from harness.bugs.frame import ArmSeen, Bug, BugResult, Side
-from harness.claims.pages import MARKS
+from harness.generated import cell
 from harness.planning import lines, plan_of
+from harness.resultdocs import text_block
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs"
 _PAGE, _RESULTS = "bugs.md", "bugs.json"
@@ -40,37 +37,21 @@ is made from the bugs' own definitions (`harness/bugs/`) and from runs of them (
 """
 
 
-class Runs(BaseModel):
-    """Runs of the bugs: one list of results a run, the latest last."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    machine: str = ""
-    runs: tuple[tuple[BugResult, ...], ...] = ()
-
-    def of(self, bug: str) -> list[BugResult]:
-        return [result for run in self.runs for result in run if result.id == bug]
+Runs = resultdocs.Runs[BugResult]
 
 
 def saved() -> Runs:
-    """What runs have shown so far; nothing, where there is no such file."""
-    path = _FOLDER / _RESULTS
-    return Runs.model_validate_json(path.read_text()) if path.exists() else Runs()
+    """What runs have shown so far."""
+    return Runs.saved(_FOLDER / _RESULTS)
 
 
-def taken(paths: Sequence[Path]) -> Runs:
+def taken(files: Sequence[Path]) -> Runs:
     """The runs in these files of `kafka-chaos bugs`; of all but the latest of each bug without its story."""
-    results = TypeAdapter(tuple[BugResult, ...])
-    runs = tuple(results.validate_json(path.read_text()) for path in paths)
-    latest = {result.id: result for run in runs for result in run}
-    runs = tuple(tuple(one if one is latest[one.id] else _without_story(one) for one in run) for run in runs)
-    kernel = ".".join(platform.release().split(".")[:2])
-    return Runs(machine=f"{os.cpu_count()} cores, Linux {kernel}", runs=runs)
+    return Runs.taken(files, _without_story)
 
 
 def _without_story(result: BugResult) -> BugResult:
-    arms = tuple(one.model_copy(update={"story": ()}) for one in result.arms)
-    return result.model_copy(update={"arms": arms})
+    return result.model_copy(update={"arms": resultdocs.without_stories(result.arms)})
 
 
 def page(runs: Runs) -> str:
@@ -86,11 +67,11 @@ def page(runs: Runs) -> str:
 
 
 def _row(bug: Bug, results: Sequence[BugResult]) -> str:
-    head = f"[{bug.id}](#{_anchor(bug)}) {_cell(bug.title)}"
+    head = f"[{bug.id}](#{_anchor(bug)}) {cell(bug.title)}"
     if not results:
         return f"| {head} | - | - | - | - | not run yet | - |"
-    cells = (cell.replace("\n", "<br>") for cell in showing.cells(results)[1:])
-    return f"| {head} | {' | '.join(map(_cell, cells))} |"
+    cells = ("<br>".join(map(cell, text.split("\n"))) for text in showing.cells(results)[1:])
+    return f"| {head} | {' | '.join(cells)} |"
 
 
 def _anchor(bug: Bug) -> str:
@@ -121,62 +102,38 @@ def _section(bug: Bug, results: Sequence[BugResult]) -> Iterable[str]:
     for experiment, arms in bug.claim.experiments():
         yield f"{experiment.name}: {experiment.title}. Arms: {', '.join(arms)}."
         yield ""
-        yield "```text"
-        yield from (line for line in lines(plan_of(experiment, 0)) if line)
-        yield "```"
-        yield ""
+        yield from text_block(line for line in lines(plan_of(experiment, 0)) if line)
     yield "</details>"
 
 
 def _arm(side: Side, name: str, seen: Sequence[ArmSeen]) -> Iterable[str]:
     latest = seen[-1]
     counts = showing.counted(map(showing.said, seen))
-    yield f"{side.capitalize()}: `{name}` of {latest.experiment}: {_cell(counts)}. The latest run:"
+    yield f"{side.capitalize()}: `{name}` of {latest.experiment}: {cell(counts)}. The latest run:"
     yield ""
-    yield "| | expected | seen | |"
-    yield "|---|---|---|---|"
-    for row in latest.rows:
-        mark = f"**{MARKS[row.ok]}**" if row.ok is False else MARKS[row.ok]
-        what = f"given: {row.what}" if row.given else row.what
-        yield f"| {_cell(what)} | {_cell(row.expected)} | {_cell(row.seen)} | {mark} |"
-    yield ""
-    for doubt in latest.doubts:
-        yield f"The run proves nothing: {_cell(' '.join(doubt.split()))}"
-        yield ""
+    yield from resultdocs.expected_and_seen(latest)
     if latest.story:
         yield "<details><summary>What happened</summary>"
         yield ""
-        yield "```text"
-        yield from latest.story
-        yield "```"
-        yield ""
+        yield from text_block(latest.story)
         yield "</details>"
         yield ""
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def drifted() -> list[str]:
     """The page's name, if it is missing or differs."""
-    path = _FOLDER / _PAGE
-    return [] if path.exists() and path.read_text() == page(saved()) else [_PAGE]
+    return generated.drifted({_PAGE: page(saved())}, _FOLDER, ())
 
 
 def write() -> list[str]:
     """Write the page if it has drifted; returns what was written."""
-    names = drifted()
-    for name in names:
-        (_FOLDER / name).write_text(page(saved()))
-    return names
+    return generated.write({_PAGE: page(saved())}, _FOLDER, ())
 
 
 def main(arguments: list[str]) -> int:
     """Write or compare; returns the exit code."""
     if arguments[:1] == ["--take"] and arguments[1:]:
-        runs = taken([Path(name) for name in arguments[1:]])
-        (_FOLDER / _RESULTS).write_text(runs.model_dump_json(indent=1) + "\n")
+        taken([Path(name) for name in arguments[1:]]).save(_FOLDER / _RESULTS)
     return generated.told(write() if arguments else drifted(), written=bool(arguments))
 
 

@@ -10,20 +10,17 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
-
-from harness import generated
+from harness import generated, resultdocs
 from harness.claims import plots, registry
 from harness.claims.frame import Answer, Claim, ClaimResult, Role, TrialResult
-from harness.claims.pages import MARKS
+from harness.generated import cell
 from harness.planning import lines, plan_of
+from harness.resultdocs import text_block
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs" / "claims"
 _RESULTS = "results.json"
@@ -41,16 +38,7 @@ definitions (`harness/claims/`) and from runs of them (`python -m harness.claimd
 """
 
 
-class Runs(BaseModel):
-    """Runs of the claims: one list of results a run, the latest last."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    machine: str = ""
-    runs: tuple[tuple[ClaimResult, ...], ...] = ()
-
-    def of(self, claim: str) -> list[ClaimResult]:
-        return [result for run in self.runs for result in run if result.id == claim]
+Runs = resultdocs.Runs[ClaimResult]
 
 
 def files() -> dict[str, str]:
@@ -63,25 +51,18 @@ def files() -> dict[str, str]:
 
 
 def saved() -> Runs:
-    """What runs have shown so far; nothing, where there is no such file."""
-    path = _FOLDER / _RESULTS
-    return Runs.model_validate_json(path.read_text()) if path.exists() else Runs()
+    """What runs have shown so far."""
+    return Runs.saved(_FOLDER / _RESULTS)
 
 
-def taken(paths: Sequence[Path]) -> Runs:
-    """The runs in these files of `kafka-chaos claims`, without the folders of the machine that made them."""
-    results = TypeAdapter(tuple[ClaimResult, ...])
-    runs = tuple(results.validate_json(path.read_text()) for path in paths)
-    latest = {result.id: result for run in runs for result in run}
-    runs = tuple(tuple(one if one is latest[one.id] else _without_story(one) for one in run) for run in runs)
-    kernel = ".".join(platform.release().split(".")[:2])
-    return Runs(machine=f"{os.cpu_count()} cores, Linux {kernel}", runs=runs)
+def taken(files: Sequence[Path]) -> Runs:
+    """The runs in these files of `kafka-chaos claims`; of all but the latest of each claim without its
+    story."""
+    return Runs.taken(files, _without_story)
 
 
 def _without_story(result: ClaimResult) -> ClaimResult:
-    """Pages tell a claim's latest run only; of those before it what was seen is enough."""
-    trials = tuple(trial.model_copy(update={"story": ()}) for trial in result.trials)
-    return result.model_copy(update={"trials": trials})
+    return result.model_copy(update={"trials": resultdocs.without_stories(result.trials)})
 
 
 def overview(runs: Runs) -> str:
@@ -98,14 +79,14 @@ def overview(runs: Runs) -> str:
 
 
 def _row(claim: Claim, results: Sequence[ClaimResult]) -> str:
-    head = f"[{claim.id}]({claim.id}.md) {_cell(claim.title)}"
+    head = f"[{claim.id}]({claim.id}.md) {cell(claim.title)}"
     if not results:
         return f"| {head} | - | - | - | - | not run yet | - |"
     cells = []
     for role in Role:
         trials = [(trial, trial.headline()) for trial in results[-1].of(role)]
-        cells.append("<br>".join(_cell(f"{t.arm}: {row.what}: {row.expected}") for t, row in trials if row))
-        cells.append("<br>".join(_cell(row.seen) for _, row in trials if row))
+        cells.append("<br>".join(cell(f"{t.arm}: {row.what}: {row.expected}") for t, row in trials if row))
+        cells.append("<br>".join(cell(row.seen) for _, row in trials if row))
     seconds = [result.seconds for result in results]
     span = f"{min(seconds):.0f}" if len(seconds) == 1 else f"{min(seconds):.0f}-{max(seconds):.0f}"
     return f"| {head} | {' | '.join(cells)} | {verdicts(results)} | {span} |"
@@ -129,7 +110,7 @@ def page(claim: Claim, runs: Runs) -> str:
         out += [f"Verdicts: {verdicts(results)}, on Kafka {kafka}. The latest run:", ""]
         for trial in results[-1].trials:
             out += _trial(trial)
-        out += [f"- {_cell(reason)}" for reason in results[-1].reasons]
+        out += [f"- {cell(reason)}" for reason in results[-1].reasons]
     else:
         out += ["Not run yet.", ""]
     if results:
@@ -137,9 +118,8 @@ def page(claim: Claim, runs: Runs) -> str:
         out += _stories(results[-1])
     out += ["## Step by step", ""]
     for experiment, arms in claim.experiments():
-        out += [f"{experiment.name}: {experiment.title}. Arms: {', '.join(arms)}.", "", "```text"]
-        out += [line for line in lines(plan_of(experiment, 0)) if line]
-        out += ["```", ""]
+        out += [f"{experiment.name}: {experiment.title}. Arms: {', '.join(arms)}.", ""]
+        out += text_block(line for line in lines(plan_of(experiment, 0)) if line)
     out += [
         "## Replay",
         "",
@@ -161,7 +141,7 @@ def pictures(runs: Runs) -> dict[str, str]:
 def _pictures(claim: Claim, runs: Runs) -> Iterable[str]:
     name = f"{claim.id}.svg"
     if name in pictures(runs):
-        yield f"![{_cell(claim.title)}]({name})"
+        yield f"![{cell(claim.title)}]({name})"
         yield ""
     if claim.id in _SIDE_BY_SIDE:
         yield "## Side by side"
@@ -188,31 +168,13 @@ def _stories(result: ClaimResult) -> Iterable[str]:
         seen.add((trial.experiment, trial.arm))
         yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
         yield ""
-        # A line of a journal must not end the block.
-        yield "```text"
-        yield from (line.replace("```", "'''") for line in trial.story)
-        yield "```"
-        yield ""
+        yield from text_block(trial.story)
 
 
 def _trial(trial: TrialResult) -> Iterable[str]:
     yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
     yield ""
-    yield "| | expected | seen | |"
-    yield "|---|---|---|---|"
-    for row in trial.rows:
-        mark = f"**{MARKS[row.ok]}**" if row.ok is False else MARKS[row.ok]
-        what = f"given: {row.what}" if row.given else row.what
-        yield f"| {_cell(what)} | {_cell(row.expected)} | {_cell(row.seen)} | {mark} |"
-    yield ""
-    for doubt in trial.doubts:
-        yield f"The run proves nothing: {_cell(' '.join(doubt.split()))}"
-        yield ""
-
-
-def _cell(text: str) -> str:
-    """Text that neither ends a cell nor becomes markup."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    yield from resultdocs.expected_and_seen(trial)
 
 
 def drifted() -> list[str]:
@@ -229,8 +191,7 @@ def main(arguments: list[str]) -> int:
     """Write or compare; returns the exit code."""
     if arguments[:1] == ["--take"] and arguments[1:]:
         _FOLDER.mkdir(parents=True, exist_ok=True)
-        runs = taken([Path(name) for name in arguments[1:]])
-        (_FOLDER / _RESULTS).write_text(runs.model_dump_json(indent=1) + "\n")
+        taken([Path(name) for name in arguments[1:]]).save(_FOLDER / _RESULTS)
     return generated.told(write() if arguments else drifted(), written=bool(arguments))
 
 

@@ -4,7 +4,6 @@ do its work (or could not tell), 130 interrupted."""
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import time
@@ -29,6 +28,7 @@ from harness import (
     cli_matrix,
 )
 from harness.cli_audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
+from harness.cli_shared import JsonOption, ProfileOption, QuietOption, ResultsOption, SeedOption, console, say
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.places import place
 from harness.model.secrets import hidden, shown_command
@@ -45,9 +45,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_LOG_WIDTH = 100
-"""Columns of a table in a file or a CI log: an arm's name must not be folded there."""
-_out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
+_out = console(100)  # An arm's name must not be folded in a CI log.
 _err = Console(stderr=True)
 
 
@@ -56,9 +54,6 @@ class ReadWith(StrEnum):
 
     JOURNAL = "journal"
     SPARK = "spark"
-
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
 
 def main() -> NoReturn:
@@ -94,11 +89,11 @@ def run(
     ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
     repeat: Annotated[int, typer.Option(min=1, max=10000, help="Run every arm this often.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
-    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all experiments.")] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for all experiments.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    profile: ProfileOption = None,
     replay: Annotated[
         Path | None, typer.Option(help="Repeat the faults of this run (a folder below results/).")
     ] = None,
@@ -117,7 +112,7 @@ def run(
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run experiments on real brokers, check what was written, and judge.
@@ -169,8 +164,8 @@ def run(
         if not as_json:
             _out.print(table(result))
             for one in result.arms:
-                _out.print(explanation(one), markup=False, highlight=False, soft_wrap=True)
-            _out.print(f"report: {folder / 'report.html'}\n", markup=False, highlight=False, soft_wrap=True)
+                say(_out, explanation(one))
+            say(_out, f"report: {folder / 'report.html'}\n")
     if as_json:
         _print_json([result.model_dump(mode="json") for _, result in done])
     codes = [result.exit_code() for _, result in done]
@@ -190,7 +185,7 @@ def _pointed(
 @app.command()
 def plan(
     experiment: Annotated[str, typer.Argument(help="A built-in experiment or a YAML file.")],
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tell what an experiment will do and when, without a cluster.
@@ -204,7 +199,7 @@ def plan(
         _print_json(asdict(told))
         return
     for line in planning.lines(told):
-        _out.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(_out, line)
 
 
 @app.command()
@@ -229,7 +224,7 @@ def check(
         str | None, typer.Option(help="host:port of the brokers, for --read-with spark.")
     ] = None,
     as_json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Check saved journals again: no Docker and no broker needed.
 
@@ -262,7 +257,7 @@ def check(
     else:
         _out.print(table(result))
         for one in result.arms:
-            _out.print(explanation(one), markup=False, highlight=False, soft_wrap=True)
+            say(_out, explanation(one))
     raise typer.Exit(result.exit_code())
 
 
@@ -277,9 +272,9 @@ def doctor(as_json: JsonOption = False) -> None:
 @app.command()
 def experiments(as_json: JsonOption = False) -> None:
     """List the built-in experiments."""
-    from harness import loading
+    from harness.loading import EXPERIMENT
 
-    found = [loading.load(name) for name in loading.builtin_names()]
+    found = [EXPERIMENT.builtin(name)[0] for name in EXPERIMENT.builtin_names()]
     if as_json:
         _print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
         return
@@ -297,7 +292,7 @@ def faults(
     from harness import faultlist
 
     if kind is not None and not as_json:
-        _out.print(faultlist.page(kind), markup=False, highlight=False, soft_wrap=True)
+        say(_out, faultlist.page(kind))
         return
     rows = faultlist.listed(faultlist.capabilities(), kind)
     if as_json:
@@ -327,7 +322,7 @@ def heal(
         bool, typer.Option("--all", help="Also clusters of a harness that still runs.")
     ] = False,
     as_json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Heal the faults that a killed harness left open on clusters of this machine that still run.
 
@@ -343,7 +338,7 @@ def heal(
         _print_json([asdict(one) | {"clean": one.clean} for one in done])
     else:
         for line in healing.told(done):
-            _out.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(_out, line)
     raise typer.Exit(0 if all(one.clean for one in done) else 3)
 
 
@@ -371,9 +366,9 @@ def init(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of experiment files."""
-    from harness import loading
+    from harness.loading import EXPERIMENT
 
-    typer.echo(loading.schema_text(), nl=False)
+    typer.echo(EXPERIMENT.schema_text(), nl=False)
 
 
 @app.command()

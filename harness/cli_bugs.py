@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-_LOG_WIDTH = 160
-"""Columns of the table in a file or a CI log: it has seven columns."""
+from harness.cli_shared import WIDE, JsonOption, QuietOption, ResultsOption, SeedOption, console, say
 
 
 def bugs(
@@ -23,12 +17,10 @@ def bugs(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the bugs and run nothing.")] = False,
     repeat: Annotated[int, typer.Option(min=1, max=1000, help="Run all of them this often.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
-    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
-    ] = False,
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Reproduce known bugs of Kafka: each on a version or setting that has it, and on one that has not.
 
@@ -38,9 +30,9 @@ def bugs(
     """
     from harness.bugs import registry, showing
     from harness.bugs.frame import exit_code, result_of
-    from harness.claims.commanding import as_text, carried_out
+    from harness.claims.commanding import as_text, carried_out, turns
 
-    out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
+    out = console(WIDE)
     chosen = registry.chosen(ids or ())
     if listed:
         if as_json:
@@ -48,20 +40,18 @@ def bugs(
         else:
             out.print(showing.listing(chosen))
         return
-    folder = results / f"bugs-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
-    chosen_seed = int(time.time()) if seed is None else seed
+    folder, planned = turns(results, "bugs", repeat, seed)
     claims = [bug.claim for bug in chosen]
     done = []
-    for turn in range(repeat):
-        place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
-        ran = carried_out(claims, place, chosen_seed + turn, quiet=quiet, what="bugs", kept=result_of)
+    for place, own_seed in planned:
+        ran = carried_out(claims, place, own_seed, quiet=quiet, what="bugs", kept=result_of)
         done += [result_of(one) for one in ran]
     if as_json:
         typer.echo(as_text(done))
     else:
         out.print(showing.table(done))
         for line in (*showing.reasons(done), f"results: {folder}"):
-            out.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(out, line)
     raise typer.Exit(exit_code(done))
 
 

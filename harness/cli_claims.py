@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+
+from harness.cli_shared import WIDE, JsonOption, QuietOption, ResultsOption, SeedOption, console, say
 
 PAGE_FILE = "claims.html"
-_LOG_WIDTH = 160
-"""Columns of the table in a file or a CI log: it has seven columns."""
 
 
 def claims(
@@ -24,8 +19,8 @@ def claims(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the claims and run nothing.")] = False,
     repeat: Annotated[int, typer.Option(min=1, max=1000, help="Run all of them this often.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
-    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
     kafka_version: Annotated[
         str | None,
         typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
@@ -37,10 +32,8 @@ def claims(
             min=1, max=16, help="So many experiments at once, a cluster each; what measures times runs alone."
         ),
     ] = 2,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
-    ] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Put the textbook's claims to the test on real brokers, each with a control arm.
 
@@ -48,10 +41,10 @@ def claims(
     where nothing was shown. Exit codes are those of `run`: 0 all yes, 1 a no, 3 something could not be told.
     """
     from harness.claims import registry, showing
-    from harness.claims.commanding import as_text
+    from harness.claims.commanding import as_text, turns
     from harness.claims.frame import exit_code
 
-    out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _LOG_WIDTH)
+    out = console(WIDE)
     chosen = registry.chosen(ids or ())
     if listed:
         if as_json:
@@ -59,21 +52,16 @@ def claims(
         else:
             out.print(showing.listing(chosen))
         return
-    folder = results / f"claims-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
-    chosen_seed = int(time.time()) if seed is None else seed
+    folder, planned = turns(results, "claims", repeat, seed)
     done = []
-    for turn in range(repeat):
-        place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
-        done += _run(chosen, place, chosen_seed + turn, kafka_version, image, side_by_side, quiet)
+    for place, own_seed in planned:
+        done += _run(chosen, place, own_seed, kafka_version, image, side_by_side, quiet)
     if as_json:
         typer.echo(as_text(done))
     else:
         out.print(showing.table(done))
-        for line in showing.reasons(done):
-            out.print(line, markup=False, highlight=False, soft_wrap=True)
-        out.print(
-            f"results: {folder}, a page of them: {PAGE_FILE}", markup=False, highlight=False, soft_wrap=True
-        )
+        for line in (*showing.reasons(done), f"results: {folder}, a page of them: {PAGE_FILE}"):
+            say(out, line)
     raise typer.Exit(exit_code(done))
 
 

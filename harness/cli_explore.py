@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 import time
@@ -13,8 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-_WIDTH = 140
-_out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH)
+from harness.cli_shared import JsonOption, ProfileOption, QuietOption, ResultsOption, SeedOption, console, say
+
+_out = console(140)
 _err = Console(stderr=True)
 
 
@@ -22,7 +22,7 @@ def explore(
     menu: Annotated[Path | None, typer.Option(help="A menu of your own: docs/explore.md.")] = None,
     budget: Annotated[str | None, typer.Option(help="Time in all: 20m (default), 1h, ...")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs in all, instead of a time.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
+    seed: SeedOption = None,
     confirm: Annotated[
         str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
     ] = None,
@@ -32,17 +32,15 @@ def explore(
     resume: Annotated[
         Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")
     ] = None,
-    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    results: ResultsOption = Path("results"),
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version.")] = None,
     image: Annotated[str | None, typer.Option(help="Broker image.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    profile: ProfileOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what there is to explore.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the built-in menu, to start your own.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of menu files.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for machines instead of tables.")
-    ] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Search for failures: draw schedules of ordinary faults and settings, and shrink what breaks.
 
@@ -54,7 +52,7 @@ def explore(
     (what was found is kept; --resume goes on).
     """
     from harness.explore import commanding
-    from harness.explore import menu as menus
+    from harness.explore.menu import BUILT_IN, MENU
     from harness.explore.page import write_page
     from harness.explore.result import load_result
     from harness.explore.store import Store
@@ -62,7 +60,7 @@ def explore(
     from harness.telling import progress
 
     if show or schema:
-        typer.echo(menus.builtin_text() if show else menus.schema_text(), nl=False)
+        typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
     chosen_seed = int(time.time()) if seed is None else seed
     asked = commanding.Asked(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
@@ -101,7 +99,7 @@ def explore(
 
 
 def _say(line: str) -> None:
-    _out.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(_out, line)
 
 
 def add(app: typer.Typer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -12,12 +11,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.cli_shared import JsonOption, ProfileOption, QuietOption, ResultsOption, SeedOption, console, say
 from harness.model.errors import BadInput
 from harness.model.secrets import shown_command
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-_WIDTH = 120
-_out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH)
+_out = console(120)
 _err = Console(stderr=True)
 
 
@@ -34,11 +32,11 @@ def matrix(
     budget: Annotated[
         float | None, typer.Option(min=0.1, help="Minutes after which no run may end, over all parts.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all choices; default: by the clock.")] = None,
-    results: Annotated[Path, typer.Option(help="Folder for what runs leave.")] = Path("results"),
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all arms.")] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for all arms.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")] = None,
+    profile: ProfileOption = None,
     clusters: Annotated[
         int | None,
         typer.Option(min=1, max=64, help="Clusters at a time; default: one for each 4 cores and 6 GiB."),
@@ -50,7 +48,7 @@ def matrix(
     list_: Annotated[bool, typer.Option("--list", help="List the built-in matrices.")] = False,
     show: Annotated[str | None, typer.Option(help="Print this built-in matrix, to start your own.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of matrix files.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run many configurations many times each, and say what each loses, with intervals.
@@ -64,22 +62,23 @@ def matrix(
     Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
     arm.
     """
-    from harness.matrix import commanding, loading
+    from harness.matrix import commanding
     from harness.matrix.lanes import room
+    from harness.matrix.loading import MATRIX
     from harness.matrix.page import write_page
     from harness.matrix.store import Store
     from harness.matrix.table import notes, table
     from harness.telling import progress
 
     if list_:
-        for name in loading.builtin_names():
-            _say(f"{name}: {loading.load(name)[0].title}")
+        for name in MATRIX.builtin_names():
+            _say(f"{name}: {MATRIX.builtin(name)[0].title}")
         return
     if show is not None:
-        typer.echo(loading.builtin_text(show), nl=False)
+        typer.echo(MATRIX.builtin_text(show), nl=False)
         return
     if schema:
-        typer.echo(loading.schema_text(), nl=False)
+        typer.echo(MATRIX.schema_text(), nl=False)
         return
     again = [*sys.argv[1:]]
     chosen_seed = int(time.time()) if seed is None else seed
@@ -174,7 +173,7 @@ def rates(
         bool, typer.Option("--latency/--no-latency", help="Also latencies: that reads every send.")
     ] = True,
     driver_memory: Annotated[str, typer.Option(help="Heap of Spark's JVM here.")] = "4g",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
@@ -211,7 +210,7 @@ def rates(
 
 
 def _say(line: str) -> None:
-    _out.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(_out, line)
 
 
 def add(app: typer.Typer) -> None:

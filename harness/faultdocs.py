@@ -18,6 +18,7 @@ import yaml
 
 from harness import generated
 from harness.faultlist import kinds, page, summary
+from harness.generated import cell
 
 _FOLDER = Path(__file__).resolve().parent.parent / "docs" / "faults"
 _EVIDENCE = "evidence.json"
@@ -82,7 +83,7 @@ def _proofs(evidence: dict[str, Any]) -> list[str]:
         spec = {key: value for key, value in row["spec"].items() if key != "kind"}
         written = yaml.safe_dump(spec, default_flow_style=True, sort_keys=False, width=10**6).strip()
         times = " | ".join(f"{row[name]:,.0f}" for name in ("inject_ms", "seen_ms", "heal_ms"))
-        lines.append(f"| {row['kind']} | `{written}` | {_cell(row['what'])} | {times} |")
+        lines.append(f"| {row['kind']} | `{written}` | {cell(row['what'])} | {times} |")
     return lines
 
 
@@ -91,11 +92,7 @@ def _impossible(evidence: dict[str, Any]) -> list[str]:
     if not evidence["impossible"]:
         return [*lines, "Nothing: every fault was possible there."]
     lines += ["| fault | reason |", "|---|---|"]
-    return lines + [f"| {row['kind']} | {_cell(row['reason'])} |" for row in evidence["impossible"]]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return lines + [f"| {row['kind']} | {cell(row['reason'])} |" for row in evidence["impossible"]]
 
 
 def targets_page() -> str:

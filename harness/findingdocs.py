@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from checkers.checks import CHECKS, Check
+from harness import generated
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
 from harness.model.run import RunMeta
@@ -112,25 +113,21 @@ def _examples() -> dict[FindingClass, dict[str, Any]]:
     return {FindingClass(name): example for name, example in told.items()}
 
 
-def drifted() -> bool:
-    """Whether docs/findings.md is not what would be written now."""
-    path = _DOCS / _PAGE
-    return not path.exists() or path.read_text() != page()
+def drifted() -> list[str]:
+    """The page's name, if it is missing or differs."""
+    return generated.drifted({_PAGE: page()}, _DOCS, ())
 
 
 def main(arguments: list[str]) -> int:
+    """Write or compare; returns the exit code."""
     if arguments[:1] == ["--from"]:
         examples = _examples()
         for name in arguments[1:]:
             examples |= taken(Path(name))
         told = {check.finding.value: examples[check.finding] for check in CHECKS if check.finding in examples}
         (_DOCS / _EVIDENCE).write_text(json.dumps(told, indent=2) + "\n")
-    elif arguments != ["--write"]:
-        if drifted():
-            print(f"docs/{_PAGE} has drifted: python -m harness.findingdocs --write")
-        return int(drifted())
-    (_DOCS / _PAGE).write_text(page())
-    return 0
+    names = generated.write({_PAGE: page()}, _DOCS, ()) if arguments else drifted()
+    return generated.told(names, written=bool(arguments))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Folders of documentation that are made from code: what has drifted, and writing it anew."""
+"""Files of documentation that are made from code: what has drifted, and writing it anew."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from pathlib import Path
 
 
 def drifted(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
-    """Names of files that are missing, differ, or that nothing makes any more; of these suffixes."""
-    here = (
-        {path.name: path.read_text() for path in folder.iterdir() if path.suffix in suffixes}
-        if folder.exists()
-        else {}
-    )
+    """Names of files that are missing, differ, or, of those of these suffixes, that nothing makes any more.
+    Without suffixes only the files that are `wanted` are looked at: others in the folder are not made."""
+    paths = folder.iterdir() if folder.exists() else ()
+    here = {path.name: path.read_text() for path in paths if path.suffix in suffixes or path.name in wanted}
     return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
 
 
@@ -35,3 +33,8 @@ def told(names: list[str], *, written: bool) -> int:
         return 0
     print(f"drifted: {', '.join(names)}" if names else "all are up to date")
     return 1 if names else 0
+
+
+def cell(text: str) -> str:
+    """Text as a cell of a Markdown table: it neither ends the cell nor becomes markup."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

@@ -1,57 +1,18 @@
-"""Reads experiment files, and says exactly what is wrong with a bad one."""
+"""Experiment files, and the experiments that come with kafka-chaos."""
 
 from __future__ import annotations
 
-import difflib
-import json
-import re
-from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
-
-from harness import places
 from harness.experiment import Experiment
-from harness.model.errors import BadInput
-from harness.model.secrets import MASK, learn, masked, masked_at
-from harness.yaml_data import NotYaml, read_yaml
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How messages speak of a kind of file: `one` with its article, what is `expected` of it, where an
-    `example` is to be had, and the command that prints its `schema`."""
-
-    one: str
-    expected: str
-    example: str
-    schema: str
-
+from harness.yamlfiles import Kind
 
 EXPERIMENT = Kind(
+    Experiment,
     one="an experiment",
     expected="a mapping with name, title, steps and arms",
     example="`kafka-chaos init` writes an example file",
     schema="kafka-chaos schema",
+    folder="experiments",
 )
-_SUFFIXES = (".yaml", ".yml", ".json")
-"""JSON is YAML too: the experiment.json in a results folder runs again."""
-
-
-def builtin_names() -> tuple[str, ...]:
-    """Names of the experiments that come with kafka-chaos."""
-    folder = resources.files("harness") / "experiments"
-    return tuple(sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".yaml")))
-
-
-def builtin_text(name: str) -> str:
-    """The YAML text of a built-in experiment."""
-    return (resources.files("harness") / "experiments" / f"{name}.yaml").read_text()
 
 
 def load(name_or_path: str) -> Experiment:
@@ -60,26 +21,7 @@ def load(name_or_path: str) -> Experiment:
     Raises:
         BadInput: no such experiment, not YAML, or not an experiment: names the place in the file.
     """
-    if name_or_path in builtin_names():
-        return parse(builtin_text(name_or_path), f"built-in experiment {name_or_path}")
-    path = Path(name_or_path)
-    if path.suffix not in _SUFFIXES:
-        close = difflib.get_close_matches(name_or_path, builtin_names(), n=1)
-        raise BadInput(
-            f"no experiment is called {name_or_path!r}",
-            expected=f"one of {', '.join(builtin_names())}, or a file ending in {', '.join(_SUFFIXES)}",
-            next_step=f"did you mean {close[0]}?" if close else "`kafka-chaos init` writes an example file",
-        )
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(
-            "the experiment file cannot be read",
-            where=str(path),
-            found=str(error),
-            next_step="`kafka-chaos init` writes an example file",
-        ) from error
-    return parse(text, str(path))
+    return EXPERIMENT.load(name_or_path)[0]
 
 
 def parse(text: str, source: str) -> Experiment:
@@ -88,144 +30,4 @@ def parse(text: str, source: str) -> Experiment:
     Raises:
         BadInput: not YAML, or not an experiment.
     """
-    return parse_as(Experiment, text, source, EXPERIMENT)
-
-
-def parse_as(model: type[Model], text: str, source: str, kind: Kind) -> Model:
-    """A value of `model` from YAML text; `source` names it in messages.
-
-    Raises:
-        BadInput: not YAML, or not such a value: names the line and the place.
-    """
-    try:
-        data = read_yaml(text)
-    except NotYaml as error:
-        raise BadInput(
-            "this is not YAML that can be used" if error.line is None else "this is not YAML",
-            where=source if error.line is None else f"{source}, line {error.line}, column {error.column}",
-            found=str(error),
-            next_step=f"correct the line; {kind.example}",
-        ) from error
-    if not isinstance(data, dict):
-        raise BadInput(
-            f"this is not {kind.one}",
-            where=source,
-            expected=kind.expected,
-            found=type(data).__name__,
-            next_step=kind.example,
-        )
-    learn(data)
-    hidden_at = masked_at(data)
-    if hidden_at is not None:
-        raise BadInput(
-            "a secret is masked in this file",
-            where=f"{source}: {hidden_at}",
-            expected="the secret itself: what a run leaves in its folder holds none",
-            found=MASK,
-            next_step="run the file that you wrote, or put the secret in",
-        )
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise _explained(error, source, text, data, model, kind) from error
-
-
-def _explained(
-    error: ValidationError, source: str, text: str, data: Any, model: type[BaseModel], kind: Kind
-) -> BadInput:
-    # A misspelt key also leaves its right name missing: the misspelling is what to show.
-    problems = sorted(_told(error), key=lambda problem: problem["type"] != "extra_forbidden")
-    first = problems[0]
-    path = places.path_of(first["loc"], data, missing=first["type"] == "missing")
-    if first["type"] == "misplaced":
-        path = places.parsed(first["ctx"]["place"])
-    line = places.line_of(text, path)
-    where = f"{source}{f', line {line}' if line else ''}: {places.told(path)}"
-    others = len(problems) - 1
-    more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
-    next_step = f"`{kind.schema}` prints every key with its meaning"
-    if first["type"] == "extra_forbidden":
-        name = str(first["loc"][-1])
-        known = _all_keys(model)
-        close = [] if name in known else difflib.get_close_matches(name, known, n=1)
-        return BadInput(
-            f"unknown key {name!r}{more}",
-            where=where,
-            expected=f"did you mean {close[0]!r}?" if close else "a key that the schema has at this place",
-            next_step=next_step,
-        )
-    if first["type"] == "union_tag_invalid":
-        known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
-        name = str(first["ctx"]["tag"])
-        close = difflib.get_close_matches(name, known, n=1)
-        return BadInput(
-            f"unknown name {name!r}{more}",
-            where=where,
-            expected=f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}",
-            next_step=next_step,
-        )
-    expected: str | None = str(first["msg"]).removeprefix("Value error, ")
-    found = _shortened(first.get("input"))
-    if found is not None and first["loc"]:
-        found = masked(str(first["loc"][-1]), found)
-    if first["type"] == "union_tag_not_found":
-        expected = "a mapping with exactly one key, which says what it is"
-    elif first["type"] == "misplaced":
-        expected, found = None, expected
-    return BadInput(
-        f"the {kind.one.split()[-1]} is not valid{more}",
-        where=where,
-        expected=expected,
-        found=found,
-        next_step=next_step,
-    )
-
-
-def _told(error: ValidationError) -> list[ErrorDetails]:
-    """The problems without those that only follow from others: a list is not too short, if what it should
-    hold could not be read."""
-    problems = error.errors()
-    return [
-        one
-        for one in problems
-        if one["type"] != "too_short"
-        or not any(other is not one and other["loc"][: len(one["loc"])] == one["loc"] for other in problems)
-    ]
-
-
-def _shortened(value: Any) -> str | None:
-    if isinstance(value, (dict, BaseModel)):
-        return None
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _all_keys(model: type[BaseModel]) -> list[str]:
-    """Every property name anywhere in a model's schema."""
-    keys: set[str] = set()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            properties = node.get("properties")
-            if isinstance(properties, dict):
-                keys.update(properties)
-            for child in node.values():
-                walk(child)
-        elif isinstance(node, list):
-            for child in node:
-                walk(child)
-
-    walk(model.model_json_schema(by_alias=True))
-    return sorted(keys)
-
-
-def schema() -> dict[str, Any]:
-    """JSON schema (2020-12) of experiment files."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Experiment.model_json_schema(by_alias=True),
-    }
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), indent=2) + "\n"
+    return EXPERIMENT.parse(text, source)

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from harness import execution, loading, nightly_matrix
 from harness.junit import Outcome, junit_text
 from harness.markdown import headline, summary_text
-from harness.matrix.loading import load as load_matrix
+from harness.matrix.loading import MATRIX
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
@@ -196,7 +196,7 @@ def _night(options: Any) -> int:
     versions = options.kafka_version or [DEFAULT_VERSION]
     seed = int(time.time()) if options.seed is None else options.seed
     for name in options.matrix:
-        load_matrix(name)
+        MATRIX.load(name)
     outcomes = run_all(
         options.experiments,
         versions,

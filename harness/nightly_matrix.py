@@ -11,7 +11,7 @@ from harness.matrix.commanding import Changes, executed, planned
 from harness.matrix.compare import compare
 from harness.matrix.export import junit_text, markdown_text
 from harness.matrix.lanes import room
-from harness.matrix.loading import load
+from harness.matrix.loading import MATRIX
 from harness.matrix.page import write_page
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
 from harness.matrix.rig import Rig
@@ -65,7 +65,7 @@ def run_matrices(
     chosen = [
         (name, version)
         for name in names
-        for version in ([None] if load(name)[0].names_versions else versions)
+        for version in ([None] if MATRIX.load(name)[0].names_versions else versions)
     ]
     found = []
     for name, version in chosen:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
-from checkers.checks import CHECKS, Check, Subject
+from checkers.checks import CHECKS, Subject
 
 Result = TypeVar("Result")
 

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.claims.expecting import Expectation
-from harness.claims.frame import Answer, Claim, ClaimResult, Role, Seen, Trial
+from harness.claims.frame import Answer, ArmTold, Claim, ClaimResult, Result, Role, Seen, Trial
 from harness.experiment import Experiment
 
 
@@ -82,21 +80,10 @@ def side_of(role: Role) -> Side:
     return _SIDES[role]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ArmSeen(_Frozen):
-    """What came of one arm. `folder` is below that of the whole run; `doubts` say why it proves nothing;
-    `story` is what happened, as lines of text."""
+class ArmSeen(ArmTold):
+    """What came of one arm of a bug."""
 
     side: Side
-    experiment: str
-    arm: str
-    folder: str
-    doubts: tuple[str, ...]
-    rows: tuple[Seen, ...]
-    story: tuple[str, ...] = ()
 
     @property
     def headline(self) -> Seen | None:
@@ -110,11 +97,9 @@ class ArmSeen(_Frozen):
         return not self.doubts and told and all(row.ok for row in self.rows if row.given)
 
 
-class BugResult(_Frozen):
+class BugResult(Result):
     """What came of reproducing a bug once; `seconds` are those of its runs, without the start of clusters."""
 
-    id: str
-    title: str
     verdict: Verdict
     reasons: tuple[str, ...]
     arms: tuple[ArmSeen, ...]
@@ -133,15 +118,7 @@ def result_of(claim: ClaimResult) -> BugResult:
         verdict=_VERDICTS[claim.answer],
         reasons=tuple(reason.replace("the control ", "the fixed arm ") for reason in claim.reasons),
         arms=tuple(
-            ArmSeen(
-                side=side_of(trial.role),
-                experiment=trial.experiment,
-                arm=trial.arm,
-                folder=trial.folder,
-                doubts=trial.doubts,
-                rows=trial.rows,
-                story=trial.story,
-            )
+            ArmSeen(side=side_of(trial.role), **{name: getattr(trial, name) for name in ArmTold.model_fields})
             for trial in claim.trials
         ),
         seconds=claim.seconds,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,14 @@ from harness.claims.frame import Claim, ClaimResult
 from harness.claims.running import run_claims
 from harness.execution import Options
 from harness.telling import progress
+
+
+def turns(results: Path, what: str, repeat: int, seed: int | None) -> tuple[Path, list[tuple[Path, int]]]:
+    """A new folder below `results` for runs of `what`, and for each run its own folder and seed."""
+    folder = results / f"{what}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    first = int(time.time()) if seed is None else seed
+    places = [folder] if repeat == 1 else [folder / f"{turn + 1:03d}" for turn in range(repeat)]
+    return folder, [(place, first + turn) for turn, place in enumerate(places)]
 
 
 def carried_out(

@@ -115,18 +115,23 @@ class Seen(_Frozen):
     number: float | None = None
 
 
-class TrialResult(_Frozen):
-    """What came of one trial. `folder` is below that of the whole run of claims; `doubts` say why it proves
-    nothing (none: it does); `story` is what happened, as lines of text; `curve` what a plot shows of it,
-    as (seconds, acknowledged records a second)."""
+class ArmTold(_Frozen):
+    """What came of one arm. `folder` is below that of the whole run; `doubts` say why it proves nothing
+    (none: it does); `story` is what happened, as lines of text."""
 
-    role: Role
     experiment: str
     arm: str
     folder: str
     doubts: tuple[str, ...]
     rows: tuple[Seen, ...]
     story: tuple[str, ...] = ()
+
+
+class TrialResult(ArmTold):
+    """What came of one trial. `curve` is what a plot shows of it, as (seconds, acknowledged records a
+    second)."""
+
+    role: Role
     curve: tuple[tuple[float, float], ...] = ()
 
     def shown(self) -> tuple[Seen, ...]:
@@ -139,12 +144,17 @@ class TrialResult(_Frozen):
         return next((row for row in shown if not row.ok), shown[0] if shown else None)
 
 
-class ClaimResult(_Frozen):
-    """What came of a claim; `seconds` are those of its runs, without the start of a cluster, and without the
-    runs that a claim before it in the list has had too."""
+class Result(_Frozen):
+    """What came of a claim, or of a known bug (`harness.bugs.frame`)."""
 
     id: str
     title: str
+
+
+class ClaimResult(Result):
+    """What came of a claim; `seconds` are those of its runs, without the start of a cluster, and without the
+    runs that a claim before it in the list has had too."""
+
     answer: Answer
     reasons: tuple[str, ...]
     trials: tuple[TrialResult, ...]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,20 +12,11 @@ from pydantic_core import PydanticCustomError
 from faults.schedules.entries import Choice
 from faults.schedules.values import NAME, Frozen, IfImpossible
 from harness.experiment import Experiment, TopicSpec
-from harness.loading import Kind, parse_as
 from harness.matrix.spec import label_of
-from harness.model.errors import BadInput
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec
+from harness.yamlfiles import Kind
 from workloads.spec import WorkloadSpec
-
-MENU = Kind(
-    one="a menu",
-    expected="a mapping with name, title and faults",
-    example="`kafka-chaos explore --show` prints the built-in menu",
-    schema="kafka-chaos explore --schema",
-)
-BUILT_IN = "ordinary"
 
 
 class Level(Frozen):
@@ -133,9 +122,15 @@ def _refused(make: Any) -> str | None:
     return None
 
 
-def builtin_text() -> str:
-    """The YAML text of the menu that comes with kafka-chaos."""
-    return (resources.files("harness") / "menus" / f"{BUILT_IN}.yaml").read_text()
+MENU = Kind(
+    Menu,
+    one="a menu",
+    expected="a mapping with name, title and faults",
+    example="`kafka-chaos explore --show` prints the built-in menu",
+    schema="kafka-chaos explore --schema",
+    folder="menus",
+)
+BUILT_IN = "ordinary"
 
 
 def load(path: Path | None) -> Menu:
@@ -144,21 +139,4 @@ def load(path: Path | None) -> Menu:
     Raises:
         BadInput: no such file, not YAML, or not a menu: names the place in the file.
     """
-    if path is None:
-        return parse_as(Menu, builtin_text(), f"built-in menu {BUILT_IN}", MENU)
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(
-            "the menu file cannot be read", where=str(path), found=str(error), next_step=MENU.example
-        ) from error
-    return parse_as(Menu, text, str(path), MENU)
-
-
-def schema_text() -> str:
-    """JSON schema (2020-12) of menu files."""
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Menu.model_json_schema(by_alias=True),
-    }
-    return json.dumps(schema, indent=2) + "\n"
+    return MENU.builtin(BUILT_IN)[0] if path is None else MENU.read(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.explore.menu import Menu
 from harness.explore.phases import Phase, Seen
 from harness.explore.trial import Trial
-from harness.model.errors import JournalError
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import FindingClass, VerdictWord
+from harness.model.versioned import Refusal, VersionedFile
 
 RESULT_FILE = "result.json"
 EXPLORE_VERSION = 1
@@ -142,41 +141,31 @@ def load_result(folder: Path) -> ExploreResult:
         JournalError: no such file, not an exploration's result, or written by another version.
     """
     path = folder / RESULT_FILE
+    result = _FILE.read(path)
     try:
-        data = json.loads(path.read_text())
-    except OSError as error:
-        raise JournalError(
-            "there is no exploration here",
-            where=str(path),
-            expected=f"a folder holding {RESULT_FILE}, as `kafka-chaos explore` leaves below results/",
-            found=error.strerror or str(error),
-            next_step="name such a folder",
-        ) from error
-    except ValueError as error:
-        raise _damaged(path, str(error)) from error
-    found = data.get("schema_version") if isinstance(data, dict) else None
-    if found != EXPLORE_VERSION or "menu" not in data:
-        raise JournalError(
-            "this is no result of an exploration, or one of another version of kafka-chaos",
-            where=str(path),
-            expected=f"schema version {EXPLORE_VERSION}, with a menu",
-            found=f"schema version {found}",
-            next_step="name the folder of an exploration, or use the version that wrote it",
-        )
-    try:
-        result = ExploreResult.model_validate(data)
         result.parsed_menu()
     except ValidationError as error:
-        first = error.errors()[0]
-        raise _damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise _FILE.misfit(path, error) from error
     return result
 
 
-def _damaged(path: Path, what: str) -> JournalError:
-    return JournalError(
+_FILE = VersionedFile(
+    ExploreResult,
+    EXPLORE_VERSION,
+    absent=Refusal(
+        "there is no exploration here",
+        expected=f"a folder holding {RESULT_FILE}, as `kafka-chaos explore` leaves below results/",
+        next_step="name such a folder",
+    ),
+    damaged=Refusal(
         "the result of the exploration cannot be read",
-        where=str(path),
         expected="JSON as docs/explore.md describes it",
-        found=what,
         next_step="restore the file; the runs below it can still be read with `kafka-chaos check`",
-    )
+    ),
+    another=Refusal(
+        "this is no result of an exploration, or one of another version of kafka-chaos",
+        expected=f"schema version {EXPLORE_VERSION}, with a menu",
+        next_step="name the folder of an exploration, or use the version that wrote it",
+    ),
+    key="menu",
+)

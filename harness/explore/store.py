@@ -9,15 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.explore.result import EXPLORE_VERSION, RESULT_FILE, ExploreResult, Run
 from harness.matrix.result import OUTCOME_FILE
 from harness.matrix.store import RUNS
 from harness.matrix.store import Store as Runs
-from harness.model.errors import JournalError
-from harness.model.journal import SCHEMA_VERSION
 from harness.model.places import write_whole
+from harness.model.versioned import Refusal, VersionedFile
 
 
 class Store:
@@ -70,7 +67,7 @@ class Store:
         """
         found = {}
         for path in sorted((self.folder / RUNS).glob(f"[0-9]*/{OUTCOME_FILE}")):
-            run = _run(path)
+            run = _OUTCOME.read(path)
             if path.parent == self.run_folder(run.number):
                 found[run.number] = run
         return found
@@ -80,23 +77,16 @@ class Store:
         return self._runs.moved_away(self.run_folder(number))
 
 
-def _run(path: Path) -> Run:
-    try:
-        run = Run.model_validate_json(path.read_text())
-    except (OSError, ValidationError) as error:
-        raise JournalError(
-            "what is kept of a run cannot be read",
-            where=str(path),
-            expected=f"JSON of schema version {EXPLORE_VERSION}",
-            found=str(error).splitlines()[0],
-            next_step="move this and all later runs away, then resume: they are made again",
-        ) from error
-    if (run.schema_version, run.run_schema_version) != (EXPLORE_VERSION, SCHEMA_VERSION):
-        raise JournalError(
-            "a run was made by another version of kafka-chaos",
-            where=str(path),
-            expected=f"schema version {EXPLORE_VERSION}, run folders of {SCHEMA_VERSION}",
-            found=f"{run.schema_version}, {run.run_schema_version}",
-            next_step="resume with the version that began the exploration, or begin it anew",
-        )
-    return run
+_OUTCOME = VersionedFile(
+    Run,
+    EXPLORE_VERSION,
+    damaged=Refusal(
+        "what is kept of a run cannot be read",
+        next_step="move this and all later runs away, then resume: they are made again",
+    ),
+    another=Refusal(
+        "a run was made by another version of kafka-chaos",
+        next_step="resume with the version that began the exploration, or begin it anew",
+    ),
+    runs=lambda run: (run.run_schema_version,),
+)

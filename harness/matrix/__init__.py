@@ -8,7 +8,8 @@ order.py     which run comes next: seeded, interleaved, until the interval is na
 estimate.py  how long it will take
 store.py     the results folder: matrix.json, and outcome.json of each run that is over
 result.py    what a matrix.json holds
-running.py   the runs, one after the other, on clusters that arms share
+running.py   the runs, on clusters that arms share
+lanes.py     how many clusters are up at a time, and which run each takes next
 figures.py   shares, rates and percentiles of each arm
 table.py     the table that a matrix ends with
 compare.py   is a new result worse than a base

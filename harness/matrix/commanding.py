@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from harness.matrix.estimate import DAY, Estimate, estimate, told
 from harness.matrix.expand import MatrixArm, expanded
-from harness.matrix.loading import load
+from harness.matrix.loading import MATRIX
 from harness.matrix.result import MatrixResult, load_result
 from harness.matrix.rig import RealRig, Rig
 from harness.matrix.running import Given, MatrixRun
@@ -97,7 +97,7 @@ def planned(spec: str | None, resume: Path | None, changes: Changes, seed: int) 
         )
     if resume is None:
         assert spec is not None
-        loaded, source = load(spec)
+        loaded, source = MATRIX.load(spec)
         changed = _changed(loaded, changes)
         arms = expanded(changed, source)
         return Planned(changed, arms, seed, estimate(arms, changed.repeats))
@@ -123,7 +123,7 @@ def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> Matri
     place = masked_at(before.spec)
     if place is None:
         return None
-    again = None if spec is None else load(spec)[0]
+    again = None if spec is None else MATRIX.load(spec)[0]
     if again is None or again.kept() != before.spec:
         raise BadInput(
             "secrets of this matrix are not in its folder",
@@ -141,7 +141,7 @@ def _same(spec: str | None, kept: MatrixSpec, before: MatrixResult, changes: Cha
         what = "--kafka-version, --image and --profile cannot change in the middle"
     elif changes.seed is not None and changes.seed != before.seed:
         what = f"it was begun with --seed {before.seed}"
-    elif spec is not None and load(spec)[0].axes != kept.axes:
+    elif spec is not None and MATRIX.load(spec)[0].axes != kept.axes:
         what = f"{spec} has other axes"
     else:
         return

@@ -28,7 +28,7 @@ def room(cores: int | None = None, memory: int | None = None) -> int:
     return max(1, min(cores // CORES_A_CLUSTER, memory // (GIB_A_CLUSTER << 30)))
 
 
-class Lane:
+class ClusterLane:
     """The cluster that runs are made on now, and how it is replaced. Used by one thread; `end` by any."""
 
     def __init__(self, rig: Rig, store: Store, tell: Callable[[str], None]) -> None:
@@ -69,7 +69,10 @@ class Lane:
 
 
 def side_by_side(
-    lanes: Sequence[Lane], names: Sequence[str], key: Callable[[str], str], one: Callable[[Lane, str], bool]
+    lanes: Sequence[ClusterLane],
+    names: Sequence[str],
+    key: Callable[[str], str],
+    one: Callable[[ClusterLane, str], bool],
 ) -> bool:
     """Have `one(lane, name)` done for each name, each lane in a thread of its own where there are several.
 
@@ -81,7 +84,7 @@ def side_by_side(
     left, lock, stop = list(names), threading.Lock(), threading.Event()
     raised: list[BaseException] = []
 
-    def take(lane: Lane) -> str | None:
+    def take(lane: ClusterLane) -> str | None:
         with lock:
             if stop.is_set() or not left:
                 return None
@@ -89,7 +92,7 @@ def side_by_side(
             left.remove(name)
             return name
 
-    def work(lane: Lane) -> None:
+    def work(lane: ClusterLane) -> None:
         try:
             while (name := take(lane)) is not None:
                 if not one(lane, name):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from harness.model.errors import JournalError
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.model.versioned import Refusal, VersionedFile
 
 MATRIX_FILE = "matrix.json"
 OUTCOME_FILE = "outcome.json"
@@ -171,50 +170,25 @@ def load_result(folder: Path) -> MatrixResult:
     Raises:
         JournalError: no such file, not a matrix's result, or written by another version.
     """
-    path = folder / MATRIX_FILE if folder.is_dir() or folder.suffix != ".json" else folder
-    try:
-        data = json.loads(path.read_text())
-    except OSError as error:
-        raise JournalError(
-            "there is no result of a matrix here",
-            where=str(path),
-            expected=f"a folder holding {MATRIX_FILE}, as `kafka-chaos matrix` leaves below results/",
-            found=error.strerror or str(error),
-            next_step="name such a folder",
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error)) from error
-    found = data.get("schema_version") if isinstance(data, dict) else None
-    if found != MATRIX_VERSION:
-        raise JournalError(
-            "the result was written by another version of kafka-chaos",
-            where=str(path),
-            expected=f"schema version {MATRIX_VERSION}",
-            found=f"schema version {found}",
-            next_step="use the version that wrote it, or run the matrix again",
-        )
-    try:
-        result = MatrixResult.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise _damaged(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    versions = {run.run_schema_version for arm in result.arms for run in arm.runs} - {SCHEMA_VERSION}
-    if versions:
-        raise JournalError(
-            "the result holds runs of another version of kafka-chaos",
-            where=str(path),
-            expected=f"run folders of schema version {SCHEMA_VERSION}",
-            found=f"schema version {', '.join(map(str, sorted(versions)))}",
-            next_step="use the version that wrote it, or run the matrix again",
-        )
-    return result
+    return _FILE.read(folder / MATRIX_FILE if folder.is_dir() or folder.suffix != ".json" else folder)
 
 
-def _damaged(path: Path, what: str) -> JournalError:
-    return JournalError(
+_FILE = VersionedFile(
+    MatrixResult,
+    MATRIX_VERSION,
+    absent=Refusal(
+        "there is no result of a matrix here",
+        expected=f"a folder holding {MATRIX_FILE}, as `kafka-chaos matrix` leaves below results/",
+        next_step="name such a folder",
+    ),
+    damaged=Refusal(
         "the result of the matrix cannot be read",
-        where=str(path),
         expected="JSON as docs/matrix.md describes it",
-        found=what,
         next_step="`kafka-chaos matrix --resume FOLDER` writes it anew from the runs, or restore the file",
-    )
+    ),
+    another=Refusal(
+        "the result was written by another version of kafka-chaos",
+        next_step="use the version that wrote it, or run the matrix again",
+    ),
+    runs=lambda result: (run.run_schema_version for arm in result.arms for run in arm.runs),
+)

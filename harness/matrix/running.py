@@ -16,7 +16,7 @@ from harness.experiment import Experiment
 from harness.matrix import estimate
 from harness.matrix.expand import MatrixArm
 from harness.matrix.figures import State, arms_of, loss_width
-from harness.matrix.lanes import Lane, side_by_side
+from harness.matrix.lanes import ClusterLane, side_by_side
 from harness.matrix.order import in_round, is_due
 from harness.matrix.result import MatrixResult, RunRow, row_of
 from harness.matrix.rig import Rig
@@ -67,7 +67,7 @@ class MatrixRun:
         self._began = time.monotonic()
         self._checks: dict[tuple[str, int], Future[ArmResult]] = {}
         self._took: dict[str, list[float]] = {}
-        self._lanes = [Lane(rig, given.store, given.tell) for _ in range(max(1, given.clusters))]
+        self._lanes = [ClusterLane(rig, given.store, given.tell) for _ in range(max(1, given.clusters))]
         # Held for what is kept of runs, never while one is made.
         self._lock = threading.RLock()
         self._failures = 0
@@ -119,7 +119,7 @@ class MatrixRun:
             if not side_by_side(self._lanes, left, self._key, partial(self._one, repeat)):
                 return
 
-    def _one(self, repeat: int, lane: Lane, name: str) -> bool:
+    def _one(self, repeat: int, lane: ClusterLane, name: str) -> bool:
         """Make a run; False: the budget does not allow it."""
         with self._lock:
             folder = self._prepared(name, repeat)
@@ -163,7 +163,7 @@ class MatrixRun:
         return folder
 
     def _ended_badly(
-        self, lane: Lane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
+        self, lane: ClusterLane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
     ) -> None:
         """Keep why a run was not made: of the arm, or of the run."""
         why = f"{error.what}: {error.found}" if error.found else error.what
@@ -178,7 +178,7 @@ class MatrixRun:
             self._broke(lane, name, repeat, started, seconds, error)
 
     def _broke(
-        self, lane: Lane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
+        self, lane: ClusterLane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
     ) -> None:
         """Keep a run that could not be made as one that says nothing, and take a new cluster."""
         row = RunRow(

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from harness.matrix.result import MATRIX_FILE, MATRIX_VERSION, OUTCOME_FILE, MatrixResult, RunRow
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import RUN_FILE, SCHEMA_VERSION
+from harness.model.journal import RUN_FILE
 from harness.model.places import write_whole
 from harness.model.run import RunMeta
 from harness.model.secrets import hidden
+from harness.model.versioned import Refusal, VersionedFile
 
 RUNS = "runs"
 _LOCK = ".lock"
@@ -91,7 +92,7 @@ class Store:
         found = {}
         for arm in arms:
             for path in sorted((self.folder / RUNS / arm).glob(f"[0-9]*/{OUTCOME_FILE}")):
-                row = _row(path)
+                row = _OUTCOME.read(path)
                 if path.parent == self.run_folder(arm, row.repeat):
                     found[arm, row.repeat] = row
         return found
@@ -121,23 +122,16 @@ class Store:
         return folder.rename(target)
 
 
-def _row(path: Path) -> RunRow:
-    try:
-        row = RunRow.model_validate_json(path.read_text())
-    except (OSError, ValueError) as error:
-        raise JournalError(
-            "what is kept of a run cannot be read",
-            where=str(path),
-            expected=f"JSON of schema version {MATRIX_VERSION}",
-            found=str(error).splitlines()[0],
-            next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
-        ) from error
-    if (row.schema_version, row.run_schema_version) != (MATRIX_VERSION, SCHEMA_VERSION):
-        raise JournalError(
-            "a run was made by another version of kafka-chaos",
-            where=str(path),
-            expected=f"schema version {MATRIX_VERSION}, run folders of {SCHEMA_VERSION}",
-            found=f"{row.schema_version}, {row.run_schema_version}",
-            next_step="resume with the version that began the matrix, or begin it anew",
-        )
-    return row
+_OUTCOME = VersionedFile(
+    RunRow,
+    MATRIX_VERSION,
+    damaged=Refusal(
+        "what is kept of a run cannot be read",
+        next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
+    ),
+    another=Refusal(
+        "a run was made by another version of kafka-chaos",
+        next_step="resume with the version that began the matrix, or begin it anew",
+    ),
+    runs=lambda run: (run.run_schema_version,),
+)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.places import Place
 from harness.model.secrets import hidden
+from harness.model.versioned import Refusal, VersionedFile
 
 
 class _Frozen(BaseModel):
@@ -178,43 +177,24 @@ class RunMeta(_Frozen):
         Raises:
             JournalError: no such folder or file, not a run's metadata, or written by another version.
         """
-        path = folder / RUN_FILE
-        try:
-            text = path.read_bytes().decode(errors="replace")
-        except OSError as error:
-            raise JournalError(
-                "this is not a run folder",
-                where=str(path),
-                expected=f"a folder holding {RUN_FILE}, as `kafka-chaos run` leaves below results/",
-                found=error.strerror or str(error),
-                next_step="name a run folder, for example results/kill-leader-.../acks-all",
-            ) from error
-        try:
-            version = json.loads(text).get("schema_version")
-        except (ValueError, AttributeError, RecursionError) as error:
-            raise JournalError(
-                "the run's metadata cannot be read",
-                where=str(path),
-                expected="a JSON object",
-                found=f"{len(text)} characters that are not ({error})",
-                next_step="restore the file from a copy of the run folder, or run the experiment again",
-            ) from error
-        if version != SCHEMA_VERSION:
-            raise JournalError(
-                "the run folder was written by another version of kafka-chaos",
-                where=str(path),
-                expected=f"schema version {SCHEMA_VERSION}",
-                found=f"schema version {version}",
-                next_step="check it with the version that wrote it, or run the experiment again",
-            )
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise JournalError(
-                "the run's metadata does not have the expected fields",
-                where=f"{path}, field {'.'.join(str(part) for part in first['loc'])}",
-                expected=first["msg"],
-                found=f"{error.error_count()} such problem(s)",
-                next_step="restore the file from a copy of the run folder, or run the experiment again",
-            ) from error
+        return _FILE.read(folder / RUN_FILE)
+
+
+_FILE = VersionedFile(
+    RunMeta,
+    SCHEMA_VERSION,
+    absent=Refusal(
+        "this is not a run folder",
+        expected=f"a folder holding {RUN_FILE}, as `kafka-chaos run` leaves below results/",
+        next_step="name a run folder, for example results/kill-leader-.../acks-all",
+    ),
+    damaged=Refusal(
+        "the run's metadata cannot be read",
+        next_step="restore the file from a copy of the run folder, or run the experiment again",
+    ),
+    another=Refusal(
+        "the run folder was written by another version of kafka-chaos",
+        next_step="check it with the version that wrote it, or run the experiment again",
+    ),
+    no_text="replace",
+)

@@ -15,7 +15,6 @@ import yaml
 from harness.experiment import Experiment
 from harness.explore.menu import MENU, Menu
 from harness.explore.phases import Phase, Seen
-from harness.loading import parse_as
 from harness.model.errors import BadInput, ClusterError
 from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import RunMeta
@@ -50,7 +49,7 @@ SMALL: dict[str, Any] = {
 
 
 def menu_of(**changes: Any) -> Menu:
-    return parse_as(Menu, yaml.safe_dump(SMALL | changes, sort_keys=False), "small.yaml", MENU)
+    return MENU.parse(yaml.safe_dump(SMALL | changes, sort_keys=False), "small.yaml")
 
 
 def loses(experiment: Experiment) -> bool:

@@ -17,6 +17,7 @@ from harness.model.errors import BadInput, ClusterError
 from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.spec import ClusterSpec
+from tests.pure.summaries import summary_with
 
 Tell = Callable[[str], None]
 ACKED = 10_000
@@ -26,21 +27,12 @@ def summary_of(
     *, lost: int = 0, duplicates: int = 0, acked: int = ACKED, unavailable: float = 0.0
 ) -> Summary:
     findings = {FindingClass.LOST: lost, FindingClass.DUPLICATE: duplicates}
-    return Summary(
+    return summary_with(
         sent=acked,
         outcomes={"acked": acked},
         reads=acked - lost,
         findings={finding: count for finding, count in findings.items() if count},
-        acked_by_step={},
-        lost_by_step={},
-        lost_places={},
-        lost_held_by_leader=0,
-        lost_unexamined=0,
-        extra_copies=0,
-        counts=(),
-        examples=(),
         unavailable_seconds=unavailable,
-        check_seconds=0.0,
     )
 
 

@@ -25,6 +25,7 @@ from harness.model.result import (
 from harness.model.run import ClusterInfo, FaultWindow, ImageInfo, RunMeta, StepInfo
 from harness.pytest_plugin import clusters, control, telling
 from harness.spec import ClusterSpec
+from tests.pure.summaries import summary_with
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -186,18 +187,11 @@ def _summary(lost: int) -> Summary:
         held_by=(3,),
         detail="acknowledged at offset 4711 of t-1; another record stands there now",
     )
-    return Summary(
+    return summary_with(
         sent=10,
         outcomes={"acked": 9},
         reads=8,
         findings={FindingClass.LOST: lost} if lost else {},
-        acked_by_step={},
-        lost_by_step={},
-        lost_places={},
-        lost_held_by_leader=0,
-        lost_unexamined=0,
-        extra_copies=0,
-        counts=(),
         examples=(example,) if lost else (),
         unavailable_seconds=4.2,
         check_seconds=1.0,

@@ -13,7 +13,7 @@ from harness.audit.promises import PROMISES
 from harness.audit.properties import parse_properties, read_properties
 from harness.audit.rules import Severity
 from harness.audit.telling import lines
-from harness.loading import builtin_names, load
+from harness.loading import EXPERIMENT, load
 from harness.model.errors import BadInput
 from harness.model.secrets import masked, without_secrets
 from tests.pure.test_cli import call
@@ -174,7 +174,7 @@ def test_every_rule_is_tested_has_a_source_and_names_what_exists() -> None:
         assert rule.source, rule.id
         assert all(name in table() for name in rule.settings), rule.id
         if rule.proof is not None:
-            assert rule.proof.experiment in builtin_names(), rule.id
+            assert rule.proof.experiment in EXPERIMENT.builtin_names(), rule.id
             arms = {arm.name for arm in load(rule.proof.experiment).arms}
             assert set(rule.proof.arms) <= arms, rule.id
     assert all(name in table() for name in PROMISES)

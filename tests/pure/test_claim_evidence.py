@@ -15,7 +15,7 @@ from harness.claims.evidence import SECOND, Finished
 from harness.claims.expecting import Expectation, between, exactly, given, told
 from harness.claims.frame import Seen
 from harness.model import journal
-from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord
+from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import (
     ClusterInfo,
     FaultWindow,
@@ -26,6 +26,7 @@ from harness.model.run import (
     RunMeta,
     StepInfo,
 )
+from tests.pure.summaries import summary_with
 
 pytestmark = pytest.mark.pure
 
@@ -152,22 +153,7 @@ class Folder:
             finished=True,
             readers=(ReaderInfo(name="c"),),
         )
-        summary = Summary(
-            sent=0,
-            outcomes={},
-            reads=0,
-            findings=self.findings,
-            acked_by_step=self.acked,
-            lost_by_step={},
-            lost_places={},
-            lost_held_by_leader=0,
-            lost_unexamined=0,
-            extra_copies=0,
-            counts=(),
-            examples=(),
-            unavailable_seconds=0.0,
-            check_seconds=0.0,
-        )
+        summary = summary_with(findings=self.findings, acked_by_step=self.acked)
         judgement = Judgement(verdict=VerdictWord.VALID, reasons=(), as_promised=True)
         return Finished(self.path, ArmResult(folder="a", meta=meta, summary=summary, judgement=judgement))
 

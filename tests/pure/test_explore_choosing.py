@@ -151,7 +151,7 @@ def test_without_transactions_none_is_to_be_covered() -> None:
 
 
 def test_the_built_in_menu_names_no_loss() -> None:
-    text = menus.builtin_text()
+    text = menus.MENU.builtin_text(menus.BUILT_IN)
     assert not any(word in text for word in ("lost", "loss", "promise"))
     menu = menus.load(None)
     assert {"acks", "min-isr", "unclean"} <= set(menu.settings)

@@ -15,7 +15,7 @@ from harness import loading
 from harness.explore import commanding
 from harness.explore.budget import parse_seconds
 from harness.explore.commanding import Asked, executed, planned
-from harness.explore.menu import schema_text
+from harness.explore.menu import MENU
 from harness.explore.page import markdown, write_page
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.store import Store
@@ -309,9 +309,7 @@ def test_the_command_line(
     assert "to cover: 55 of fault and phase" in capsys.readouterr().out
     assert call(monkeypatch, "explore", "--show") == 0
     shown = capsys.readouterr().out
-    jsonschema.validate(
-        yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), json.loads(schema_text())
-    )
+    jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
     rig = PaperRig(tmp_path / "log", interrupt_at=20)
     monkeypatch.setattr(commanding, "ExploreRig", lambda: rig)
     menu = str(asked(tmp_path).menu)

@@ -9,8 +9,9 @@ import pytest
 
 from checkers.checks import CHECKS
 from harness import findingdocs
-from harness.model.result import FindingClass, Summary
+from harness.model.result import FindingClass
 from harness.model.run import RunMeta
+from tests.pure.summaries import summary_with
 from tests.spark.history import run_meta
 
 pytestmark = pytest.mark.pure
@@ -68,20 +69,7 @@ def _run(folder: Path, meta: RunMeta, lost: int) -> None:
         "held_by": [],
         "detail": "acknowledged at offset 7 of t-0; not in the log",
     }
-    told = Summary(
-        sent=10,
-        outcomes={"acked": 10},
-        reads=10 - lost,
-        findings={FindingClass.LOST: lost},
-        acked_by_step={},
-        lost_by_step={},
-        lost_places={},
-        lost_held_by_leader=0,
-        lost_unexamined=0,
-        extra_copies=0,
-        counts=(),
-        examples=(),
-        unavailable_seconds=0.0,
-        check_seconds=1.0,
+    told = summary_with(
+        sent=10, outcomes={"acked": 10}, reads=10 - lost, findings={FindingClass.LOST: lost}
     ).model_dump(mode="json")
     folder.joinpath("summary.json").write_text(json.dumps(told | {"examples": [example]}))

@@ -19,12 +19,13 @@ from harness import loading, planning, records
 from harness.audit.audit import audit
 from harness.audit.properties import parse_properties, read_properties
 from harness.client_config import access_of
+from harness.explore.result import load_result as explored
 from harness.import_account import Source
 from harness.importing import import_run
-from harness.matrix import loading as matrices
+from harness.loading import EXPERIMENT
 from harness.matrix.expand import expanded
+from harness.matrix.loading import MATRIX
 from harness.matrix.result import load_result
-from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
 from tests.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
@@ -33,9 +34,9 @@ from tests.pure.test_report import meta
 
 pytestmark = pytest.mark.pure
 
-EXPERIMENTS = [loading.builtin_text(name) for name in loading.builtin_names()]
+EXPERIMENTS = [EXPERIMENT.builtin_text(name) for name in EXPERIMENT.builtin_names()]
 EXAMPLE = (Path(loading.__file__).parent / "templates" / "experiment.yaml").read_text()
-MATRICES = [matrices.builtin_text(name) for name in matrices.builtin_names()]
+MATRICES = [MATRIX.builtin_text(name) for name in MATRIX.builtin_names()]
 FUZZ = "tests/pure/test_fuzz_files.py", "tests/pure/test_fuzz_bytes.py"
 
 
@@ -113,7 +114,7 @@ def test_spoilt_matrices(data: st.DataObject) -> None:
     whole = yaml.safe_load(data.draw(st.sampled_from(MATRICES)))
     text = as_yaml(data.draw(spoilt_tree(whole)))
     with told():
-        spec = loading.parse_as(MatrixSpec, text, "fuzz.yaml", matrices.MATRIX)
+        spec = MATRIX.parse(text, "fuzz.yaml")
         expanded(spec, "fuzz.yaml")
 
 
@@ -195,7 +196,11 @@ def test_odd_json(text: bytes) -> None:
 def _json_files(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for file, load in (("run.json", RunMeta.load), ("matrix.json", load_result)):
+        for file, load in (
+            ("run.json", RunMeta.load),
+            ("matrix.json", load_result),
+            ("result.json", explored),
+        ):
             (folder / file).write_bytes(data)
             with told():
                 load(folder)

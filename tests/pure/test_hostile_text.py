@@ -11,7 +11,9 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from harness import claimdocs
+from harness import bugdocs, claimdocs
+from harness.bugs import registry as bugs
+from harness.bugs.frame import result_of
 from harness.claims import pages, registry
 from harness.claims.frame import Answer, ClaimResult, Role, Seen, TrialResult
 from harness.junit import Outcome
@@ -142,6 +144,16 @@ def test_the_pages_of_claims() -> None:
     text = claimdocs.page(registry.CLAIMS[0], claimdocs.Runs(machine="m", runs=((made,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text, "the reasons stand outside of blocks"
+
+
+def test_the_page_of_known_bugs() -> None:
+    made = result_of(_claim_result()).model_copy(update={"id": bugs.BUGS[0].id})
+    another = made.arms[0].model_copy(update={"arm": "z"})
+    both = made.model_copy(update={"arms": (*made.arms, another)})
+    text = bugdocs.page(bugdocs.Runs(machine="m", runs=((both,),)))
+    harmless_markdown(text)
+    assert "&lt;script>" in text
+    assert "<br>z: " in text, "an arm a line, in one cell"
 
 
 @pytest.mark.parametrize(

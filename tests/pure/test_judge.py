@@ -9,6 +9,7 @@ import pytest
 from checkers.judge import judge
 from harness.model.result import FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import FinalRead
+from tests.pure.summaries import summary_with
 from tests.spark.history import bounds, run_meta, window
 
 pytestmark = pytest.mark.pure
@@ -16,23 +17,13 @@ pytestmark = pytest.mark.pure
 
 def _summary(**changes: Any) -> Summary:
     """Of a run in which 12,000 records were acknowledged and read back; `changes` replace fields."""
-    base = Summary(
-        sent=12_000,
-        outcomes={"acked": 12_000},
-        reads=12_000,
-        findings={},
-        acked_by_step={"before": 11_500, "after-cut": 500},
-        lost_by_step={},
-        lost_places={},
-        lost_held_by_leader=0,
-        lost_unexamined=0,
-        extra_copies=0,
-        counts=(),
-        examples=(),
-        unavailable_seconds=0.0,
-        check_seconds=1.0,
-    )
-    return base.model_copy(update=changes)
+    whole: dict[str, Any] = {
+        "sent": 12_000,
+        "outcomes": {"acked": 12_000},
+        "reads": 12_000,
+        "acked_by_step": {"before": 11_500, "after-cut": 500},
+    }
+    return summary_with(**whole | changes)
 
 
 def _judge(

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from faults import Kill, Partition
 from harness.experiment import Experiment
-from harness.loading import builtin_names, builtin_text, load, parse, schema
+from harness.loading import EXPERIMENT, load, parse
 from harness.model.errors import BadInput
 from harness.overrides import overridden
 from harness.steps import Write
@@ -30,7 +30,7 @@ arms:
 
 
 def test_built_ins_load() -> None:
-    assert builtin_names() == (
+    assert EXPERIMENT.builtin_names() == (
         "cut-then-kill",
         "kill-leader",
         "last-replica",
@@ -54,9 +54,9 @@ def test_the_example_file_loads() -> None:
     assert parse(text, "example").name == "my-experiment"
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", EXPERIMENT.builtin_names())
 def test_an_experiment_survives_json(name: str) -> None:
-    experiment = parse(builtin_text(name), name)
+    experiment = parse(EXPERIMENT.builtin_text(name), name)
     again = Experiment.model_validate(json.loads(experiment.model_dump_json(by_alias=True)))
     assert again == experiment
 
@@ -133,19 +133,20 @@ def test_unknown_names_and_files_are_refused(tmp_path: Path) -> None:
         load(str(garbage))
 
 
-@pytest.mark.parametrize("name", [*builtin_names(), "example"])
+@pytest.mark.parametrize("name", [*EXPERIMENT.builtin_names(), "example"])
 def test_the_schema_accepts_what_the_reader_does(name: str) -> None:
     example = resources.files("harness") / "templates" / "experiment.yaml"
-    text = example.read_text() if name == "example" else builtin_text(name)
-    Draft202012Validator.check_schema(schema())
-    assert [error.message for error in Draft202012Validator(schema()).iter_errors(yaml.safe_load(text))] == []
+    text = example.read_text() if name == "example" else EXPERIMENT.builtin_text(name)
+    schema = EXPERIMENT.json_schema()
+    Draft202012Validator.check_schema(schema)
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(yaml.safe_load(text))] == []
     broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:"))
-    assert not Draft202012Validator(schema()).is_valid(broken)
+    assert not Draft202012Validator(schema).is_valid(broken)
 
 
 def test_the_schema_knows_every_step() -> None:
     known = {"write", "drive", "wait", "inject", "heal", "ask", "sleep"}
-    assert set(schema()["$defs"]["Step"]["properties"]) == known
+    assert set(EXPERIMENT.json_schema()["$defs"]["Step"]["properties"]) == known
 
 
 def test_the_command_line_goes_over_the_file() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.matrix.commanding import executed, planned
-from harness.matrix.lanes import Lane, room, side_by_side
+from harness.matrix.lanes import ClusterLane, room, side_by_side
 from harness.matrix.result import MatrixResult
 from harness.matrix.store import Store
 from harness.model.errors import ClusterError
@@ -75,12 +75,12 @@ def test_a_run_that_breaks_gets_its_lane_a_new_cluster(tmp_path: Path) -> None:
 
 def test_a_lane_takes_what_fits_its_cluster_first(tmp_path: Path) -> None:
     store = Store.created(tmp_path, "small")
-    lanes = [Lane(PaperRig(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
+    lanes = [ClusterLane(PaperRig(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
     lanes[0].up, lanes[1].up = "a", "b"
     meet = threading.Barrier(2, timeout=20)
     took: list[tuple[str | None, str]] = []
 
-    def one(lane: Lane, name: str) -> bool:
+    def one(lane: ClusterLane, name: str) -> bool:
         took.append((lane.up, name))
         meet.wait()
         return True
@@ -91,10 +91,10 @@ def test_a_lane_takes_what_fits_its_cluster_first(tmp_path: Path) -> None:
 
 def test_a_spent_budget_and_a_failure_end_all_lanes(tmp_path: Path) -> None:
     store = Store.created(tmp_path, "small")
-    lanes = [Lane(PaperRig(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
+    lanes = [ClusterLane(PaperRig(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
     assert not side_by_side(lanes, list("abcdef"), str, lambda _, name: name != "a")
 
-    def breaks(_: Lane, name: str) -> bool:
+    def breaks(_: ClusterLane, name: str) -> bool:
         raise ClusterError(f"{name} broke")
 
     with pytest.raises(ClusterError, match="broke"):

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.loading import parse_as
 from harness.matrix.estimate import estimate, run_seconds, told
 from harness.matrix.expand import MatrixArm, expanded
-from harness.matrix.loading import MATRIX, builtin_names, load
+from harness.matrix.loading import MATRIX
 from harness.matrix.order import in_round, is_due
 from harness.matrix.refusal import librdkafka_refuses
 from harness.matrix.spec import MatrixSpec, Repeats
@@ -44,7 +43,7 @@ ZOOKEEPER = {"cluster": {"metadata": "zookeeper"}}
 
 
 def parsed(**changes: Any) -> MatrixSpec:
-    return parse_as(MatrixSpec, yaml.safe_dump(SMALL | changes), "small.yaml", MATRIX)
+    return MATRIX.parse(yaml.safe_dump(SMALL | changes), "small.yaml")
 
 
 def arms(**changes: Any) -> tuple[MatrixArm, ...]:
@@ -166,9 +165,9 @@ def test_the_client_says_why_it_refuses() -> None:
     assert "record_size" in (java.refusal or "")
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", MATRIX.builtin_names())
 def test_built_in_matrices_expand_and_are_kept_whole(name: str) -> None:
-    spec, source = load(name)
+    spec, source = MATRIX.load(name)
     found = expanded(spec, source)
     again = MatrixSpec.model_validate_json(spec.model_dump_json(by_alias=True, exclude_unset=True))
     assert again == spec
@@ -177,7 +176,7 @@ def test_built_in_matrices_expand_and_are_kept_whole(name: str) -> None:
 
 
 def test_acks_idempotence_is_every_pair_under_three_faults() -> None:
-    found = expanded(*load("acks-idempotence"))
+    found = expanded(*MATRIX.load("acks-idempotence"))
     assert len(found) == 18
     refused = [arm for arm in found if arm.refusal]
     assert len(refused) == 6

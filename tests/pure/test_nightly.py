@@ -15,7 +15,7 @@ import yaml
 
 from harness import execution, nightly
 from harness.junit import Outcome, junit_text
-from harness.loading import builtin_names, load
+from harness.loading import EXPERIMENT, load
 from harness.markdown import MOST_BYTES, headline, summary_text
 from harness.model.errors import ClusterError
 from harness.model.result import ArmResult, ExperimentResult
@@ -205,7 +205,7 @@ def test_the_script_runs_the_module(tmp_path: Path) -> None:
     assert words[:2] == ["-m", "harness.nightly"]
     assert words[-2:] == ["--seed", "5"]
     assert [words[n + 1] for n, word in enumerate(words) if word == "--kafka-version"] == ["4.3.1", "3.9.2"]
-    assert set(words[2 : words.index("--kafka-version")]) <= set(builtin_names())
+    assert set(words[2 : words.index("--kafka-version")]) <= set(EXPERIMENT.builtin_names())
 
 
 def test_help_teaches() -> None:
@@ -246,7 +246,7 @@ def test_workflows_use_what_exists_and_may_write_nothing() -> None:
         ).stdout
         assert all(option in told for option in options), options
     for default in (inputs["experiments"]["default"], action["inputs"]["experiments"]["default"]):
-        assert set(default.split()) <= set(builtin_names())
+        assert set(default.split()) <= set(EXPERIMENT.builtin_names())
 
 
 def test_scripts_of_workflows_take_inputs_from_the_environment_alone() -> None:

@@ -237,10 +237,10 @@ def test_what_cannot_be_run_ends_the_test_without_a_traceback(
 def test_experiments_as_file_beside_the_test_dict_and_object(
     pytester: pytest.Pytester, brokers: StandIns
 ) -> None:
-    from harness.loading import builtin_text
+    from harness.loading import EXPERIMENT
 
     folder = pytester.mkpydir("inner")
-    (folder / "mine.yaml").write_text(builtin_text("cut-then-kill"))
+    (folder / "mine.yaml").write_text(EXPERIMENT.builtin_text("cut-then-kill"))
     (folder / "test_inner.py").write_text(
         "from harness.loading import load\n"
         "def test_file(chaos): chaos('mine.yaml', arms=['acks=all'])\n"

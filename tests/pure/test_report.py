@@ -27,6 +27,7 @@ from harness.model.run import ClusterInfo, FaultWindow, FinalRead, ImageInfo, Ru
 from harness.report import headline, write_report
 from harness.table import COLUMNS
 from harness.timeline import MOST_BUCKETS, Span, read_timeline
+from tests.pure.summaries import summary_with
 
 pytestmark = pytest.mark.pure
 
@@ -106,7 +107,7 @@ def summary(error: str | None = None) -> Summary:
         )
         for producer in (0, 1)
     ]
-    return Summary(
+    return summary_with(
         sent=10,
         outcomes={"acked": 9, "indeterminate": 1},
         reads=8,
@@ -114,9 +115,6 @@ def summary(error: str | None = None) -> Summary:
         acked_by_step={"steady": 9},
         lost_by_step={"steady": 2400},
         lost_places={"overwritten": 2400},
-        lost_held_by_leader=0,
-        lost_unexamined=0,
-        extra_copies=0,
         counts=tuple(cells),
         examples=(example,),
         unavailable_seconds=3.2,
