@@ -161,4 +161,4 @@ def test_a_killed_harness_is_healed_from_its_record(
     assert one.clean, one
     assert all(theirs.is_running(number) for number in theirs.broker_ids)
     assert _left(theirs) == set()
-    assert [record.name for record in records.recorded_clusters()] == [theirs.name]
+    assert one.name not in [record.name for record in records.recorded_clusters()]
