@@ -13,6 +13,8 @@ from harness.model.errors import BadInput, ClusterError
 
 _SECONDS = 30.0
 _AGAIN_SECONDS = 0.25
+_SESSION_SECONDS = 60.0
+"""More than session.timeout.ms, 45 s: so long members that were killed stay in their group (KIP-735)."""
 
 
 class TopicAdmin:
@@ -88,16 +90,24 @@ class TopicAdmin:
 
     def drop(self, groups: Sequence[str]) -> list[tuple[str, str]]:
         """Delete consumer groups; returns those that could not be deleted, with the reason. One that is not
-        there is none of them."""
-        if not groups:
-            return []
-        failed = []
-        for name, done in self._client.delete_consumer_groups(list(groups), request_timeout=_SECONDS).items():
-            try:
-                done.result()
-            except KafkaException as error:
-                if error.args[0].name() != "GROUP_ID_NOT_FOUND":
-                    failed.append((name, str(error.args[0].str())))
+        there is none of them; one whose members died without a word is tried again until their sessions
+        are over."""
+        left, failed = list(groups), list[tuple[str, str]]()
+        deadline = time.monotonic() + _SESSION_SECONDS
+        while left:
+            asked = self._client.delete_consumer_groups(left, request_timeout=_SECONDS)
+            left = []
+            for name, done in asked.items():
+                try:
+                    done.result()
+                except KafkaException as error:
+                    refusal = error.args[0]
+                    if refusal.name() == "NON_EMPTY_GROUP" and time.monotonic() < deadline:
+                        left.append(name)
+                    elif refusal.name() != "GROUP_ID_NOT_FOUND":
+                        failed.append((name, str(refusal.str())))
+            if left:
+                time.sleep(_AGAIN_SECONDS)
         return failed
 
     def config(self, topic: str) -> dict[str, str]:

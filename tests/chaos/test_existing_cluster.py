@@ -125,7 +125,7 @@ def test_a_fault_that_verify_does_not_prove_proves_nothing(
     fault = json.dumps({"command": {"inject": "true", "verify": "false", "heal": "true", "seconds": 2}})
     _, arm = _run(theirs, config, results, fault)
     assert arm.judgement.verdict is VerdictWord.UNKNOWN
-    assert any("verif" in reason for reason in arm.judgement.reasons), arm.judgement
+    assert arm.judgement.reasons == ("fault command-1 was not shown to take effect",)
 
 
 @pytest.mark.soak
@@ -161,4 +161,4 @@ def test_a_killed_harness_is_healed_from_its_record(
     assert one.clean, one
     assert all(theirs.is_running(number) for number in theirs.broker_ids)
     assert _left(theirs) == set()
-    assert [record.name for record in records.recorded_clusters()] == [theirs.name]
+    assert one.name not in [record.name for record in records.recorded_clusters()]
