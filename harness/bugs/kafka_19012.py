@@ -16,7 +16,7 @@ title: Records time out while their request is being written, and others take th
 # Broker 1 leads partitions 0 to 5, broker 2 the others.
 topic:
   assignment: [[1], [1], [1], [1], [1], [1], [2], [2], [2], [2], [2]]
-  config: {max.message.bytes: 5000000}
+  config: {max.message.bytes: 16000000}
 workload: {client: driven}
 steps:
 - drive: {name: warm, by: writer, do: [WARM]}
@@ -45,7 +45,7 @@ arms:
     request.timeout.ms: 15000
     delivery.timeout.ms: 15000
     # So much that all buffers are in use then, and none is left for others but those of what has timed out.
-    extra: {buffer.memory: 9500000, max.request.size: 8000000, send.buffer.bytes: 65536}
+    extra: {buffer.memory: 25500000, max.request.size: 32000000, send.buffer.bytes: 65536}
   promise: {misplaced: ">= 1"}
 - {name: client-4.3.1, producer: *producer}
 """
@@ -55,7 +55,7 @@ _LARGE = (0, 3)
 
 
 def _sends(partitions: range, more: str = "", large: tuple[int, ...] = ()) -> str:
-    sizes = {number: 2_000_000 if number in large else 2_000 for number in partitions}
+    sizes = {number: 10_000_000 if number in large else 2_000 for number in partitions}
     return ", ".join(f"send: {{partition: {number}, size: {sizes[number]}{more}}}" for number in partitions)
 
 
@@ -85,7 +85,7 @@ BUG = Bug(
     "it is done with.",
     set_up="Two brokers of Kafka 4.3.1, replication factor 1, one request in flight at a time, no "
     "idempotence. The way from the client to broker 1 loses 35 % of all packets. A record of 300 kB "
-    "keeps it busy; two of 2 MB and four small ones, to six partitions, follow in one request. After "
+    "keeps it busy; two of 10 MB and four small ones, to six partitions, follow in one request. After "
     "delivery.timeout.ms=15000 they have timed out, and most of the request is not written; five small "
     "records go to broker 2. Then the way is good again.",
     proof="The six records have timed out, and yet the broker has written a record into each of their "

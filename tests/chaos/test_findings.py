@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from confluent_kafka import Producer
 from harness.cluster import Cluster
 from harness.execution import Options, execute, run_on
 from harness.loading import load, parse
+from harness.model.journal import Outcome
 from harness.model.result import FindingClass
 from workloads.identity import ValueBuilder
 
@@ -29,6 +31,21 @@ steps:
 arms:
   - {name: second-writer, producer: {acks: all}, promise: {phantom: 1}}
   - {name: alone, producer: {acks: all}}
+"""
+
+REFUSED = """
+name: rejected_present
+title: What the brokers refuse is written to the topic by another way
+topic: {assignment: [[1, 2, 3]], config: {min.insync.replicas: 3}}
+steps:
+  - inject: {kill: {target: {broker: 3}}}
+  - wait: {isr: 2, within: 60}
+  # One after the other, and each once: a refusal that is the answer to the only attempt.
+  - write: {name: w, records: 20}
+  - heal:
+arms:
+  - {name: fallback, producer: {acks: all, retries: 0}, promise: {rejected_present: 5}}
+  - {name: alone, producer: {acks: all, retries: 0}}
 """
 
 
@@ -47,7 +64,8 @@ def test_the_example_shows_what_it_promises(path: Path, kept: Path) -> None:
         assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement)
 
 
-def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: Cluster, kept: Path) -> None:
+def somebody_else(cluster: Cluster, seqs: Iterable[int]) -> Callable[[str, str], None]:
+    """What writes these records of producer 0 into the topic of every arm but `alone`, before it begins."""
     bootstrap = cluster.bootstrap
 
     def intrude(arm: str, topic: str) -> None:
@@ -55,14 +73,32 @@ def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: Cluster, k
             return
         run_id = int(topic.rpartition("-")[2], 16)
         client = Producer({"bootstrap.servers": bootstrap})
-        client.produce(topic, ValueBuilder(run_id, 0, 100, 1)(1_000_000), partition=0)
+        for seq in seqs:
+            client.produce(topic, ValueBuilder(run_id, 0, 100, 1)(seq), partition=0)
         assert client.flush(30) == 0
         client.close()
 
-    _, result = run_on(cluster, parse(PLAIN, "phantom"), Options(results=kept, seed=3, started=intrude))
+    return intrude
+
+
+def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: Cluster, kept: Path) -> None:
+    options = Options(results=kept, seed=3, started=somebody_else(cluster, [1_000_000]))
+    _, result = run_on(cluster, parse(PLAIN, "phantom"), options)
     intruded, alone = result.arms
     assert intruded.judgement.as_promised, intruded.judgement
     assert intruded.summary is not None
     assert intruded.summary.count(FindingClass.PHANTOM) == 1
     assert alone.summary is not None
+    assert alone.summary.findings == {}
+
+
+def test_what_was_refused_and_written_by_another_way_is_rejected_present(
+    cluster: Cluster, kept: Path
+) -> None:
+    options = Options(results=kept, seed=3, started=somebody_else(cluster, range(5)))
+    _, result = run_on(cluster, parse(REFUSED, "rejected_present"), options)
+    intruded, alone = result.arms
+    assert intruded.judgement.as_promised, intruded.judgement
+    assert alone.summary is not None
+    assert alone.summary.outcomes == {Outcome.REJECTED: 20}
     assert alone.summary.findings == {}
