@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from rich.console import Console
 
 from harness.cli_shared import JsonOption, ProfileOption, QuietOption, ResultsOption, SeedOption, console, say
+from harness.model.secrets import shown_command
 
 _out = console(140)
 _err = Console(stderr=True)
@@ -76,7 +76,7 @@ def explore(
     try:
         with store.held(), progress(_err, quiet) as tell:
             tell(planned.lines()[-1])
-            result = commanding.executed(planned, store, shlex.join(["kafka-chaos", *again]), tell)
+            result = commanding.executed(planned, store, shown_command(["kafka-chaos", *again]), tell)
     except KeyboardInterrupt:
         kept = load_result(store.folder)
         write_page(kept, store.folder)

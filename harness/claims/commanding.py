@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from rich.console import Console
 from harness.claims.frame import Claim, ClaimResult
 from harness.claims.running import run_claims
 from harness.execution import Options
+from harness.model.secrets import shown_command
 from harness.telling import progress
 
 
@@ -56,7 +56,7 @@ def carried_out(
 
     try:
         with progress(error, quiet) as tell:
-            command = shlex.join(["kafka-chaos", *sys.argv[1:]])
+            command = shown_command(["kafka-chaos", *sys.argv[1:]])
             options = Options(results=place, seed=seed, tell=tell, command=command)
             results = run_claims(run, options, keep, side_by_side=side_by_side)
     except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from harness.explore.store import Store
 from harness.explore.trial import experiment_of
 from harness.matrix.estimate import run_seconds, told
 from harness.model.errors import BadInput
+from harness.model.secrets import masked_at
 from harness.spec import ClusterSpec, Profile
 
 
@@ -95,6 +96,14 @@ def planned(asked: Asked, resume: Path | None, seed: int) -> Planned:
         return Planned(menu, seed if asked.seed is None else asked.seed, confirm, budget)
     before = load_result(resume)
     _same(asked, before, resume)
+    place = masked_at(before.menu)
+    if place is not None:
+        raise BadInput(
+            "secrets of this menu are not in its folder",
+            where=f"{resume}: {place}",
+            expected="a menu without secrets: an exploration goes on with the menu in its folder",
+            next_step="begin a new exploration with `--menu FILE`",
+        )
     seconds_before, runs_before = before.budget_seconds, before.budget_runs
     if asked.budget is not None:
         seconds_before, runs_before = parse_seconds(asked.budget), None

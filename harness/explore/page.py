@@ -19,6 +19,7 @@ from harness.markdown import cell, row
 from harness.matrix.estimate import told
 from harness.model.errors import KafkaChaosError
 from harness.model.places import write_whole
+from harness.model.secrets import hidden
 
 REPORT_FILE = "report.md"
 
@@ -31,7 +32,7 @@ def write_page(result: ExploreResult, folder: Path) -> Path:
     """
     path = folder / REPORT_FILE
     try:
-        write_whole(path, markdown(result).encode("utf-8", "replace").decode())
+        write_whole(path, hidden(markdown(result)).encode("utf-8", "replace").decode())
     except OSError as error:
         raise KafkaChaosError(
             "the report of the exploration cannot be written",

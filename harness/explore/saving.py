@@ -16,6 +16,7 @@ from harness.explore.trial import experiment_of
 from harness.loading import parse
 from harness.model.errors import KafkaChaosError
 from harness.model.places import write_whole
+from harness.model.secrets import hidden
 
 FOUND, DEFAULTS = "found", "defaults"
 
@@ -29,7 +30,7 @@ def write_violation(folder: Path, menu: Menu, violation: Violation, confirm: Con
     name = f"violation-{violation.number}"
     files = {"experiment": f"{name}.yaml", "test": f"test_{name.replace('-', '_')}.py"}
     try:
-        write_whole(folder / files["experiment"], experiment_text(menu, violation))
+        write_whole(folder / files["experiment"], hidden(experiment_text(menu, violation)))
         write_whole(folder / files["test"], test_text(violation, files["experiment"], confirm))
     except OSError as error:
         raise KafkaChaosError(

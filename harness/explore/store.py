@@ -14,6 +14,7 @@ from harness.matrix.result import OUTCOME_FILE
 from harness.matrix.store import RUNS
 from harness.matrix.store import Store as Runs
 from harness.model.places import write_whole
+from harness.model.secrets import hidden
 from harness.model.versioned import Refusal, VersionedFile
 
 
@@ -44,7 +45,7 @@ class Store:
             yield
 
     def save(self, result: ExploreResult) -> None:
-        write_whole(self.folder / RESULT_FILE, result.model_dump_json(indent=2) + "\n")
+        write_whole(self.folder / RESULT_FILE, hidden(result.model_dump_json(indent=2)) + "\n")
 
     def path_of(self, number: int) -> str:
         """A run's folder, relative to the exploration's."""
@@ -57,7 +58,7 @@ class Store:
         """The run is over."""
         folder = self.folder / run.folder
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / OUTCOME_FILE, run.model_dump_json(indent=2) + "\n")
+        write_whole(folder / OUTCOME_FILE, hidden(run.model_dump_json(indent=2)) + "\n")
 
     def runs(self) -> dict[int, Run]:
         """All runs that are over, by number.

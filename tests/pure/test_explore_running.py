@@ -21,6 +21,7 @@ from harness.explore.result import ExploreResult, load_result
 from harness.explore.store import Store
 from harness.explore.table import headline, lines, pair_rows, phase_rows, tables
 from harness.explore.trial import experiment_of
+from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError
 from tests.pure.explorers import SMALL, PaperRig, menu_of
 from tests.pure.test_cli import call
@@ -159,6 +160,21 @@ def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
         planned(Asked(), store.folder, 0)
     with pytest.raises(JournalError, match="there is no exploration here"):
         planned(Asked(), tmp_path / "nowhere", 0)
+
+
+def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+    cluster = SMALL.get("cluster", {}) | {"properties": {"ssl.keystore.password": "correct-horse-battery"}}
+    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 60, cluster=cluster)
+    assert result.violations
+    write_page(result, store.folder)
+    left = [path.read_text() for path in store.folder.rglob("*") if path.is_file()]
+    assert len(left) > 4
+    assert not any("correct-horse" in text for text in left)
+    with pytest.raises(BadInput, match="secrets of this menu are not in its folder"):
+        planned(Asked(), store.folder, 0)
 
 
 def test_another_run_in_the_folder_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
