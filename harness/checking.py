@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -86,6 +87,7 @@ def _check(parent: Place, name: str, tell: Callable[[str], None], how: How) -> A
     from checkers.session import spark_session
     from harness.topic_read import SPARK_READS_DIR, read_topic
 
+    began = time.monotonic()
     meta = RunMeta.load(parent / name)
     spark = spark_session(
         master=how.spark.master,
@@ -105,4 +107,7 @@ def _check(parent: Place, name: str, tell: Callable[[str], None], how: How) -> A
     except KafkaChaosError as error:
         meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
         return ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None))
-    return ArmResult(folder=name, meta=meta, summary=summary, judgement=judge(meta, summary))
+    took = round(time.monotonic() - began, 3)
+    return ArmResult(
+        folder=name, meta=meta, summary=summary, judgement=judge(meta, summary), check_seconds=took
+    )

@@ -112,6 +112,7 @@ def run(
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
+    timings: Annotated[bool, typer.Option("--timings", help="Also say where the time went.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -127,6 +128,7 @@ def run(
     docs/how-to/own-cluster.md.
     """
     from harness import execution, replaying
+    from harness import timings as times
     from harness.overrides import overridden
     from harness.report import write_report
     from harness.table import explanation, table
@@ -165,6 +167,8 @@ def run(
             _out.print(table(result))
             for one in result.arms:
                 say(_out, explanation(one))
+            if timings:
+                _out.print(times.table(result))
             say(_out, f"report: {folder / 'report.html'}\n")
     if as_json:
         _print_json([result.model_dump(mode="json") for _, result in done])

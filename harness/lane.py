@@ -9,10 +9,11 @@ import importlib.metadata
 import platform
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from harness import stopwatch
 from harness.cluster import Cluster
 from harness.existing_cluster import ExistingCluster
 from harness.experiment import Arm, Experiment
@@ -30,6 +31,7 @@ from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.model.secrets import masked
 from harness.sampler import Sampler
 from harness.settled import await_isr
+from harness.stopwatch import Stopwatch
 from harness.traffic import Traffic, topics_of, transaction_seconds
 from harness.writing import AnyWorkload, properties_of
 from workloads.processor import GROUP as PROCESSORS
@@ -147,19 +149,33 @@ class Lane:
         self.meta = self.meta.model_copy(update=update)
         self.meta.save(self.folder)
 
-    def finish(self) -> RunMeta:
-        """Read everything, and save the metadata of a run that came to its end."""
+    def finish(self, timings: Mapping[str, float]) -> RunMeta:
+        """Read everything, and save the metadata of a run that came to its end; `timings` are the seconds
+        of its phases so far."""
+        watch = Stopwatch()
+        watch.enter(stopwatch.READ)
         read = self._final_read()
         self.workload.account_for(self.folder / READS_DIR)
         problems = self.meta.problems
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
+        watch.enter(stopwatch.MEMORY)
+        cluster = self._cluster.info()
+        watch.enter(None)
+        took = watch.seconds()
+        settled = min(read.settled_seconds or 0.0, took[stopwatch.READ])
         update = {
             "final_read": read,
             "ended_ns": time.time_ns(),
             "problems": problems,
             "finished": True,
-            "cluster": self._cluster.info(),
+            "cluster": cluster,
+            "timings": {
+                **timings,
+                stopwatch.SETTLE: round(settled, 3),
+                **took,
+                stopwatch.READ: round(took[stopwatch.READ] - settled, 3),
+            },
         }
         self.meta = self.meta.model_copy(update=update)
         self.meta.save(self.folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.base import Scene
+from harness import stopwatch
 from harness.cleanliness import traces
 from harness.cluster import Cluster
 from harness.existing_cluster import ExistingCluster
@@ -19,6 +20,7 @@ from harness.model.errors import ClusterError, FaultError
 from harness.model.run import RunMeta
 from harness.spec import SESSION_SECONDS
 from harness.stepping import Stepping
+from harness.stopwatch import Stopwatch
 
 
 class Run:
@@ -46,6 +48,7 @@ class Run:
         self._seed = seed
         self._lanes = [Lane(cluster, experiment, arm, folder, seed, tell) for folder, arm in arms.items()]
         self._tell = tell
+        self._watch = Stopwatch()
 
     def execute(self) -> tuple[RunMeta, ...]:
         """Run the steps, heal everything, read everything; returns the saved metadata of each arm.
@@ -54,7 +57,9 @@ class Run:
             BadInput: the client or the broker refuses an arm's settings.
             KeyboardInterrupt: passed on, after the journals are closed.
         """
+        self._watch.enter(stopwatch.CLEAN)
         self._start_clean()
+        self._watch.enter(stopwatch.TOPICS)
         topics = tuple(topic for lane in self._lanes for topic in lane.topics)
         self._cluster.borrow(topics, set().union(*(lane.groups() for lane in self._lanes)))
         try:
@@ -74,7 +79,8 @@ class Run:
             book = FaultBook(self._scene, _Copied(self._lanes), self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
             self._produce(book)
-            return tuple(lane.finish() for lane in self._lanes)
+            self._watch.enter(None)
+            return tuple(lane.finish(self._watch.seconds()) for lane in self._lanes)
 
     def _start_clean(self) -> None:
         """Heal what a run before this one has left open on the cluster.
@@ -95,6 +101,7 @@ class Run:
     def _produce(self, book: FaultBook) -> None:
         """Carry out the steps, heal, close the producers."""
         first = self._lanes[0]
+        self._watch.enter(stopwatch.CLIENTS)
         with ExitStack() as stack:
             for lane in self._lanes:
                 lane.produce(stack)
@@ -113,15 +120,18 @@ class Run:
                 self._say("waiting until the producers may begin")
                 for lane in self._lanes:
                     lane.traffic.start()
+                self._watch.enter(stopwatch.STEPS)
                 try:
                     stepping.all()
                 except (ClusterError, FaultError) as error:
                     stepping.problems.append(str(error))
+                self._watch.enter(stopwatch.HEAL)
                 self._say("healing")
                 stepping.problems += book.heal_all()
                 stepping.problems += traces(self._cluster, self._cluster.handled)
                 for lane in self._lanes:
                     lane.workload.stop()
+                self._watch.enter(stopwatch.CLOSE)
                 self._say("closing the producers, and the readers at the end")
                 for lane in self._lanes:
                     stepping.problems += lane.traffic.end()

@@ -132,12 +132,14 @@ class Judgement(_Frozen):
 
 
 class ArmResult(_Frozen):
-    """One arm's run: its metadata, counts and judgement; `folder` is relative to the experiment's folder."""
+    """One arm's run: its metadata, counts and judgement; `folder` is relative to the experiment's folder,
+    `check_seconds` what the check took (the first of a process starts Spark)."""
 
     folder: str
     meta: RunMeta
     summary: Summary | None
     judgement: Judgement
+    check_seconds: float | None = None
 
 
 class ExperimentResult(_Frozen):

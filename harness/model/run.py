@@ -132,7 +132,7 @@ class RunMeta(_Frozen):
     was given (secrets masked), `client` the library ("librdkafka", "java", or the tool whose history was
     imported), `max_in_flight` requests per connection (None: the client's default), `promise` is the arm's
     expectation as written in the experiment, `skipped` says which faults the machine could not have and the
-    experiment allowed to skip.
+    experiment allowed to skip, `timings` are the seconds of its phases in their order.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -162,6 +162,7 @@ class RunMeta(_Frozen):
     finished: bool = False
     problems: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    timings: dict[str, float] = {}
 
     def save(self, folder: Path) -> None:
         """Write `run.json` so that a reader never sees half a file."""

@@ -1,0 +1,37 @@
+"""Where the time of a run goes, phase after phase."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+CLEAN, TOPICS, CLIENTS, STEPS, HEAL, CLOSE = (
+    "looking for faults left open",
+    "topics",
+    "clients ready",
+    "steps",
+    "healing",
+    "clients closing",
+)
+SETTLE, READ, MEMORY = "brokers agreeing", "final read", "memory measured"
+
+
+class Stopwatch:
+    """Seconds by phase. One phase goes on at a time: the next ends it; one that comes again adds up."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seconds: dict[str, float] = {}
+        self._phase: str | None = None
+        self._since = 0.0
+
+    def enter(self, phase: str | None) -> None:
+        """From now on it is this phase (None: none)."""
+        now = self._clock()
+        if self._phase is not None:
+            self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._since
+        self._phase, self._since = phase, now
+
+    def seconds(self) -> dict[str, float]:
+        """What was measured so far, in the order of first entry, in seconds to the millisecond."""
+        return {phase: round(seconds, 3) for phase, seconds in self._seconds.items()}

@@ -1,0 +1,67 @@
+"""Where the time of an experiment went, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+
+from rich.table import Table
+
+from harness.model.result import ArmResult, ExperimentResult
+
+START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whole run"
+
+
+def rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None, ...]]]:
+    """Phases, each with its seconds in every arm (None: it had none): the median of the arm's runs.
+
+    Between the cluster's start and the check stand the phases of a run in their order, then the whole run,
+    in which what they do not tell of is held too.
+    """
+    by_arm: dict[str, list[ArmResult]] = {}
+    for arm in result.arms:
+        by_arm.setdefault(arm.meta.arm, []).append(arm)
+
+    def across(of: Callable[[ArmResult], float | None]) -> tuple[float | None, ...]:
+        found = ([of(run) for run in runs] for runs in by_arm.values())
+        known = ([one for one in seconds if one is not None] for seconds in found)
+        return tuple(median(seconds) if seconds else None for seconds in known)
+
+    phases = dict.fromkeys(phase for arm in result.arms for phase in arm.meta.timings)
+    return [
+        (START, across(lambda arm: arm.meta.cluster.start_seconds)),
+        *((phase, across(partial(_phase, phase=phase))) for phase in phases),
+        (ALL, across(_whole)),
+        (CHECK, across(lambda arm: arm.check_seconds)),
+    ]
+
+
+def _phase(arm: ArmResult, phase: str) -> float | None:
+    return arm.meta.timings.get(phase)
+
+
+def _whole(arm: ArmResult) -> float | None:
+    meta = arm.meta
+    return None if meta.ended_ns is None else (meta.ended_ns - meta.started_ns) / 1e9
+
+
+def table(result: ExperimentResult) -> Table:
+    """The table that `run --timings` prints: a row a phase, a column an arm, in seconds."""
+    arms = list(dict.fromkeys(arm.meta.arm for arm in result.arms))
+    shown = Table(
+        title=f"{result.experiment}: seconds by phase"
+        + (", medians" if len(result.arms) > len(arms) else ""),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="bold underline",
+    )
+    shown.add_column("phase")
+    for arm in arms:
+        shown.add_column(arm, justify="right")
+    for phase, seconds in rows(result):
+        told = ("-" if one is None else f"{one:.1f}" for one in seconds)
+        shown.add_row(phase, *told, style="bold" if phase == ALL else None)
+    return shown
