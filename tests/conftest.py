@@ -23,4 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fault-table", metavar="FILE", help="write what the tests proved of each fault as JSON"
     )
+    parser.addoption(
+        "--kills", metavar="N", default="3", help="how often the harness is killed at any moment"
+    )
     parser.addoption("--findings", metavar="FOLDER", help="keep the runs that show findings, for their page")
