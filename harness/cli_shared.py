@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -28,3 +30,13 @@ def console(columns: int) -> Console:
 def say(out: Console, text: str) -> None:
     """Print text as it is, lines of whatever length."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def interruptible(errors: Console) -> Iterator[None]:
+    """Ctrl-C within ends the command with exit code 130 and a line of what to do next."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        errors.print("kafka-chaos: interrupted; journals are kept, `kafka-chaos check` reads them")
+        raise typer.Exit(130) from None
