@@ -21,10 +21,10 @@ workload: {client: driven}
 steps:
 - drive: {name: warm, by: writer, do: [WARM]}
 - inject: {loss: {target: {broker: 1}, to: client, direction: in, percent: 35}, name: lossy}
-- drive: {name: slow, by: writer, do: [send: {partition: 0, size: 300000, awaited: false}]}
+- drive: {name: slow, by: writer, do: [send: {partition: 0, size: 900000, awaited: false}]}
 - sleep: {seconds: 0.2}
-# They wait for the request before them, and go into one request together. The client begins its round of the
-# partitions anywhere: with two large ones, small ones come after a large one wherever it begins.
+# They wait for the request before them, and go into one request together: it takes long enough for that.
+# The client begins its round of the partitions anywhere: two are large, so small ones come after a large one.
 - drive: {name: tails, by: writer, do: [TAILS]}
 # delivery.timeout.ms is over then, and the request is not written to its end.
 - sleep: {seconds: 15.3}
@@ -84,7 +84,7 @@ BUG = Bug(
     fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
     "it is done with.",
     set_up="Two brokers of Kafka 4.3.1, replication factor 1, one request in flight at a time, no "
-    "idempotence. The way from the client to broker 1 loses 35 % of all packets. A record of 300 kB "
+    "idempotence. The way from the client to broker 1 loses 35 % of all packets. A record of 900 kB "
     "keeps it busy; two of 10 MB and four small ones, to six partitions, follow in one request. After "
     "delivery.timeout.ms=15000 they have timed out, and most of the request is not written; five small "
     "records go to broker 2. Then the way is good again.",
