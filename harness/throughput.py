@@ -13,6 +13,7 @@ values are shorter than ours (a number in text), which is to its favour.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
@@ -181,7 +182,15 @@ def table_of(found: dict[str, list[Took]], title: str) -> Table:
 
 def main(arguments: list[str]) -> None:
     """Run all and print the table."""
-    repeats, records = (int(arguments[at]) if len(arguments) > at else (5, RECORDS)[at] for at in (0, 1))
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.throughput",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("repeats", type=int, nargs="?", default=5)
+    parser.add_argument("records", type=int, nargs="?", default=RECORDS)
+    options = parser.parse_args(arguments)
+    repeats, records = options.repeats, options.records
     told = Console(stderr=True)
     found = measure(repeats, records, lambda line: told.print(line, highlight=False))
     settings = ", ".join(f"{name}={value}" for name, value in SETTINGS.properties().items())
