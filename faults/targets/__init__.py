@@ -2,7 +2,8 @@
 
 In an experiment file a target is one key with one value, or a bare word: `{leader: 0}`, `{broker: 2}`,
 `controller`. Partitions are those of the experiment's topic. Targets combine: `{any: [...]}` (`|` in Python)
-is their union, `{both: [...]}` (`&`) what all of them mean, `{not: ...}` (`~`) every broker but those.
+is their union, `{both: [...]}` (`&`) what all of them mean, `{not: ...}` (`~`) every broker but those,
+`{some: {of: ..., count: N}}` N of those.
 Random ones choose by the run's seed and the injection's name.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from faults.sight import Shape, Sight
 from faults.targets.base import BaseTarget
@@ -38,6 +39,7 @@ __all__ = [
     "BaseTarget",
     "Both",
     "BrokerId",
+    "Chosen",
     "Client",
     "Controller",
     "Controllers",
@@ -52,6 +54,7 @@ __all__ = [
     "Not",
     "OutOfSync",
     "RandomBrokers",
+    "Some",
     "Target",
     "ZooKeeper",
 ]
@@ -127,11 +130,41 @@ class Not(BaseTarget):
         return shape.brokers - self.not_.at_most(shape)
 
 
+class Chosen(BaseModel):
+    """So many of what a target means."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    of: Target = Field(description="which nodes may be chosen")
+    count: int = Field(ge=1, description="how many of them are")
+
+
+class Some(BaseTarget):
+    """Some of the nodes that another target means, chosen by the seed; none, if it means fewer."""
+
+    some: Chosen
+
+    def check(self, shape: Shape) -> None:
+        self.some.of.check(shape)
+
+    def choose(self, sight: Sight) -> frozenset[int]:
+        found = sorted(self.some.of.choose(sight))
+        if self.some.count > len(found):
+            return frozenset()
+        return frozenset(sight.rng().sample(found, self.some.count))
+
+    def at_most(self, shape: Shape) -> int:
+        return min(self.some.count, self.some.of.at_most(shape))
+
+    def means_client(self) -> bool:
+        return self.some.of.means_client()
+
+
 KINDS: dict[str, type[BaseTarget]] = {
     (model.model_fields[name].alias or name): model
     for model in (
         Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, ZooKeeper, BrokerId, Nodes,
-        RandomBrokers, Minority, Majority, All, Client, AnyOf, Both, Not,
+        RandomBrokers, Some, Minority, Majority, All, Client, AnyOf, Both, Not,
     )
     for name in model.model_fields
 }  # fmt: skip
@@ -165,6 +198,7 @@ _Tagged = Annotated[
     | Annotated[BrokerId, Tag("broker")]
     | Annotated[Nodes, Tag("nodes")]
     | Annotated[RandomBrokers, Tag("random")]
+    | Annotated[Some, Tag("some")]
     | Annotated[Minority, Tag("minority")]
     | Annotated[Majority, Tag("majority")]
     | Annotated[All, Tag("all")]
@@ -177,5 +211,5 @@ _Tagged = Annotated[
 Target = Annotated[_Tagged, BeforeValidator(_from_word, json_schema_input_type=_Tagged | _Word)]
 """Any target, as files write it."""
 
-for _model in (AnyOf, Both, Not):
+for _model in (AnyOf, Both, Not, Chosen, Some):
     _model.model_rebuild()

@@ -19,6 +19,7 @@ from faults.targets import (
     BaseTarget,
     Both,
     BrokerId,
+    Chosen,
     Client,
     Controller,
     Controllers,
@@ -32,6 +33,7 @@ from faults.targets import (
     Not,
     OutOfSync,
     RandomBrokers,
+    Some,
     Target,
 )
 from harness.model.errors import FaultError
@@ -172,6 +174,23 @@ def test_the_same_seed_chooses_the_same_brokers(
     assert target.resolve(sight(brokers=shuffled, seed=seed)) == chosen
 
 
+def some(of: BaseTarget, count: int) -> Some:
+    return Some(some=Chosen(of=of, count=count))  # type: ignore[arg-type]
+
+
+@settings(deadline=None)
+@given(SEEDS)
+def test_some_are_as_many_as_asked_of_those_alone(seed: str) -> None:
+    others = Controllers(controllers=True) & ~Controller(controller=True)
+    five = sight(controllers=(101, 102, 103, 104, 105), seed=seed)
+    chosen = some(others, 2).resolve(five)
+    assert len(set(chosen)) == 2
+    assert set(chosen) < set(others.resolve(five))
+    assert some(others, 2).resolve(five) == chosen
+    with pytest.raises(FaultError, match="matches no node"):
+        some(others, 5).resolve(five)
+
+
 def test_other_seeds_choose_other_brokers() -> None:
     chosen = {RandomBrokers(random=1).resolve(sight(seed=str(number))) for number in range(40)}
     assert chosen == {(1,), (2,), (3,)}
@@ -208,6 +227,7 @@ def _combined(parts: st.SearchStrategy[BaseTarget]) -> st.SearchStrategy[BaseTar
         st.tuples(parts, parts).map(lambda two: two[0] | two[1]),
         st.tuples(parts, parts).map(lambda two: two[0] & two[1]),
         parts.map(lambda one: ~one),
+        st.tuples(parts, st.integers(min_value=1, max_value=3)).map(lambda two: some(*two)),
     )
 
 
