@@ -3,8 +3,9 @@
     python -m tests.mutants [--sample 150] [--seed 1] [--only checkers/facts/block.py]
 
 mutmut makes the changed functions; one process with one Spark session runs the tests, so that a change costs
-seconds. Each is tried against the tests of findings first, then the others, and is killed by the first that
-fails. Prints every survivor with its difference, then the score. Exit code 1 below `--least`.
+seconds. A first pass without any change notes which test reaches which function, in Spark's workers too; each
+change is then tried against the tests that reach it, quickest first, and is noticed by the first that fails.
+Prints every survivor with its difference, then the score. Exit code 1 below `--least`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import signal
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +39,23 @@ TESTS = (
     "tests/spark/test_hostile_data.py",
     "tests/spark/test_imported.py",
     "tests/spark/test_elsewhere.py",
+    "tests/spark/test_against_oracle.py",
 )
+HITS = "hits"
+SITE = """
+import os
+from pathlib import Path
+
+from mutmut.mutation import trampoline
+
+def hit(name, caller=None):
+    path = Path(os.environ["MUTANT_HITS"], name)
+    path.exists() or path.touch()
+
+trampoline.record_trampoline_hit = hit
+"""
+"""What every Python process of the copy begins with, Spark's workers too: a file for each function that is
+reached, of those that can be changed."""
 TIMES_AS_LONG = 5
 """A change after which the tests take so many times longer than without any counts as noticed."""
 
@@ -53,6 +72,10 @@ def main() -> int:
         sys.path.insert(0, place)
         # Spark's Python workers import the copy too, and not what is installed.
         os.environ["PYTHONPATH"] = place
+        os.environ["MUTANT_HITS"] = str(Path(place) / HITS)
+        (Path(place) / HITS).mkdir()
+        (Path(place) / "sitecustomize.py").write_text(SITE)
+        exec(SITE, {})
         for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
             del sys.modules[name]
         survivors = _tried(chosen, Path(place))
@@ -103,11 +126,12 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
         def spark(self) -> Any:
             return session
 
-    def passes() -> bool:
+    def passes(tests: Sequence[str], *plugins: object) -> bool:
         told = io.StringIO()
         with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
             code = pytest.main(
-                ["-x", "-q", "-p", "no:cacheprovider", "--no-header", *TESTS], plugins=[OneSession()]
+                ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-m", "not soak", *tests],
+                plugins=[OneSession(), *plugins],
             )
         return code == 0
 
@@ -119,26 +143,46 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
         # Here, and in Spark's Python workers: they get what the context has when a job's function is made.
         os.environ["MUTANT_UNDER_TEST"] = session.sparkContext.environment["MUTANT_UNDER_TEST"] = name
 
-    switched_on("")
-    began = time.perf_counter()
-    if not passes():
+    session.sparkContext.environment["MUTANT_HITS"] = os.environ["MUTANT_HITS"]
+    switched_on("stats")
+    reached = Reached(place / HITS)
+    if not passes(TESTS, reached):
         raise SystemExit("the tests fail without any change: python -m pytest " + " ".join(TESTS))
-    limit = TIMES_AS_LONG * round(time.perf_counter() - began + 1)
-    print(f"without a change the tests take {limit // TIMES_AS_LONG} s", flush=True)
+    seconds = reached.seconds
+    print(f"without a change {len(seconds)} tests take {sum(seconds.values()):.0f} s", flush=True)
     survivors = []
     for number, name in enumerate(chosen, 1):
+        tests = sorted(reached.by[name.rpartition("__mutmut_")[0]], key=lambda test: seconds[test])
         switched_on(name)
         began = time.perf_counter()
         try:
-            with _limited(limit):
-                survived = passes()
+            with _limited(TIMES_AS_LONG * round(sum(seconds[test] for test in tests) + 5)):
+                survived = not tests or passes(tests)
         except TimeoutError:
             survived = False
         survivors += [name] if survived else []
         word = "SURVIVED" if survived else "noticed"
-        print(f"{number}/{len(chosen)} {word} {time.perf_counter() - began:.1f} s {name}", flush=True)
+        took = time.perf_counter() - began
+        print(f"{number}/{len(chosen)} {word} {took:.1f} s, {len(tests)} tests: {name}", flush=True)
     session.stop()
     return survivors
+
+
+class Reached:
+    """A pytest plugin: which functions each test reaches (`by` function), and how long it takes."""
+
+    def __init__(self, hits: Path) -> None:
+        self._hits = hits
+        self.by: dict[str, list[str]] = defaultdict(list)
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "call":
+            self.seconds[report.nodeid] = report.duration
+        if report.when == "teardown":
+            for path in self._hits.iterdir():
+                self.by[path.name].append(report.nodeid)
+                path.unlink()
 
 
 @contextlib.contextmanager
