@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness import engine
+from harness.access import PLAIN_TEXT
 from harness.cluster import Cluster
 from harness.driven_workload import DrivenWorkload
 from harness.jvm import client_jar
@@ -41,7 +42,8 @@ class Driven:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder = folder
         spec = WorkloadSpec.model_validate({"client": "driven"})
-        cluster = SimpleNamespace(bootstrap=NOBODY, image=SimpleNamespace(kafka_version=VERSION))
+        image = SimpleNamespace(kafka_version=VERSION)
+        cluster = SimpleNamespace(bootstrap=NOBODY, access=PLAIN_TEXT, image=image)
         self.sends = SendJournal(folder / "sends", "t")
         self.workload = DrivenWorkload(
             spec,

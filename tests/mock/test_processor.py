@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.access import PLAIN_TEXT
 from harness.cluster import Cluster
 from harness.experiment import Experiment
 from harness.traffic import Traffic, processed, topics_of
@@ -46,7 +47,7 @@ def experiment(**process: Any) -> Experiment:
 
 def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> None:
     # All that librdkafka's clients need of a cluster.
-    cluster = cast(Cluster, SimpleNamespace(bootstrap=bootstrap))
+    cluster = cast(Cluster, SimpleNamespace(bootstrap=bootstrap, access=PLAIN_TEXT))
     with Traffic(
         made, made.arms[0], cluster=cluster, topic=topic, run_id=5, seed=1, folder=folder
     ) as traffic:
