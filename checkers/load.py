@@ -253,7 +253,7 @@ def _parts(folder: Place, schema: pa.Schema, pattern: str = "part-*.parquet") ->
         try:
             file = JournalFile.open(path)
             found = file.footer.schema.to_arrow_schema()
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             reason = str(error).splitlines()[0]
             name = f"{folder.name}/{path.name}"
             problems.append(f"journal part {name} cannot be read: {reason}, so the verdict is unknown")

@@ -88,7 +88,7 @@ def _tables(
         try:
             for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH_ROWS, columns=columns):
                 yield pa.Table.from_batches([batch])
-        except (OSError, pa.ArrowException, KeyError) as error:
+        except (OSError, pa.ArrowException, KeyError, UnicodeDecodeError) as error:
             raise JournalError(
                 "a journal cannot be read",
                 where=str(path),

@@ -60,7 +60,7 @@ def import_run(source: Source, folder: Path) -> Imported:
         if folder.exists():
             folder.rmdir()
         scratch.replace(folder)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise JournalError(
             "the run folder cannot be written",
             where=str(folder),

@@ -109,7 +109,7 @@ def _began_on(experiment: Experiment, samples: Path, topic: str) -> list[list[in
                         found.setdefault(row["partition"], [leader, *others])
                 if len(found) == experiment.topic.partitions:
                     return [found[number] for number in range(experiment.topic.partitions)]
-    except (OSError, ArrowException):
+    except (OSError, ArrowException, UnicodeDecodeError):
         # A journal that was cut off: the faults are repeated all the same, on partitions of other leaders.
         return None
     return None

@@ -151,7 +151,7 @@ def _batches(
                 for batch in parquet.iter_batches(columns=list(names), batch_size=_BATCH_ROWS):
                     table = pa.Table.from_batches([batch])
                     yield pa.table({name: table[name].cast(schema.field(name).type) for name in names})
-        except (OSError, pa.ArrowException, KeyError) as error:
+        except (OSError, pa.ArrowException, KeyError, UnicodeDecodeError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             problems.append(f"{folder.name}/{part.name} cannot be read, so it is not shown: {reason}")
 

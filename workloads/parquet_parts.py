@@ -49,7 +49,7 @@ def write_atomic(table: pa.Table, target: Path) -> None:
     try:
         pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **options(table.schema))
         os.replace(scratch, target)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise JournalError(
             "a journal cannot be written",
             where=str(target),

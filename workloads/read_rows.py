@@ -109,7 +109,7 @@ class PartitionFile:
     def _guard(self, work: Any) -> Any:
         try:
             return work()
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             raise JournalError(
                 "the journal of the final read cannot be written",
                 where=str(self._target),
