@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ from harness.spec import ClusterSpec
 from harness.volumes import create_log_dirs
 from harness.waiting import wait_until
 from harness.wire_features import set_features
+
+_log = logging.getLogger("kafka_chaos.cluster")
 
 
 class Cluster(LiveCluster):
@@ -214,12 +217,17 @@ class Cluster(LiveCluster):
     def _save_log(self, number: int) -> None:
         if self._log_folder is None:
             return
-        self._log_folder.mkdir(parents=True, exist_ok=True)
+        # A log that cannot be had or kept must not keep the cluster from being removed.
         try:
             text = self._container(number).logs()
-        except Exception as error:  # a log that cannot be had must not keep the cluster from being removed
+        except Exception as error:
             text = f"the log could not be read: {error}\n".encode()
-        (self._log_folder / f"{self.node(number).name}.log").write_bytes(text)
+        path = self._log_folder / f"{self.node(number).name}.log"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+        except OSError as error:
+            _log.warning("%s is not kept: %s", path, error.strerror)
 
     def _memory_mib(self) -> float:
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:

@@ -29,6 +29,7 @@ from faults.targets.nodes import (
     Nodes,
     RandomBrokers,
     ZooKeeper,
+    drawn,
 )
 from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
 
@@ -148,10 +149,7 @@ class Some(BaseTarget):
         self.some.of.check(shape)
 
     def choose(self, sight: Sight) -> frozenset[int]:
-        found = sorted(self.some.of.choose(sight))
-        if self.some.count > len(found):
-            return frozenset()
-        return frozenset(sight.rng().sample(found, self.some.count))
+        return drawn(sight, self.some.of.choose(sight), self.some.count)
 
     def at_most(self, shape: Shape) -> int:
         return min(self.some.count, self.some.of.at_most(shape))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from faults.sight import CLIENT, Shape, Sight
 from faults.targets.base import BaseTarget, nothing
+
+
+def drawn(sight: Sight, nodes: Collection[int], count: int) -> frozenset[int]:
+    """So many of these nodes, by the seed; none, if they are fewer."""
+    return frozenset(sight.rng().sample(sorted(nodes), count) if count <= len(nodes) else ())
 
 
 class Coordinates(BaseModel):
@@ -142,9 +148,7 @@ class RandomBrokers(BaseTarget):
             raise ValueError(f"target `{self}` matches nothing: the cluster has {shape.brokers} broker(s)")
 
     def choose(self, sight: Sight) -> frozenset[int]:
-        if self.random > len(sight.brokers):
-            return frozenset()
-        return frozenset(sight.rng().sample(sorted(sight.brokers), self.random))
+        return drawn(sight, sight.brokers, self.random)
 
     def at_most(self, shape: Shape) -> int:  # noqa: ARG002
         return self.random
