@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,25 +33,27 @@ def beliefs(files: Sequence[JournalFile], topic: str) -> Belief:
     """Read off the samples. A span lasts until the broker tells of another leader, or of another epoch of
     its own; a broker that is cut off may go on to believe that it leads, so spans may overlap."""
     told: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    silent: dict[int, list[int]] = defaultdict(list)
+    silent: dict[tuple[int, int], list[int]] = defaultdict(list)
     for file in files:
         with open_parquet(file.path) as parquet:
             table = parquet.read(columns=["at_ns", "broker", "topic", "partition", "leader", "leader_epoch"])
         table = table.filter(pc.equal(table.column("topic"), topic))
         for row in table.to_pylist():
+            place = row["partition"], row["broker"]
             if row["leader"] == row["broker"] and row["leader_epoch"] is not None:
-                told[row["partition"], row["broker"]].append((row["at_ns"], row["leader_epoch"]))
+                told[place].append((row["at_ns"], row["leader_epoch"]))
             else:
-                silent[row["partition"] * 2**32 + row["broker"]].append(row["at_ns"])
+                silent[place].append(row["at_ns"])
     spans: list[Span] = []
     for (partition, broker), moments in told.items():
         moments.sort()
-        ends = sorted(silent.get(partition * 2**32 + broker, []))
+        ends = sorted(silent[partition, broker])
         begun, epoch = moments[0]
         for at, now in [*moments[1:], (_FOR_EVER, -1)]:
             if now != epoch:
                 # Until it told of another leader, or of another epoch of its own.
-                end = next((moment for moment in ends if moment >= begun and moment < at), at)
+                silence = bisect_left(ends, begun)
+                end = min(ends[silence], at) if silence < len(ends) else at
                 spans.append((partition, begun, end, broker, epoch))
                 begun, epoch = at, now
     return Belief(tuple(sorted(spans)[:MOST_SPANS]))

@@ -39,10 +39,11 @@ def blame(findings: DataFrame, meta: RunMeta) -> tuple[str, ...]:
         .limit(MOST_SENTENCES)
         .collect()
     )
-    return tuple(_sentence(row, meta) for row in rows)
+    return tuple(sentence(row, meta) for row in rows)
 
 
-def _sentence(row: Row, meta: RunMeta) -> str:
+def sentence(row: Row, meta: RunMeta) -> str:
+    """A row of `_CELL` and `rows` in words."""
     parts = []
     if row.step is not None:
         name = next((step.name for step in meta.steps if step.index == row.step), f"step {row.step}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -41,6 +42,7 @@ from harness.model.journal import (
     SENDS_DIR,
     TRANSACTIONS,
     TRANSACTIONS_DIR,
+    UNREADABLE,
     Outcome,
 )
 from harness.model.places import Place, matching, place, spark_path
@@ -234,16 +236,11 @@ def _frame(spark: SparkSession, files: tuple[JournalFile, ...], schema: StructTy
 
 
 def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: StructType) -> DataFrame:
-    """A few rows of numbers as literals: `createDataFrame` would start Python workers for them."""
-    fields = schema.fields
-    none = F.struct(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
-    values = [
-        F.struct(
-            *(F.lit(item).cast(to.dataType).alias(to.name) for item, to in zip(row, fields, strict=True))
-        )
-        for row in rows
-    ]
-    return spark.range(1 if rows else 0).select(F.inline(F.array(*(values or [none]))))
+    """Rows of numbers as one literal: `createDataFrame` would start Python workers for them, and a column
+    expression for each number is minutes of work for thousands of partitions."""
+    names = schema.names
+    text = json.dumps([dict(zip(names, row, strict=True)) for row in rows])
+    return spark.range(1).select(F.inline(F.from_json(F.lit(text), ArrayType(schema))))
 
 
 def _parts(folder: Place, schema: pa.Schema, pattern: str = "part-*.parquet") -> Journal:
@@ -253,7 +250,7 @@ def _parts(folder: Place, schema: pa.Schema, pattern: str = "part-*.parquet") ->
         try:
             file = JournalFile.open(path)
             found = file.footer.schema.to_arrow_schema()
-        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             reason = str(error).splitlines()[0]
             name = f"{folder.name}/{path.name}"
             problems.append(f"journal part {name} cannot be read: {reason}, so the verdict is unknown")

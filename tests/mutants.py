@@ -22,17 +22,22 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("checkers", "harness", "faults", "workloads", "tests", "compose", "docs", "pyproject.toml")
 NOT_CHECKS = ("bench", "session.py", "masters.py", "connect.py", "job.py", "shipping.py")
 """Of checkers/: what starts Spark somewhere, and the benchmark."""
 TESTS = (
+    "tests/pure/test_blame.py",
     "tests/pure/test_judge.py",
     "tests/pure/test_availability.py",
+    "tests/spark/test_local_frame.py",
+    "tests/spark/test_belief.py",
     "tests/spark/test_findings.py",
     "tests/spark/test_findings_of_readers.py",
     "tests/spark/test_runs.py",
@@ -57,7 +62,7 @@ trampoline.record_trampoline_hit = hit
 """What every Python process of the copy begins with, Spark's workers too: a file for each function that is
 reached, of those that can be changed."""
 TIMES_AS_LONG = 5
-"""A change after which the tests take so many times longer than without any counts as noticed."""
+"""A change after which a test takes so many times longer than without any counts as noticed."""
 
 
 def main() -> int:
@@ -112,8 +117,6 @@ def _mutated(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def _tried(chosen: list[str], place: Path) -> list[str]:
     """Names of the changes that no test noticed."""
-    import pytest
-
     from checkers.session import spark_session
 
     (place / "spark").mkdir()
@@ -155,11 +158,9 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
         tests = sorted(reached.by[name.rpartition("__mutmut_")[0]], key=lambda test: seconds[test])
         switched_on(name)
         began = time.perf_counter()
-        try:
-            with _limited(TIMES_AS_LONG * round(sum(seconds[test] for test in tests) + 5)):
-                survived = not tests or passes(tests)
-        except TimeoutError:
-            survived = False
+        survived = not tests or passes(tests, Impatient(seconds))
+        # What a test that was given up has begun.
+        session.sparkContext.cancelAllJobs()
         survivors += [name] if survived else []
         word = "SURVIVED" if survived else "noticed"
         took = time.perf_counter() - began
@@ -183,6 +184,18 @@ class Reached:
             for path in self._hits.iterdir():
                 self.by[path.name].append(report.nodeid)
                 path.unlink()
+
+
+class Impatient:
+    """A pytest plugin: a test that takes much longer than it did fails."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        with _limited(TIMES_AS_LONG * round(self._seconds.get(item.nodeid, 0) + 5)):
+            yield
 
 
 @contextlib.contextmanager
