@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from rich.console import Console
 from harness.claims.frame import Claim, ClaimResult
 from harness.claims.running import run_claims
 from harness.execution import Options
-from harness.model.secrets import shown_command
+from harness.model.secrets import this_command
 from harness.telling import progress
 
 
@@ -56,7 +55,7 @@ def carried_out(
 
     try:
         with progress(error, quiet) as tell:
-            command = shown_command(["kafka-chaos", *sys.argv[1:]])
+            command = this_command()
             options = Options(results=place, seed=seed, tell=tell, command=command)
             results = run_claims(run, options, keep, side_by_side=side_by_side)
     except KeyboardInterrupt:

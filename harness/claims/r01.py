@@ -52,6 +52,7 @@ CLAIM = Claim(
     " cut from the first leader while it takes the second 100.",
     today="It holds while the ISR is intact at each failure. A replica that had left the ISR does not "
     "count, nor do records that were acknowledged but not committed (acks=1).",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -35,6 +35,7 @@ CLAIM = Claim(
     " for 14 s, and then not. Control: cut for 2 s.",
     today="The leader looks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
     "and a half times that (Kafka 0.9 and later, KIP-16).",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -67,7 +67,7 @@ CLAIM = Claim(
                 leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
                 slowest("one-down", 2.5, 9, partition=0),
                 # Those wait until the dead broker is fenced, 3 to 4 s; this one does not.
-                spared("one-down", 1, 1.5, None),
+                spared("one-down", 1, 1.0, None),
                 slowest("one-down", 2.5, 9, partition=2),
                 slowest("one-down", 2.5, 9, partition=3),
                 refused_partitions("all-down", {0}),
@@ -79,7 +79,7 @@ CLAIM = Claim(
             _QUIET,
             "quiet",
             (
-                spared("one-down", 1, None, 1.5),
+                spared("one-down", 1, None, 1.0),
                 acked_meanwhile("all-down", 40),
                 refused_partitions("all-down", set()),
                 lost(0),

@@ -55,6 +55,7 @@ CLAIM = Claim(
     set_up="The leader is cut from its followers, takes 5 records with acks=1 and is killed; the next "
     "leader takes 3 others at the same offsets; the old one returns. Dumps are compared before and after. "
     "Control: no cut, so that the old leader has nothing to give up.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

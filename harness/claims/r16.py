@@ -45,6 +45,7 @@ CLAIM = Claim(
     set_up="The followers are killed, 40 records are written to the leader alone, it is killed, the "
     "followers come back, 5 more records are written; then the old leader returns. Each arm is the other's "
     "control.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -34,6 +34,7 @@ CLAIM = Claim(
     "on; one more, and they are refused with NOT_ENOUGH_REPLICAS, while acks=1 is still accepted.",
     set_up="Three replicas, min.insync.replicas=2. One follower is killed, 20 records are written; the "
     "other is killed, 20 more. Control: min.insync.replicas=1.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -33,6 +33,7 @@ CLAIM = Claim(
     set_up="1 MB/s (8 Mbit/s) is written with acks=1. The link from the leader to one follower takes 2 "
     "Mbit/s for 15 s. Control: 32 Mbit/s.",
     today="With acks=all the producer slows down to the follower's pace, and nobody need be evicted.",
+    by_day=True,
     trials=(
         Trial(
             Role.CLAIM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.claims.brokers import led_during
+from harness.claims.brokers import leaders_at_end_of, led_during
 from harness.claims.clusters import FIVE_CONTROLLERS, experiment
 from harness.claims.counts import acked, acked_meanwhile, lost
 from harness.claims.frame import Claim, Role, Trial
@@ -59,7 +59,7 @@ CLAIM = Claim(
             (
                 acked("without-leader", 20),
                 acked_meanwhile("with-leader", 20),
-                led_during("without-leader", {2}),
+                leaders_at_end_of("without-leader", {0: (2,)}),
                 lost(0),
             ),
         ),

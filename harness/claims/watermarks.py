@@ -65,9 +65,9 @@ def never_above(*asks: str) -> Expectation:
     def look(run: Finished) -> tuple[str, bool | None]:
         found = [one for ask in asks for one in rounds(run, ask)]
         above = sum(one.high_watermark > min(one.log_ends[broker] for broker in one.isr) for one in found)
-        return f"{above:,} of {len(found):,}", above == 0 and len(found) >= 50
+        return f"{above:,} of {len(found):,}", above == 0 and len(found) >= 25
 
-    return Expectation("rounds with HW above min LEO of the ISR", "0 of 50 or more", look)
+    return Expectation("rounds with HW above min LEO of the ISR", "0 of 25 or more", look)
 
 
 def behind(ask: str, isr: tuple[int, ...]) -> Expectation:
