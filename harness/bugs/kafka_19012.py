@@ -15,23 +15,28 @@ name: kafka-19012
 title: Records time out while their request is being written, and others take their place in memory
 # Broker 1 leads partitions 0 to 5, broker 2 the others.
 topic:
-  assignment: [[1], [1], [1], [1], [1], [1], [2], [2], [2], [2], [2]]
+  assignment: [[1, 2], [1, 2], [1, 2], [1, 2], [1, 2], [1, 2], [2, 1], [2, 1], [2, 1], [2, 1], [2, 1]]
   config: {max.message.bytes: 16000000}
 workload: {client: driven}
 steps:
 - drive: {name: warm, by: writer, do: [WARM]}
-- inject: {loss: {target: {broker: 1}, to: client, direction: in, percent: 35}, name: lossy}
+- inject: {partition: {from: {broker: 2}, to: {broker: 1}}, name: apart}
+# Its acknowledgement waits for broker 2, and the client's next request for that.
 - drive: {name: slow, by: writer, do: [send: {partition: 0, size: 900000, awaited: false}]}
 - sleep: {seconds: 0.2}
-# They wait for the request before them, and go into one request together: it takes long enough for that.
-# The client begins its round of the partitions anywhere: two are large, so small ones come after a large one.
+# They go into one request together. The client begins its round of the partitions anywhere: two are large, so
+# small ones come after a large one.
 - drive: {name: tails, by: writer, do: [TAILS]}
-# delivery.timeout.ms is over then, and the request is not written to its end.
-- sleep: {seconds: 15.3}
-- drive: {name: others, by: writer, do: [OTHERS]}
-- sleep: {seconds: 0.3}
-- heal: {only: [lossy]}
-# The rest of the request arrives: TCP has backed off for as long as packets were lost.
+- wait: {log_end: {of: {broker: 1}, partition: 0, at_least: 2}, within: 10}
+- inject: {partition: {from: client, to: {broker: 1}, lost: from_to}, name: deaf}
+- sleep: {seconds: 3}
+# Now the first is acknowledged, and their request is written, no more of it than the socket takes. TCP tries
+# again 12.6 s later, then 25.2 s: so this must be late, and request.timeout.ms begins here.
+- heal: {only: [apart], awaited: false}
+# Once delivery.timeout.ms is over.
+- drive: {name: others, by: writer, do: [flush, OTHERS]}
+- sleep: {seconds: 0.2}
+- heal: {only: [deaf]}
 - wait: {log_end: {of: {broker: 1}, partition: 5, at_least: 2}, within: 60}
 - drive: {name: end, by: writer, do: [flush, send: {partition: 10}]}
 arms:
@@ -83,11 +88,11 @@ BUG = Bug(
     affected="Java clients up to 3.9.1, and 4.1.1.",
     fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
     "it is done with.",
-    set_up="Two brokers of Kafka 4.3.1, replication factor 1, one request in flight at a time, no "
-    "idempotence. The way from the client to broker 1 loses 35 % of all packets. A record of 900 kB "
-    "keeps it busy; two of 10 MB and four small ones, to six partitions, follow in one request. After "
-    "delivery.timeout.ms=15000 they have timed out, and most of the request is not written; five small "
-    "records go to broker 2. Then the way is good again.",
+    set_up="Two brokers of Kafka 4.3.1, one request in flight at a time, no "
+    "idempotence. A first record is acknowledged late, for its follower is cut off; two of 10 MB and four "
+    "small ones, to six partitions, wait for that and follow in one request, when broker 1 does not hear the "
+    "client any more. After delivery.timeout.ms=15000 they have timed out, and most of the request is not "
+    "written; five small records go to broker 2. Then broker 1 hears the client again.",
     proof="The six records have timed out, and yet the broker has written a record into each of their "
     "partitions: so their request arrived.",
     trials=(
