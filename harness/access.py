@@ -13,11 +13,12 @@ from harness.model.secrets import without_secrets
 from harness.wire_login import Login, Tls
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_JAVA_MODULE = {
+JAVA_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+"""Login modules of Java's clients and of brokers, by SASL mechanism."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Access:
             who = f"username={user} password={password}"
             found |= {
                 "sasl.mechanism": mechanism,
-                "sasl.jaas.config": f"{_JAVA_MODULE[mechanism]} required {who};",
+                "sasl.jaas.config": f"{JAVA_MODULES[mechanism]} required {who};",
             }
         return found
 

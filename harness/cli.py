@@ -3,7 +3,6 @@ do its work (or could not tell), 130 interrupted."""
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import time
@@ -25,7 +24,7 @@ from harness import (
     cli_matrix,
     cli_run,
 )
-from harness.cli_shared import JsonOption, QuietOption, SeedOption, console, interruptible, say
+from harness.cli_shared import JsonOption, QuietOption, SeedOption, console, interruptible, print_json, say
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import hidden
 
@@ -51,12 +50,25 @@ def main() -> NoReturn:
     # A polite kill ends like Ctrl-C: faults healed, journals closed, containers removed.
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        app(prog_name="kafka-chaos")
+        _run()
     except KafkaChaosError as error:
         told = hidden("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
         _err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     sys.exit(0)
+
+
+def _run() -> None:
+    """The command; an engine that went away in its middle is told like one that was never there."""
+    try:
+        app(prog_name="kafka-chaos")
+    except Exception as error:
+        # By name, for the engine's client takes its time to import.
+        if type(error).__module__.split(".")[0] not in ("docker", "requests", "urllib3"):
+            raise
+        from harness import engine
+
+        raise engine.gone(error) from error
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
@@ -77,7 +89,7 @@ def plan(
 
     told = planning.plan_of(loading.load(experiment), int(time.time()) if seed is None else seed)
     if as_json:
-        _print_json(asdict(told))
+        print_json(asdict(told))
         return
     for line in planning.lines(told):
         say(_out, line)
@@ -98,7 +110,7 @@ def experiments(as_json: JsonOption = False) -> None:
 
     found = [EXPERIMENT.builtin(name)[0] for name in EXPERIMENT.builtin_names()]
     if as_json:
-        _print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
+        print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
         return
     for experiment in found:
         arms = ", ".join(one.name for one in experiment.arms)
@@ -118,7 +130,7 @@ def faults(
         return
     rows = faultlist.listed(faultlist.capabilities(), kind)
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     else:
         _out.print(faultlist.table(rows))
 
@@ -130,7 +142,7 @@ def findings(as_json: JsonOption = False) -> None:
 
     rows = findinglist.listed()
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     else:
         _out.print(findinglist.table(rows))
 
@@ -157,7 +169,7 @@ def heal(
         client = engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything, tell=tell)
     if as_json:
-        _print_json([asdict(one) | {"clean": one.clean} for one in done])
+        print_json([asdict(one) | {"clean": one.clean} for one in done])
     else:
         for line in healing.told(done):
             say(_out, line)
@@ -227,10 +239,6 @@ def compose(
         state = "drifted" if name in drifted else "up to date"
         _out.print(f"{compose_files.folder() / name}: {state}", highlight=False, soft_wrap=True)
     raise typer.Exit(1 if drifted else 0)
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2))
 
 
 cli_claims.add(app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from enum import StrEnum
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.audit.audit import Audit
-    from harness.experiment import Experiment
+from harness.cli_shared import print_json
+from harness.experiment import Experiment
 
 
 class ClientName(StrEnum):
@@ -110,7 +110,7 @@ def audit_settings(
             told["proofs"] = [outcome for outcome, _ in outcomes]
         code = 3 if any(broken == 3 for _, broken in outcomes) else code
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        print_json(told)
     raise typer.Exit(code)
 
 

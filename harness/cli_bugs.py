@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from harness.cli_shared import WIDE, JsonOption, QuietOption, ResultsOption, SeedOption, console, say
+from harness.cli_shared import (
+    WIDE,
+    JsonOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    console,
+    print_json,
+    say,
+)
 
 
 def bugs(
@@ -36,7 +44,7 @@ def bugs(
     chosen = registry.chosen(ids or ())
     if listed:
         if as_json:
-            typer.echo(json.dumps([_told(one) for one in chosen], indent=2))
+            print_json([_told(one) for one in chosen])
         else:
             out.print(showing.listing(chosen))
         return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +9,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.cli_shared import JsonOption, ProfileOption, QuietOption, ResultsOption, SeedOption, console, say
-from harness.model.secrets import shown_command
+from harness.cli_shared import (
+    JsonOption,
+    ProfileOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    console,
+    print_json,
+    say,
+)
+from harness.model.secrets import this_command
 
 _out = console(140)
 _err = Console(stderr=True)
@@ -69,14 +76,14 @@ def explore(
         for line in planned.lines():
             _say(line)
         return
-    again = [*sys.argv[1:], *(["--seed", str(chosen_seed)] if seed is None and resume is None else [])]
+    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = Store(resume) if resume is not None else Store.created(results, planned.menu.name)
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
         with store.held(), progress(_err, quiet) as tell:
             tell(planned.lines()[-1])
-            result = commanding.executed(planned, store, shown_command(["kafka-chaos", *again]), tell)
+            result = commanding.executed(planned, store, this_command(*again), tell)
     except KeyboardInterrupt:
         kept = load_result(store.folder)
         write_page(kept, store.folder)
@@ -87,7 +94,7 @@ def explore(
         raise typer.Exit(130) from None
     page = write_page(result, store.folder)
     if as_json:
-        typer.echo(json.dumps(result.model_dump(mode="json"), indent=2))
+        print_json(result.model_dump(mode="json"))
     else:
         for one in tables(result):
             _out.print(one)

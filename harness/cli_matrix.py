@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +9,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.cli_shared import JsonOption, ProfileOption, QuietOption, ResultsOption, SeedOption, console, say
+from harness.cli_shared import (
+    JsonOption,
+    ProfileOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    console,
+    print_json,
+    say,
+)
 from harness.model.errors import BadInput
-from harness.model.secrets import shown_command
+from harness.model.secrets import this_command
 
 _out = console(120)
 _err = Console(stderr=True)
@@ -80,7 +87,7 @@ def matrix(
     if schema:
         typer.echo(MATRIX.schema_text(), nl=False)
         return
-    again = [*sys.argv[1:]]
+    drawn: tuple[str, ...] = ()
     chosen_seed = int(time.time()) if seed is None else seed
     planned = commanding.planned(
         spec,
@@ -90,14 +97,14 @@ def matrix(
     )
     if dry_run:
         if as_json:
-            typer.echo(json.dumps(planned.as_json(), indent=2))
+            print_json(planned.as_json())
         else:
             for line in planned.lines():
                 _say(line)
         return
     planned.refuse_days(yes)
     if seed is None and resume is None:
-        again += ["--seed", str(chosen_seed)]
+        drawn = ("--seed", str(chosen_seed))
     store = Store(resume) if resume is not None else Store.created(results, planned.spec.name)
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
@@ -106,7 +113,7 @@ def matrix(
             for line in planned.lines()[-1:]:
                 tell(line)
             result = commanding.executed(
-                planned, store, shown_command(["kafka-chaos", *again]), tell, clusters=clusters or room()
+                planned, store, this_command(*drawn), tell, clusters=clusters or room()
             )
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
@@ -201,7 +208,7 @@ def rates(
             results, axes, latencies=latency, parquet=parquet, driver_memory=driver_memory, tell=tell
         )
     if as_json:
-        typer.echo(json.dumps({"by": axes, "rows": found.rows, "left_out": found.left_out}, indent=2))
+        print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
     _out.print(rates_table(found))
     for line in found.left_out:

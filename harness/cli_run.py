@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -22,11 +20,12 @@ from harness.cli_shared import (
     SeedOption,
     console,
     interruptible,
+    print_json,
     say,
 )
 from harness.model.errors import BadInput
 from harness.model.places import place
-from harness.model.secrets import shown_command
+from harness.model.secrets import this_command
 
 if TYPE_CHECKING:
     from harness.experiment import Experiment
@@ -106,7 +105,7 @@ def run(
     if replay is not None:
         chosen, seed, arm = replaying.replayed(chosen, replay, seed, arm)
     chosen_seed = int(time.time()) if seed is None else seed
-    again = [*sys.argv[1:], *(["--seed", str(chosen_seed)] if seed is None else [])]
+    again = ("--seed", str(chosen_seed)) if seed is None else ()
     with interruptible(_err), progress(_err, quiet) as tell:
         done = execution.execute(
             chosen,
@@ -116,7 +115,7 @@ def run(
                 arms=tuple(arm or ()),
                 repeat=repeat,
                 tell=tell,
-                command=shown_command(["kafka-chaos", *again]),
+                command=this_command(*again),
                 owned_containers=i_own_these_containers,
             ),
         )
@@ -130,7 +129,7 @@ def run(
                 _out.print(times.table(result))
             say(_out, f"report: {folder / 'report.html'}\n")
     if as_json:
-        _json([result.model_dump(mode="json") for _, result in done])
+        print_json([result.model_dump(mode="json") for _, result in done])
     codes = [result.exit_code() for _, result in done]
     raise typer.Exit(1 if 1 in codes else max(codes))
 
@@ -195,16 +194,12 @@ def check(
     if isinstance(where, Path) and (where / rechecking.RESULT_FILE).exists():
         write_report(result, where)
     if as_json:
-        _json(result.model_dump(mode="json"))
+        print_json(result.model_dump(mode="json"))
     else:
         _out.print(table(result))
         for one in result.arms:
             say(_out, explanation(one))
     raise typer.Exit(result.exit_code())
-
-
-def _json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2))
 
 
 def add(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,11 @@ def console(columns: int) -> Console:
 def say(out: Console, text: str) -> None:
     """Print text as it is, lines of whatever length."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """Print for machines."""
+    typer.echo(json.dumps(value, indent=2))
 
 
 @contextmanager

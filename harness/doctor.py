@@ -216,7 +216,7 @@ def _cores() -> Prerequisite:
 
 def _engine(client: DockerClient) -> Prerequisite:
     told = client.version()
-    where = os.environ.get("DOCKER_HOST") or engine.DEFAULT_SOCKET
+    where = engine.address()
     found = f"{told.get('Version', 'unknown version')} (API {told.get('ApiVersion', '?')}) at {where}"
     return Prerequisite("Docker engine", "ok", found, "every cluster", "", True)
 

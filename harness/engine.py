@@ -19,7 +19,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import parse_repository_tag
 from testcontainers.core.config import testcontainers_config
 
-from harness.model.errors import PrerequisiteMissing
+from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
 
 LABEL = "kafka-chaos"
 """On every container, network and volume of ours."""
@@ -86,7 +86,7 @@ def connect() -> DockerClient:
     Raises:
         PrerequisiteMissing: no engine there, no permission for its socket, or no answer within 10 s.
     """
-    where = os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
+    where = address()
     try:
         client = docker.from_env(timeout=CONNECT_SECONDS)
         client.ping()
@@ -103,6 +103,24 @@ def connect_if_there() -> DockerClient | None:
         return connect()
     except PrerequisiteMissing:
         return None
+
+
+def gone(error: BaseException) -> KafkaChaosError:
+    """What a call to an engine that had answered before came to."""
+    told: KafkaChaosError
+    if isinstance(error, APIError):
+        told = ClusterError("the Docker engine refused a request", found=str(error.explanation or error))
+    else:
+        told = unreachable(error, address())
+    told.add_note(
+        "journals are kept, `kafka-chaos check` reads them; `kafka-chaos clean` removes what is left"
+    )
+    return told
+
+
+def address() -> str:
+    """Where the engine is: DOCKER_HOST, or the default socket."""
+    return os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
 
 
 def unreachable(error: BaseException, where: str) -> PrerequisiteMissing:

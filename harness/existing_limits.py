@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from harness.existing import CONTAINER_FAULTS, PROTOCOL_FAULTS, Existing
 from harness.existing_cluster import access_to, advertised
 from harness.experiment import Experiment
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, words_of
 from harness.placed import specs_of
 from harness.spec import ClusterSpec, Profile
 
@@ -34,7 +34,7 @@ def pointed(
         raise BadInput(
             "--bootstrap-servers cannot be used",
             expected="host:port, with commas between several",
-            found=_told(error),
+            found=words_of(error),
         ) from error
     brokers = len(advertised(existing, access_to(existing).login))
     spec = ClusterSpec(existing=existing, brokers=brokers, profile=Profile.KAFKA)
@@ -48,7 +48,7 @@ def pointed(
                 "the experiment does not fit this cluster",
                 where=f"{experiment.name} on {bootstrap_servers}",
                 expected=f"what a cluster of {brokers} broker(s) can have",
-                found=_told(error),
+                found=words_of(error),
                 next_step="change a copy of the experiment: `kafka-chaos schema` tells what it may hold",
             ) from error
     return found
@@ -90,7 +90,3 @@ def refuse_unreachable(experiment: Experiment, *, owned: bool) -> None:
             found="java",
             next_step="leave `client` out",
         )
-
-
-def _told(error: ValidationError) -> str:
-    return str(error.errors()[0]["msg"]).removeprefix("Value error, ")

@@ -14,7 +14,7 @@ from faults.moving import PartitionFault
 from faults.schedules.check import Problem, check_schedule
 from faults.schedules.tracks import tracks
 from faults.sight import Shape
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, words_of
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec, Metadata
 from harness.steps import Drive, Heal, Inject, Step, Write
@@ -288,5 +288,5 @@ class Experiment(_Frozen):
 def _told(error: ValueError) -> str:
     """The words of a validator, without pydantic's own around them."""
     if isinstance(error, ValidationError):
-        return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        return words_of(error)
     return str(error)

@@ -20,6 +20,7 @@ from harness.model.journal import (
     READS_DIR,
     SENDS_DIR,
     TRANSACTIONS_DIR,
+    UNREADABLE,
     TxnOutcome,
 )
 from harness.model.run import RunMeta
@@ -88,7 +89,7 @@ def _tables(
         try:
             for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH_ROWS, columns=columns):
                 yield pa.Table.from_batches([batch])
-        except (OSError, pa.ArrowException, KeyError, UnicodeDecodeError) as error:
+        except (*UNREADABLE, KeyError) as error:
             raise JournalError(
                 "a journal cannot be read",
                 where=str(path),

@@ -29,6 +29,7 @@ from harness.model.journal import (
     READS_DIR,
     SENDS,
     SENDS_DIR,
+    UNREADABLE,
 )
 from harness.model.run import RunMeta
 from workloads.foreign.events import Lines
@@ -60,7 +61,7 @@ def import_run(source: Source, folder: Path) -> Imported:
         if folder.exists():
             folder.rmdir()
         scratch.replace(folder)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise JournalError(
             "the run folder cannot be written",
             where=str(folder),

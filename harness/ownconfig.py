@@ -14,7 +14,7 @@ from harness.audit.names import Kind, canonical, nearest, table
 from harness.audit.properties import Entry, read_properties
 from harness.audit.translate import translated
 from harness.experiment import Arm, Experiment
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, placed_words_of
 from harness.model.secrets import is_secret, without_secrets
 from workloads.client_log import client_logger
 from workloads.spec import ProducerSettings
@@ -74,7 +74,7 @@ def with_own(experiment: Experiment, own: Own) -> tuple[Experiment, tuple[str, .
         raise BadInput(
             "the configuration does not fit the experiment",
             where=", ".join(str(path) for path in (own.producer, own.topic, own.broker) if path),
-            found=_told(error),
+            found=placed_words_of(error),
             next_step="correct the configuration, or name another experiment",
         ) from None
 
@@ -94,7 +94,7 @@ def _arm(
             logger=client_logger(),
         )
     except ValidationError as error:
-        raise _refused(path, _told(error), values) from None
+        raise _refused(path, placed_words_of(error), values) from None
     except (KafkaException, ValueError, TypeError) as error:
         reason: Any = error.args[0] if error.args else error
         told = reason.str() if isinstance(error, KafkaException) else str(reason)
@@ -154,10 +154,3 @@ def _refused(path: Path, reason: str, values: dict[str, str]) -> BadInput:
         found=without_secrets(reason, values),
         next_step=f"`kafka-chaos audit {path}` tells what contradicts itself",
     )
-
-
-def _told(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    said = str(first["msg"]).removeprefix("Value error, ")
-    return f"{where}: {said}" if where else said

@@ -11,7 +11,7 @@ from faults.base import FaultSpec
 from faults.schedules.entries import Block, Entry, Random, SequencePart, TogetherPart
 from faults.schedules.values import IfImpossible
 from harness.experiment import Experiment
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, words_of
 
 
 class PlacedFault(NamedTuple):
@@ -67,7 +67,7 @@ def without(experiment: Experiment, places: Container[str]) -> Experiment:
         raise BadInput(
             "the experiment is not valid without the faults that are skipped",
             where=experiment.name,
-            found=str(error.errors()[0]["msg"]).removeprefix("Value error, "),
+            found=words_of(error),
             next_step="write `if_impossible: refuse`, or let nothing else wait for what may be skipped",
         ) from error
 

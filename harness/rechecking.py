@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -12,7 +11,7 @@ from harness.model.journal import RUN_FILE
 from harness.model.places import Place, matching, write_whole
 from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
-from harness.model.secrets import shown_command
+from harness.model.secrets import this_command
 
 RESULT_FILE = "result.json"
 
@@ -42,7 +41,7 @@ def recheck(folder: Place, tell: Callable[[str], None], how: How = HERE) -> Expe
     waiting = [start_checking(parent, name, tell, how) for name in names]
     arms = tuple(future.result() for future in waiting)
     saved = folder / RESULT_FILE
-    command = shown_command(["kafka-chaos", *sys.argv[1:]])
+    command = this_command()
     first = arms[0].meta
     result = ExperimentResult(
         experiment=first.experiment,

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyarrow import ArrowException
 
 from faults.schedules.state import least_down, to_the_millisecond
 from harness.experiment import Experiment
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
+from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, UNREADABLE, FaultPhase
 from harness.model.run import RunMeta, StepInfo
 from harness.steps import KIND, Inject, Write
 
@@ -109,7 +108,7 @@ def _began_on(experiment: Experiment, samples: Path, topic: str) -> list[list[in
                         found.setdefault(row["partition"], [leader, *others])
                 if len(found) == experiment.topic.partitions:
                     return [found[number] for number in range(experiment.topic.partitions)]
-    except (OSError, ArrowException, UnicodeDecodeError):
+    except UNREADABLE:
         # A journal that was cut off: the faults are repeated all the same, on partitions of other leaders.
         return None
     return None
@@ -175,7 +174,7 @@ def _happened(folder: Path) -> list[Happened]:
         found = [
             _one(name, moments) for name, moments in by_name.items() if FaultPhase.PUT_OFF not in moments
         ]
-    except (OSError, ArrowException, KeyError, ValueError) as error:
+    except (*UNREADABLE, KeyError, ValueError) as error:
         raise JournalError(
             "the journal of faults cannot be read",
             where=str(path),

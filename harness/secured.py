@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from harness.access import Access
+from harness.access import JAVA_MODULES, Access
 from harness.certificates import Identity, authority
 from harness.ports import HOST
 from harness.security import Security
@@ -17,10 +17,6 @@ from harness.security import Security
 USER = "kafka-chaos"
 LISTEN_SECONDS = 80
 _PASSWORD_BYTES = 18
-_MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class Secured:
             given = f' user_{USER}="{self.password}"' if mechanism == "PLAIN" else ""
             own |= {
                 "sasl.enabled.mechanisms": mechanism,
-                f"{mechanism.lower()}.sasl.jaas.config": f"{_MODULES[mechanism]} required{given};",
+                f"{mechanism.lower()}.sasl.jaas.config": f"{JAVA_MODULES[mechanism]} required{given};",
             }
         return {
             f"listener.name.{listener.lower()}.{key}": value

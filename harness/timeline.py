@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, Outcome
+from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, UNREADABLE, Outcome
 from harness.model.run import RunMeta
 
 BUCKET_NS = 250_000_000
@@ -151,7 +151,7 @@ def _batches(
                 for batch in parquet.iter_batches(columns=list(names), batch_size=_BATCH_ROWS):
                     table = pa.Table.from_batches([batch])
                     yield pa.table({name: table[name].cast(schema.field(name).type) for name in names})
-        except (OSError, pa.ArrowException, KeyError, UnicodeDecodeError) as error:
+        except (*UNREADABLE, KeyError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             problems.append(f"{folder.name}/{part.name} cannot be read, so it is not shown: {reason}")
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness import places
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, words_of
 from harness.model.secrets import MASK, learn, masked, masked_at
 from harness.yaml_data import NotYaml, read_yaml
 
@@ -190,7 +190,7 @@ def _explained(error: ValidationError, source: str, text: str, data: Any, kind: 
             expected=f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}",
             next_step=next_step,
         )
-    expected: str | None = str(first["msg"]).removeprefix("Value error, ")
+    expected: str | None = words_of(error)
     found = _shortened(first.get("input"))
     if found is not None and first["loc"]:
         found = masked(str(first["loc"][-1]), found)

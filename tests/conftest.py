@@ -26,4 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills", metavar="N", default="3", help="how often the harness is killed at any moment"
     )
+    parser.addoption(
+        "--soak-minutes", metavar="N", default="6", help="how long the standard faults are repeated"
+    )
     parser.addoption("--findings", metavar="FOLDER", help="keep the runs that show findings, for their page")

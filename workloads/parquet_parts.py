@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.model.errors import JournalError
+from harness.model.journal import UNREADABLE
 
 FLUSH_SECONDS = 0.8
 """Pause between flushes: with the writing itself, a crash loses at most the last second."""
@@ -49,7 +50,7 @@ def write_atomic(table: pa.Table, target: Path) -> None:
     try:
         pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **options(table.schema))
         os.replace(scratch, target)
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise JournalError(
             "a journal cannot be written",
             where=str(target),

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import Message
 
 from harness.model.errors import JournalError
-from harness.model.journal import READS
+from harness.model.journal import READS, UNREADABLE
 from workloads.identity import STATES, UNDECODABLE, Decoded
 from workloads.parquet_parts import options
 from workloads.text_identity import BINARY, Codec
@@ -109,7 +109,7 @@ class PartitionFile:
     def _guard(self, work: Any) -> Any:
         try:
             return work()
-        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise JournalError(
                 "the journal of the final read cannot be written",
                 where=str(self._target),

@@ -20,7 +20,7 @@ from harness.explore.shrinking import Confirm
 from harness.explore.store import Store
 from harness.explore.trial import experiment_of
 from harness.matrix.estimate import run_seconds, told
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, words_of
 from harness.model.secrets import masked_at
 from harness.spec import ClusterSpec, Profile
 
@@ -151,7 +151,7 @@ def _on(menu: Menu, asked: Asked) -> Menu:
         raise BadInput(
             "the options do not fit the menu's cluster",
             where=menu.name,
-            found=str(error.errors()[0]["msg"]).removeprefix("Value error, "),
+            found=words_of(error),
             next_step="correct --kafka-version or --profile",
         ) from error
     return menu.model_copy(update={"cluster": cluster})

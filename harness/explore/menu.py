@@ -13,6 +13,7 @@ from faults.schedules.entries import Choice
 from faults.schedules.values import NAME, Frozen, IfImpossible
 from harness.experiment import Experiment, TopicSpec
 from harness.matrix.spec import label_of
+from harness.model.errors import placed_words_of
 from harness.model.settings import Setting
 from harness.spec import ClusterSpec
 from harness.yamlfiles import Kind
@@ -113,9 +114,7 @@ def _refused(make: Any) -> str | None:
     try:
         made = make()
     except ValidationError as error:
-        first = error.errors()[0]
-        told = str(first["msg"]).removeprefix("Value error, ")
-        return f"{'.'.join(map(str, first['loc']))}: {told}" if first["loc"] else told
+        return placed_words_of(error)
     except ValueError as error:
         return str(error)
     assert isinstance(made, Experiment)

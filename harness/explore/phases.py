@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyarrow import ArrowException
 from pydantic import BaseModel, ConfigDict
 
 from harness.model.errors import JournalError
-from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, FaultPhase
+from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, UNREADABLE, FaultPhase
 
 
 class Phase(StrEnum):
@@ -123,7 +122,7 @@ def seen_in(folder: Path, replicas: int) -> tuple[Seen, ...]:
         hits = hits_of(pq.read_table(path).to_pylist()) if path.exists() else []
         moments = moments_of(_rows(folder / SAMPLES_DIR)) if hits else []
         transactions = [(row["begun_ns"], row["ended_ns"]) for row in _rows(folder / TRANSACTIONS_DIR)]
-    except (OSError, ArrowException, KeyError, ValueError) as error:
+    except (*UNREADABLE, KeyError, ValueError) as error:
         raise JournalError(
             "a journal of the run cannot be read",
             where=str(folder),

@@ -17,7 +17,7 @@ from harness.matrix.rig import RealRig, Rig
 from harness.matrix.running import Given, MatrixRun
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import Store
-from harness.model.errors import BadInput, JournalError
+from harness.model.errors import BadInput, JournalError, words_of
 from harness.model.secrets import masked_at
 from harness.spec import ClusterSpec, Profile
 
@@ -201,7 +201,7 @@ def _changed(spec: MatrixSpec, changes: Changes) -> MatrixSpec:
             raise BadInput(
                 "the options do not fit the matrix's cluster",
                 where=spec.name,
-                found=str(error.errors()[0]["msg"]).removeprefix("Value error, "),
+                found=words_of(error),
                 next_step="correct --kafka-version or --profile",
             ) from error
     return MatrixSpec.model_validate(data)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from harness.experiment import Arm, Experiment
 from harness.matrix.refusal import librdkafka_refuses
 from harness.matrix.spec import MOST_ARMS, MatrixSpec, Patch, Where, matches
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, words_of
 from workloads.java_settings import java_problem
 from workloads.spec import ProducerSettings, WorkloadSpec
 
@@ -233,7 +233,7 @@ def _bad(error: ValidationError, where: str) -> BadInput:
     return BadInput(
         "the arm is not valid",
         where=f"{where}{f': {place}' if place else ''}",
-        expected=str(first["msg"]).removeprefix("Value error, "),
+        expected=words_of(error),
         found=None if isinstance(value, (dict, BaseModel)) else _short(repr(value)),
         next_step="correct the base or the level; `kafka-chaos matrix --schema` prints every key",
     )

@@ -14,6 +14,11 @@ The command line prints exactly that and no traceback.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class KafkaChaosError(Exception):
     """Base of all errors shown to users; `exit_code` is what the process returns."""
@@ -73,3 +78,14 @@ class JournalError(KafkaChaosError):
 
 class CheckError(KafkaChaosError):
     """Spark could not be started, or failed while checking; the journals are untouched."""
+
+
+def words_of(error: ValidationError) -> str:
+    """What the first validator that refused said, without pydantic's own words around it."""
+    return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+
+
+def placed_words_of(error: ValidationError) -> str:
+    """As `words_of`, after the place of what was refused, if it has one."""
+    where = ".".join(map(str, error.errors()[0]["loc"]))
+    return f"{where}: {words_of(error)}" if where else words_of(error)

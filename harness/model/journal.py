@@ -29,6 +29,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""What reading or writing a journal raises when its file is damaged, missing, or its disk full."""
+
 SCHEMA_VERSION = 2
 """Version of everything in a run folder; a check refuses folders of another version."""
 

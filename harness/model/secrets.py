@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -81,6 +82,11 @@ def shown_command(arguments: Iterable[str]) -> str:
         name, sign, value = argument.partition("=")
         told.append(f"{name}={masked(name, value)}" if sign else argument)
     return shlex.join(told)
+
+
+def this_command(*more: str) -> str:
+    """The command line of this process, and more options, as `shown_command` shows it."""
+    return shown_command(["kafka-chaos", *sys.argv[1:], *more])
 
 
 class _Known:

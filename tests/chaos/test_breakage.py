@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from harness import engine
+from tests.chaos.processes import COMMAND, await_sends, checked, environment, owned_by
 
 pytestmark = pytest.mark.chaos
-
-COMMAND = [sys.executable, "-m", "harness.cli"]
-ENVIRONMENT = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true"}
 
 
 def started(results: Path) -> subprocess.Popen[str]:
@@ -28,41 +21,13 @@ def started(results: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=ENVIRONMENT,
+        env=environment(),
         start_new_session=True,
         # A shell's background jobs ignore SIGINT, and what they start inherits that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 120
-    while not list(results.glob("*/acks=1/sends/part-*.parquet")):
-        assert child.poll() is None, child.communicate()[0]
-        assert time.monotonic() < deadline, "no send was journaled"
-        time.sleep(0.1)
+    await_sends(child, results, "acks=1", 120)
     return child
-
-
-def owned_by(pid: int) -> list[str]:
-    """Containers and networks of ours whose owner is this process."""
-    client = engine.connect()
-    things = [*client.containers.list(all=True), *client.networks.list()]
-    found = []
-    for thing in things:
-        labels = getattr(thing, "labels", None) or thing.attrs.get("Labels") or {}
-        if f"/{pid}/" in labels.get(engine.OWNER_LABEL, ""):
-            found.append(thing.name)
-    return found
-
-
-def checked(folder: Path) -> dict[str, object]:
-    """What `check` says of a broken run; it must say `unknown` and exit with 3."""
-    done = subprocess.run(
-        [*COMMAND, "check", str(folder), "--json", "-q"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 3, done.stderr
-    assert "Traceback" not in done.stderr
-    (arm,) = json.loads(done.stdout)["arms"]
-    assert arm["judgement"]["verdict"] == "unknown"
-    return dict(arm)
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])

@@ -6,11 +6,9 @@ journal can be read, `check` answers, and `--resume` goes on to the end.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,10 +17,10 @@ from docker import DockerClient
 
 from harness import engine
 from harness.matrix.result import load_result
+from tests.chaos.processes import COMMAND, environment, kafka_chaos
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
-COMMAND = [sys.executable, "-m", "harness.cli"]
 SPEC = """
 name: doomed
 title: Faults of three kinds, while the harness is killed
@@ -49,24 +47,6 @@ repeats: 2
 """
 MOST_SECONDS = 60.0
 """Of a matrix under way before it is killed: by then some of its runs are over."""
-
-
-def environment(state: Path) -> dict[str, str]:
-    # Ryuk would remove the cluster with its harness.
-    return {**os.environ, "KAFKA_CHAOS_STATE": str(state), "TESTCONTAINERS_RYUK_DISABLED": "true"}
-
-
-def kafka_chaos(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        env=environment(state),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert "Traceback" not in done.stderr + done.stdout, done.stderr
-    return done
 
 
 def left_by_the_dead(client: DockerClient) -> list[str]:

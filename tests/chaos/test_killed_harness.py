@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,10 @@ import pytest
 
 from harness import engine
 from harness.model.waiting import seen_within
+from tests.chaos.processes import COMMAND, environment, kafka_chaos
 
 pytestmark = pytest.mark.chaos
 
-COMMAND = [sys.executable, "-m", "harness.cli"]
 SPEC = """
 name: frozen
 title: a pause that outlives its harness
@@ -31,22 +29,6 @@ steps:
       faults: [{fault: {pause: {target: {leader: 0}}}, at: 1, for: 90}]
 arms: [{name: one}]
 """
-
-
-def environment(state: Path) -> dict[str, str]:
-    # Ryuk would remove the cluster with its harness.
-    return {**os.environ, "KAFKA_CHAOS_STATE": str(state), "TESTCONTAINERS_RYUK_DISABLED": "true"}
-
-
-def kafka_chaos(*arguments: str, state: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        env=environment(state),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
 
 
 def wait_for(what: Callable[[], bool], seconds: float) -> None:
@@ -80,19 +62,19 @@ def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
         harness.stderr.close() if harness.stderr else None
     try:
         assert frozen(), "the broker is frozen, and nobody is left to thaw it"
-        healed = kafka_chaos("heal", "--json", "--quiet", state=state)
+        healed = kafka_chaos(state, "heal", "--json", "--quiet")
         assert healed.returncode == 0, healed.stderr + healed.stdout
         (cluster,) = json.loads(healed.stdout)
         assert cluster["clean"]
         assert [what.split(":")[0] for what in cluster["healed"]] == ["pause-1"]
         assert not frozen()
-        again = kafka_chaos("heal", state=state)
+        again = kafka_chaos(state, "heal")
         assert again.returncode == 0
         assert "nothing was open" in again.stdout
     finally:
-        swept = kafka_chaos("clean", state=state)
+        swept = kafka_chaos(state, "clean")
     assert swept.returncode == 0
     assert not list(state.glob("*/")), "the record goes with the cluster"
     (run,) = results.glob("frozen-*/one")
-    checked = kafka_chaos("check", str(run), "--json", "--quiet", state=state)
+    checked = kafka_chaos(state, "check", str(run), "--json", "--quiet")
     assert checked.returncode == 3, "a run that was cut off proves nothing"
