@@ -13,6 +13,7 @@ from harness.cli_shared import (
     QuietOption,
     ResultsOption,
     SeedOption,
+    SideBySideOption,
     console,
     print_json,
     say,
@@ -27,6 +28,7 @@ def bugs(
     repeat: Annotated[int, typer.Option(min=1, max=1000, help="Run all of them this often.")] = 1,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
+    side_by_side: SideBySideOption = 2,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -52,7 +54,15 @@ def bugs(
     claims = [bug.claim for bug in chosen]
     done = []
     for place, own_seed in planned:
-        ran = carried_out(claims, place, own_seed, quiet=quiet, what="bugs", kept=result_of)
+        ran = carried_out(
+            claims,
+            place,
+            own_seed,
+            quiet=quiet,
+            what="bugs",
+            side_by_side=side_by_side,
+            kept=result_of,
+        )
         done += [result_of(one) for one in ran]
     if as_json:
         typer.echo(as_text(done))

@@ -13,6 +13,7 @@ from harness.cli_shared import (
     QuietOption,
     ResultsOption,
     SeedOption,
+    SideBySideOption,
     console,
     print_json,
     say,
@@ -34,12 +35,7 @@ def claims(
         typer.Option(help="Kafka version, for all claims but those that name their own (R6, R7, R21)."),
     ] = None,
     image: Annotated[str | None, typer.Option(help="Broker image, for the same claims.")] = None,
-    side_by_side: Annotated[
-        int,
-        typer.Option(
-            min=1, max=16, help="So many experiments at once, a cluster each; what measures times runs alone."
-        ),
-    ] = 2,
+    side_by_side: SideBySideOption = 2,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:

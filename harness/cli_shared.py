@@ -18,6 +18,12 @@ ResultsOption = Annotated[Path, typer.Option(help="Folder for what runs leave.")
 ProfileOption = Annotated[str | None, typer.Option(help="Timing profile: kafka (as shipped) or fast.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+SideBySideOption = Annotated[
+    int,
+    typer.Option(
+        min=1, max=16, help="So many experiments at once, a cluster each; what measures times runs alone."
+    ),
+]
 
 WIDE = 160
 """Columns for a table of seven columns."""

@@ -109,7 +109,7 @@ class Cluster(LiveCluster):
         self.client.close()
 
     def info(self) -> ClusterInfo:
-        """Facts about this cluster for a run's metadata; memory is measured now."""
+        """Facts about this cluster for a run's metadata."""
         return ClusterInfo(
             brokers=self.spec.brokers,
             controllers=self.spec.controllers,
@@ -118,7 +118,6 @@ class Cluster(LiveCluster):
             properties=without_secret_values(self.spec.properties),
             image=self.image,
             start_seconds=round(self.start_seconds, 2),
-            memory_mib=self._memory_mib(),
         )
 
     def _add_user(self) -> None:
@@ -229,7 +228,8 @@ class Cluster(LiveCluster):
         except OSError as error:
             _log.warning("%s is not kept: %s", path, error.strerror)
 
-    def _memory_mib(self) -> float:
+    def memory_mib(self) -> float:
+        """Memory that the nodes use now, in MiB. An engine takes a second to tell."""
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
             used = pool.map(memory_mib, self._handles.values())
             return round(sum(used), 1)

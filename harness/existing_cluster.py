@@ -168,6 +168,9 @@ class ExistingCluster(LiveCluster):
         files = "replicas' logs were fetched from each broker: their own word, not their files"
         return (f"the cluster is not ours ({self.bootstrap}): {files}",)
 
+    def memory_mib(self) -> None:
+        """It is not ours to measure."""
+
     def info(self) -> ClusterInfo:
         """What is known of it: little."""
         image = ImageInfo(reference="not ours", digest="", origin="unknown", kafka_version="unknown")

@@ -10,6 +10,7 @@ import platform
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -154,13 +155,14 @@ class Lane:
         of its phases so far."""
         watch = Stopwatch()
         watch.enter(stopwatch.READ)
-        read = self._final_read()
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            memory = beside.submit(self._cluster.memory_mib)
+            read = self._final_read()
         self.workload.account_for(self.folder / READS_DIR)
         problems = self.meta.problems
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
-        watch.enter(stopwatch.MEMORY)
-        cluster = self._cluster.info()
+        cluster = self._cluster.info().model_copy(update={"memory_mib": memory.result()})
         watch.enter(None)
         took = watch.seconds()
         settled = min(read.settled_seconds or 0.0, took[stopwatch.READ])

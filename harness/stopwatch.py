@@ -13,7 +13,7 @@ CLEAN, TOPICS, CLIENTS, STEPS, HEAL, CLOSE = (
     "healing",
     "clients closing",
 )
-SETTLE, READ, MEMORY = "brokers agreeing", "final read", "memory measured"
+SETTLE, READ = "brokers agreeing", "final read"
 
 
 class Stopwatch:

@@ -78,6 +78,9 @@ PATIENT_LEADER = TWO_OF_OLD.model_copy(
             **TWO_OF_OLD.properties,
             # There must be time for a cut and a kill before the next one.
             "replica.high.watermark.checkpoint.interval.ms": "10000",
+            # A thread for each topic (but in 1 % of runs): one that waits for a leader that is cut off, with
+            # a fetch for a topic with leader epochs, would not truncate one without.
+            "num.replica.fetchers": "100",
         },
         "broker_properties": {1: {"zookeeper.session.timeout.ms": "36000"}},
     }

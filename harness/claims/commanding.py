@@ -35,7 +35,7 @@ def carried_out(
     *,
     quiet: bool,
     what: str,
-    side_by_side: int = 1,
+    side_by_side: int,
     kept: Callable[[ClaimResult], BaseModel] = lambda result: result,
 ) -> list[ClaimResult]:
     """Run claims with what they leave below `place`; `what`.json there holds the results so far, each as
