@@ -36,6 +36,8 @@ PRINTING = COMMON.model_copy(update={"racks": False, "loggers": REQUEST_LOGGER})
 """Three brokers and a controller, which print the requests that they have answered."""
 OLD_METADATA = PRINTING.model_copy(update={"metadata_version": "3.4-IV0"})
 """The same with the metadata of Kafka 3.4."""
+BEFORE_ELIGIBLE = PRINTING.model_copy(update={"metadata_version": "3.9-IV0"})
+"""The same with the metadata of Kafka 3.9, from before the eligible leader replicas (KIP-966)."""
 OLD_PROTOCOL = ClusterSpec(
     metadata=Metadata.ZOOKEEPER,
     version="2.8.2",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.bugs.clusters import OLD_METADATA, PRINTING
+from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
 from harness.bugs.expecting import REFUSED, TAKEN, clean, isr_change, shows
 from harness.bugs.frame import Bug, Side, arm
 from harness.claims.asked import number
@@ -89,6 +89,13 @@ BUG = Bug(
             "metadata-3.4",
             shows(FindingClass.LOST),
             *_happened(TAKEN),
+        ),
+        arm(
+            Side.FIXED,
+            _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
+            "metadata-3.9",
+            clean(),
+            *_happened(REFUSED),
         ),
         arm(
             Side.FIXED,
