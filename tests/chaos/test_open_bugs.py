@@ -67,6 +67,8 @@ def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: Cluster) -> Non
     send()
     producer.commit_transaction(30)
     assert took[0] < STUCK
+    # Its markers are written after the answer; until then no other transaction takes offsets.
+    time.sleep(3)
     pair.kill(2)
     # Until it is fenced: the next one finds a group without a coordinator.
     time.sleep(8)

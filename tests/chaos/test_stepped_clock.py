@@ -44,7 +44,7 @@ def test_losses_are_told_as_they_are(step_ns: int, tmp_path: Path) -> None:
     assert child.stdout is not None
     said = ""
     # There the first arm's cut is open; in the second the clock is put right again.
-    to_come = [("acks=1 · alone", step_ns), ("acks=all · alone", 0)]
+    to_come = [("acks=1 · waiting for an ISR", step_ns), ("acks=all · waiting for an ISR", 0)]
     for line in child.stdout:
         said += line
         if to_come and to_come[0][0] in line:
