@@ -35,6 +35,17 @@ files, shows nothing.
 is made from the bugs' own definitions (`harness/bugs/`) and from runs of them (`python -m harness.bugdocs
 --take`).
 """
+_OPEN = """## Open, and tried here
+
+**librdkafka [5456](https://github.com/confluentinc/librdkafka/issues/5456)**: `send_offsets_to_transaction`
+does not keep to its time-out while the group's coordinator is away. On real brokers
+(`tests/chaos/test_open_bugs.py`, librdkafka 2.16.0): two brokers, one coordinates the transaction, the
+other the group, and nobody can take over; the latter is killed, and a call that is given 2 s returns after
+32.3 s, 12 s after the coordinator was started again. The transaction before it has to be over first, its
+markers too: else the call fails earlier, with CONCURRENT_TRANSACTIONS, and in time. What a processor of
+ours does about it: a client that has not come back after 20 s is given up and replaced
+(`workloads/client_end.py`). How long it would wait for a coordinator that never comes back was not tried.
+"""
 
 
 Runs = resultdocs.Runs[BugResult]
@@ -63,7 +74,7 @@ def page(runs: Runs) -> str:
     out += [_row(bug, runs.of(bug.id)) for bug in registry.BUGS]
     for bug in registry.BUGS:
         out += ["", *_section(bug, runs.of(bug.id))]
-    return "\n".join([*out, ""])
+    return "\n".join([*out, "", _OPEN])
 
 
 def _row(bug: Bug, results: Sequence[BugResult]) -> str:
