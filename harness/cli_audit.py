@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli_shared import print_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.audit.audit import Audit
-from harness.cli_shared import print_json
-from harness.experiment import Experiment
+    from harness.experiment import Experiment
 
 
 class ClientName(StrEnum):

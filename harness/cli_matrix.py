@@ -87,7 +87,6 @@ def matrix(
     if schema:
         typer.echo(MATRIX.schema_text(), nl=False)
         return
-    drawn: tuple[str, ...] = ()
     chosen_seed = int(time.time()) if seed is None else seed
     planned = commanding.planned(
         spec,
@@ -103,8 +102,7 @@ def matrix(
                 _say(line)
         return
     planned.refuse_days(yes)
-    if seed is None and resume is None:
-        drawn = ("--seed", str(chosen_seed))
+    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
     store = Store(resume) if resume is not None else Store.created(results, planned.spec.name)
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
@@ -113,7 +111,7 @@ def matrix(
             for line in planned.lines()[-1:]:
                 tell(line)
             result = commanding.executed(
-                planned, store, this_command(*drawn), tell, clusters=clusters or room()
+                planned, store, this_command(*again), tell, clusters=clusters or room()
             )
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
