@@ -3,77 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
-from datetime import datetime
-from functools import partial
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import TypeVar
 
-from docker import DockerClient
-from docker.errors import DockerException
-from docker.models.containers import Container
-from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
-
-from harness import engine, rights, wire_admin, zookeeper
+from harness import wire_admin, zookeeper
 from harness.access import PLAIN_TEXT, Access
-from harness.containers import files_in, run_in
 from harness.model.errors import ClusterError
 from harness.model.topology import BrokerView, TopologyView
 from harness.model.waiting import seen_within
-from harness.nodes import DATA_DIR, Node
 from harness.ports import HOST
-from harness.sidecar import Output, cgroups_of, run_sidecar
+from harness.running_nodes import RunningNodes
 from harness.spec import ClusterSpec
 from harness.topics import TopicAdmin
 from harness.wire import BrokerConnection
 
 _T = TypeVar("_T")
-_FREEZE_SECONDS = 5.0
 
 
-class LiveCluster:
+class LiveCluster(RunningNodes):
     """A running cluster. Nodes are named by their Kafka node id.
 
     Made by `Cluster`, or by `harness.records.attach` for one that another process has started.
     """
 
-    name: str
-    client: DockerClient
-    nodes: list[Node]
     client_address: str
     """Where clients on this machine seem to come from, seen from a node: the network's gateway."""
     access: Access = PLAIN_TEXT
     """What clients must come with."""
     spec: ClusterSpec
 
-    def __init__(self) -> None:
-        self._toolbox = ""
-        self._addresses: dict[int, str] = {}
-        self._handles: dict[int, Container] = {}
-        self._on_start: list[Callable[[int], None]] = []
-
-    @property
-    def broker_ids(self) -> tuple[int, ...]:
-        return tuple(node.id for node in self.nodes if node.broker)
-
-    @property
-    def controller_ids(self) -> tuple[int, ...]:
-        return tuple(node.id for node in self.nodes if node.controller)
-
-    @property
-    def zookeeper_ids(self) -> tuple[int, ...]:
-        return tuple(node.id for node in self.nodes if node.zookeeper)
-
     @property
     def bootstrap(self) -> str:
         """`host:port` of every broker, for clients."""
         return ",".join("{}:{}".format(*self.endpoint(node.id)) for node in self.nodes if node.broker)
-
-    @property
-    def handled(self) -> tuple[int, ...]:
-        """The nodes whose containers are at hand."""
-        return tuple(node.id for node in self.nodes)
 
     def borrow(self, topics: Collection[str], groups: Collection[str]) -> None:
         """Note what a run is going to make here. Of a cluster of ours nothing outlives it, so there is
@@ -101,13 +65,6 @@ class LiveCluster:
     def connection(self, number: int, timeout: float) -> BrokerConnection:
         """A connection to one broker, not opened yet."""
         return BrokerConnection(number, *self.endpoint(number), timeout, self.access.login)
-
-    def node(self, number: int) -> Node:
-        return next(node for node in self.nodes if node.id == number)
-
-    def address(self, number: int) -> str:
-        """The node's address on the cluster's network; the same for its whole life."""
-        return self._addresses[number]
 
     def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:
         """Ask every broker at once what it believes about `topics`."""
@@ -176,164 +133,6 @@ class LiveCluster:
         """Topic administration; one client per call, to be closed by dropping it."""
         return TopicAdmin(self.bootstrap, self.access.properties)
 
-    def kill(self, number: int) -> None:
-        """SIGKILL the node's process."""
-        with self._engine(number, "the node could not be killed"):
-            self._container(number).kill("SIGKILL")
-
-    def terminate(self, number: int) -> None:
-        """SIGTERM to the node's process; returns before it has ended."""
-        with self._engine(number, "the node could not be terminated"):
-            self._container(number).kill("SIGTERM")
-
-    def pause(self, number: int) -> None:
-        """Freeze every process of the node."""
-        # On a busy machine runc gives up when the kernel has not frozen all tasks at once.
-        again = Retrying(
-            retry=retry_if_exception(lambda error: "unable to freeze" in str(error)),
-            stop=stop_after_delay(_FREEZE_SECONDS),
-            wait=wait_fixed(0.2),
-            reraise=True,
-        )
-        with self._engine(number, "the node could not be paused"):
-            again(self._container(number).pause)
-
-    def unpause(self, number: int) -> None:
-        """Thaw a paused node."""
-        with self._engine(number, "the node could not be resumed"):
-            self._container(number).unpause()
-
-    def is_paused(self, number: int) -> bool:
-        return bool(self._state(number)["Paused"])
-
-    def start_node(self, number: int) -> None:
-        """Start a stopped node again, then tell those who asked to know; nothing happens if it runs."""
-        if self.is_running(number):
-            return
-        with self._engine(number, "the node could not be started"):
-            self._container(number).start()
-        for told in tuple(self._on_start):
-            told(number)
-
-    def on_start(self, told: Callable[[int], None]) -> Callable[[], None]:
-        """Call `told` with the node's id whenever a node has been started again; returns what ends that."""
-        self._on_start.append(told)
-        return partial(self._on_start.remove, told)
-
-    def is_running(self, number: int) -> bool:
-        return bool(self._state(number)["Running"])
-
-    def exit_code(self, number: int) -> int | None:
-        """Exit code of a stopped node; None while it runs."""
-        state = self._state(number)
-        return None if state["Running"] else int(state["ExitCode"])
-
-    def started_ns(self, number: int) -> int:
-        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
-        text = str(self._state(number)["StartedAt"]).rstrip("Z")
-        whole, _, fraction = text.partition(".")
-        seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
-        return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
-
-    def in_network(self, number: int, script: str) -> Output:
-        """Run a shell script from the toolbox image inside the network namespace of a running node.
-
-        Raises:
-            ClusterError: the sidecar could not be started (the node is not running, for instance).
-        """
-        with self._engine(number, "a sidecar could not run in the node's network namespace"):
-            network = f"container:{self._container(number).id}"
-            labels = engine.labels(self.name)
-            return run_sidecar(
-                self.client, self._toolbox, script, labels, rights.NETWORK, network_mode=network
-            )
-
-    def in_files(self, number: int, script: str) -> Output:
-        """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
-
-        Raises:
-            ClusterError: the sidecar could not be started.
-        """
-        with self._engine(number, "a sidecar could not run with the node's volumes"):
-            volumes = [self._container(number).id]
-            labels = engine.labels(self.name)
-            return run_sidecar(
-                self.client,
-                self._toolbox,
-                script,
-                labels,
-                rights.FILES,
-                network_mode="none",
-                volumes_from=volumes,
-            )
-
-    def in_node(self, number: int, script: str) -> Output:
-        """Run a shell script inside the container of a running node, as root.
-
-        Raises:
-            ClusterError: the node is not running, or is paused.
-        """
-        with self._engine(number, "a command could not run in the node's container"):
-            return run_in(self._container(number), script)
-
-    def in_cgroups(self, number: int, script: str) -> Output:
-        """Run a shell script from the toolbox image, as root, that sees a running node's process as PID 1 and
-        the engine's control groups, writable, in /cgroup.
-
-        Raises:
-            ClusterError: the sidecar could not be started (the node is not running, for instance).
-        """
-        with self._engine(number, "a sidecar could not run beside the node's control groups"):
-            beside = cgroups_of(str(self._container(number).id))
-            labels = engine.labels(self.name)
-            return run_sidecar(self.client, self._toolbox, script, labels, rights.NONE, **beside)
-
-    def inspect(self, number: int) -> dict[str, Any]:
-        """What the engine tells of the node's container, now (`docker inspect`)."""
-        with self._engine(number, "the node cannot be inspected"):
-            container = self._container(number)
-            container.reload()
-            return dict(container.attrs)
-
-    def limit(self, number: int, **limits: int) -> None:
-        """Change limits of the node's container, by docker-py's names (`cpu_quota`, `mem_limit`, ...)."""
-        with self._engine(number, "the node's limits could not be changed"):
-            self._container(number).update(**limits)
-
-    def stats(self, number: int) -> dict[str, Any]:
-        """One sample of the node's resource use, as the engine gives it (`docker stats`)."""
-        with self._engine(number, "the node's resource use cannot be had"):
-            return dict(self._container(number).stats(stream=False, one_shot=True))
-
-    def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
-        """The files of one replica's log folder by name, from a running or stopped node (none: no such
-        folder).
-
-        Raises:
-            ClusterError: they cannot be copied.
-        """
-        with self._engine(number, f"the files of {topic}-{partition} cannot be copied"):
-            return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
-
-    def log_dir_file(self, number: int, name: str) -> bytes:
-        """One file of the node's log dir, from a running or stopped node (none: empty).
-
-        Raises:
-            ClusterError: it cannot be copied.
-        """
-        with self._engine(number, f"{name} cannot be copied"):
-            return files_in(self._container(number), f"{DATA_DIR}/{name}").get(name, b"")
-
-    def log_tail(self, number: int, lines: int = 20) -> str:
-        """The last lines that the node's process printed."""
-        return engine.tail(self._container(number), lines)
-
-    def log_since(self, number: int, since_ns: int) -> str:
-        """What the node's process has printed since a moment (nanoseconds since the epoch)."""
-        with self._engine(number, "the node's log cannot be read"):
-            text: bytes = self._container(number).logs(since=since_ns / 1e9)
-            return text.decode(errors="replace")
-
     def _view_of(self, number: int, topics: tuple[str, ...], timeout: float) -> BrokerView:
         with self.connection(number, timeout) as connection:
             try:
@@ -356,26 +155,3 @@ class LiveCluster:
         turn = sorted(self.broker_ids, key=lambda number: (number != controller, number not in awake))
         connections = (self.connection(number, wire_admin.ANSWER_SECONDS) for number in turn)
         return wire_admin.first_answer(connections, asked, what)
-
-    @contextmanager
-    def _engine(self, number: int, what: str) -> Iterator[None]:
-        """Turns what the engine refuses into an error that names the node."""
-        try:
-            yield
-        except (DockerException, OSError) as error:
-            raise ClusterError(
-                what,
-                where=self.node(number).name,
-                found=str(error),
-                next_step="`docker ps -a` shows the node; `kafka-chaos doctor` what this engine can do",
-            ) from error
-
-    def _state(self, number: int) -> dict[str, Any]:
-        with self._engine(number, "the node's state cannot be had"):
-            container = self._container(number)
-            container.reload()
-            state: dict[str, Any] = container.attrs["State"]
-            return state
-
-    def _container(self, number: int) -> Container:
-        return self._handles[number]

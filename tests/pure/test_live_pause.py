@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from docker.errors import APIError
 
-from harness import live
+from harness import running_nodes
 from harness.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.nodes import Node
@@ -49,7 +49,7 @@ def test_what_no_patience_mends_is_told_at_once(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_FREEZE_SECONDS", 0.5)
+    monkeypatch.setattr(running_nodes, "_FREEZE_SECONDS", 0.5)
     container = Frozen(*[BUSY] * 100)
     with pytest.raises(ClusterError, match="unable to freeze"):
         cluster(container, monkeypatch).pause(NODE.id)
