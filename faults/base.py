@@ -138,6 +138,7 @@ class Scene:
     `session_seconds` is broker.session.timeout.ms in seconds: until then a dead leader stays leader.
     `tag` names this injection; rules that it leaves in a kernel carry it. `seed` decides random choices:
     the same seed on the same cluster chooses the same nodes. `chosen` gets what each target was resolved to.
+    `beside` are the topics of arms that go together with this one's: a heal waits for them too.
     """
 
     cluster: Cluster
@@ -146,6 +147,12 @@ class Scene:
     tag: str
     seed: str = ""
     chosen: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
+    beside: tuple[str, ...] = ()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topic under test and those beside it."""
+        return (self.topic, *(one for one in self.beside if one != self.topic))
 
     def sight(self) -> Sight:
         """What targets may look at, now."""

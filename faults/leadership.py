@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from faults.base import Scene, named
 from harness.model.errors import FaultError
 from harness.model.topology import TopologyView
@@ -51,8 +53,8 @@ def some(words: list[str]) -> list[str]:
 
 
 def await_rejoined(scene: Scene, nodes: tuple[int, ...]) -> None:
-    """Wait until the brokers answer and are in the ISR of every partition of the topic that they hold, and
-    the controllers run and have an active one among them.
+    """Wait until the brokers answer and are in the ISR of every partition that they hold of the topic and of
+    those beside it, and the controllers run and have an active one among them.
 
     Raises:
         FaultError: not within 90 s.
@@ -68,18 +70,18 @@ def await_rejoined(scene: Scene, nodes: tuple[int, ...]) -> None:
             return f"the process of {named(stopped)} does not run"
         if controllers and cluster.controller() is None:
             return "there is no active controller yet"
-        view = cluster.view((scene.topic,)) if brokers else None
+        view = cluster.view(scene.topics) if brokers else None
         if view is None:
             return None
         silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in brokers]
         if silent:
             return f"broker {silent} does not answer yet"
         partitions = {state.partition for seen in view.answered() for state in seen.partitions}
-        for number in sorted(partitions):
-            state = view.partition(scene.topic, number)
+        for topic, number in product(scene.topics, sorted(partitions)):
+            state = view.partition(topic, number)
             out = set(brokers) & set(state.replicas) - set(state.isr) if state else set()
             if out:
-                return f"broker {sorted(out)} is not in the ISR of partition {number} yet"
+                return f"broker {sorted(out)} is not in the ISR of {topic}-{number} yet"
         return None
 
     left = seen_within(REJOIN_SECONDS, missing)

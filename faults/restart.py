@@ -205,7 +205,7 @@ def _not_whole(scene: Scene, nodes: tuple[int, ...]) -> str | None:
     stopped = [node for node in nodes if not cluster.is_running(node)]
     if stopped:
         return f"the process of {named(stopped)} does not run"
-    view = cluster.view((scene.topic,))
+    view = cluster.view(scene.topics)
     silent = [seen.broker for seen in view.views if not seen.answered]
     if silent:
         return f"broker {', '.join(map(str, silent))} does not answer"

@@ -18,6 +18,17 @@ TRANSACTIONS = ClusterSpec(
 )
 """Two brokers and a controller, as shipped in what counts; brokers print the requests that they have
 answered."""
+PATIENT = TRANSACTIONS.model_copy(
+    update={
+        "properties": {
+            **TRANSACTIONS.properties,
+            "broker.session.timeout.ms": "30000",
+            "replica.lag.time.max.ms": "60000",
+        }
+    }
+)
+"""The same, where a broker that is slow, or cut off for some seconds, stays in every ISR and goes on
+leading."""
 FIRST_TRANSACTIONS = TRANSACTIONS.model_copy(update={"features": {"transaction.version": 0}})
 """The same cluster, where transactions are as before KIP-890."""
 BEFORE_KRAFT_ONLY = TRANSACTIONS.model_copy(update={"version": "3.9.2"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.bugs.clusters import TRANSACTIONS
+from harness.bugs.clusters import PATIENT
 from harness.bugs.expecting import clean, in_partitions, shows
 from harness.bugs.frame import Bug, Side, arm
 from harness.claims.clusters import experiment
@@ -68,7 +68,7 @@ _TIMED_OUT = experiment(
     _TEXT.replace("WARM", _sends(range(11)))
     .replace("TAILS", _sends(range(6), ", awaited: false", _LARGE))
     .replace("OTHERS", _sends(range(6, 11), ", awaited: false")),
-    TRANSACTIONS,
+    PATIENT,
 )
 _HAPPENED = (
     given(acked("warm", 11)),
@@ -88,8 +88,8 @@ BUG = Bug(
     affected="Java clients up to 3.9.1, and 4.1.1.",
     fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
     "it is done with.",
-    set_up="Two brokers of Kafka 4.3.1, one request in flight at a time, no "
-    "idempotence. A first record is acknowledged late, for its follower is cut off; two of 10 MB and four "
+    set_up="Two brokers of Kafka 4.3.1 with replica.lag.time.max.ms=60000, one request in flight at a time, "
+    "no idempotence. A first record is acknowledged late, for its follower is cut off; two of 10 MB and four "
     "small ones, to six partitions, wait for that and follow in one request, when broker 1 does not hear the "
     "client any more. After delivery.timeout.ms=15000 they have timed out, and most of the request is not "
     "written; five small records go to broker 2. Then broker 1 hears the client again.",

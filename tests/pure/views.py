@@ -15,8 +15,9 @@ def state(
     partition: int = 0,
     replicas: tuple[int, ...] = (1, 2, 3),
     start: int | None = 0,
+    topic: str = "t",
 ) -> PartitionState:
-    return PartitionState("t", partition, leader, epoch, replicas, isr, start, end, mark)
+    return PartitionState(topic, partition, leader, epoch, replicas, isr, start, end, mark)
 
 
 def seen(broker: int, *states: PartitionState) -> BrokerView:

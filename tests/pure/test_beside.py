@@ -1,0 +1,62 @@
+"""Arms that go together: a broker is back when the topics of all of them are well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from faults.base import Scene
+from faults.leadership import await_rejoined
+from faults.restart import Restart
+from harness.model.errors import FaultError
+from harness.model.topology import TopologyView
+from tests.pure.puppet import Puppet, scene
+from tests.pure.views import seen, state, view
+
+pytestmark = pytest.mark.pure
+
+
+@dataclass
+class Behind(Puppet):
+    """Broker 1 is in the ISR of every topic but these."""
+
+    views: list[TopologyView] = field(default_factory=list)
+    late: tuple[str, ...] = ("late",)
+
+    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:  # noqa: ARG002
+        states = [state(topic=one, leader=2, isr=(2, 3) if one in self.late else (1, 2, 3)) for one in topics]
+        return view(*(seen(number, *states) for number in (1, 2, 3)))
+
+    def started_ns(self, number: int) -> int:
+        return number
+
+
+def back(at: Scene) -> None:
+    await_rejoined(at, (1,))
+
+
+def rolled(at: Scene) -> None:
+    Restart().aim(at).apply(at)
+
+
+@pytest.mark.parametrize("act", [back, rolled])
+def test_the_topics_beside_are_waited_for(
+    act: Callable[[Scene], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.2)
+    monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.2)
+    at = replace(scene(Behind()), beside=("late",))
+    with pytest.raises(FaultError, match="is not in the ISR"):
+        act(at)
+
+
+def test_without_them_it_is_back() -> None:
+    back(scene(Behind()))
+    back(replace(scene(Behind()), beside=("other",)))
+
+
+def test_no_topic_is_named_twice() -> None:
+    at = scene(Behind())
+    assert replace(at, topic="b", beside=("a", "b", "c")).topics == ("b", "a", "c")
