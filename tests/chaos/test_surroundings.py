@@ -1,4 +1,5 @@
-"""What the harness stands on gives way in the middle of a run: the engine, the disk; and a neighbour.
+"""What the harness stands on gives way in the middle of a run: the engine, the disk, its images; and a
+neighbour.
 
 Each time: one clear message and exit code 3, no traceback, the journals are kept and can be checked, and
 nothing is left once `clean` has run.
@@ -11,11 +12,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from harness import engine, images
 from tests.chaos.processes import COMMAND, await_sends, checked, environment, kafka_chaos, owned_by
 from tests.chaos.relay import relay
 
@@ -30,6 +33,11 @@ steps:
   - write: {name: w, seconds: 25}
 arms: [{name: one, producer: {acks: all, enable.idempotence: true}}]
 """
+CUT_AFTER_A_KILL = SPEC.replace(
+    "seconds: 25}",
+    "seconds: 20, faults: [{fault: {kill: {target: {leader: 0}}}, at: 3, for: 2},"
+    " {fault: {partition: {from: {leader: 0}, to: {followers: 0}}}, at: 14, for: 2}]}",
+)
 RESULTS_MIB = 64
 
 
@@ -61,6 +69,22 @@ def state(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "state"
     yield folder
     kafka_chaos(folder, "clean")
+
+
+@contextmanager
+def taken_away(names: Sequence[str]) -> Iterator[None]:
+    """Images that nobody can name meanwhile."""
+    client = engine.connect()
+    kept = {name: f"kafka-chaos/kept:{number}" for number, name in enumerate(names)}
+    for name, other in kept.items():
+        client.images.get(name).tag(other)
+        client.images.remove(name, force=True)
+    try:
+        yield
+    finally:
+        for name, other in kept.items():
+            client.images.get(other).tag(name)
+            client.images.remove(other)
 
 
 @pytest.fixture
@@ -106,6 +130,24 @@ def test_the_disk_with_the_journals_is_full(spec: Path, state: Path, small_disk:
     (small_disk / "ballast").unlink()
     (run,) = small_disk.glob("*/one")
     assert checked(run, state)["summary"]["sent"]
+
+
+def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
+    spec.write_text(CUT_AFTER_A_KILL)
+    child = begun(spec, tmp_path / "results", state)
+    (run,) = (tmp_path / "results").glob("*/one")
+    node = json.loads((run / "run.json").read_text())["cluster"]["image"]["reference"]
+    with taken_away([node, images.TOOLBOX]):
+        said = child.communicate(timeout=180)[0]
+        assert owned_by(child.pid) == []
+    assert child.returncode == 3, said
+    assert "Traceback" not in said
+    assert f"No such image: {images.TOOLBOX}" in said
+    told = checked(run, state)
+    assert told["summary"]["sent"]
+    # The node that was killed has its container, and is started again without its image's name.
+    windows = json.loads((run / "run.json").read_text())["windows"]
+    assert next(window["closed_ns"] for window in windows if window["kind"] == "kill")
 
 
 def test_two_harnesses_leave_each_other_alone(spec: Path, state: Path, tmp_path: Path) -> None:
