@@ -28,9 +28,9 @@ _INTRO = """# Known bugs, reproduced
 A harness is believed when it finds bugs that are known to be there. Each of these bugs of Kafka is reproduced
 on real brokers, on a version or with a setting that has it, and not on one that has not: the same steps, the
 same faults, the same check. The check knows nothing of the bug; it has to call the affected arms `invalid`
-and the fixed ones `valid`. In KIP-101-divergence and KIP-279 unclean elections lose records in every arm;
-there the replicas must differ in the affected arms, and in no fixed one. An arm in which the dangerous state
-was not reached, by the brokers' own logs and files, shows nothing.
+and the fixed ones `valid`. In KIP-101-divergence (both replicas die before a flush) and KIP-279 (unclean
+elections) records are lost in every arm; there the replicas must differ in the affected arms, and in no fixed
+one. An arm in which the dangerous state was not reached, by the brokers' own logs and files, shows nothing.
 
 `kafka-chaos bugs` runs them all, `kafka-chaos bugs KIP-903` one, `--repeat N` all of them N times. This page
 is made from the bugs' own definitions (`harness/bugs/`) and from runs of them (`python -m harness.bugdocs
