@@ -155,14 +155,14 @@ class Run:
             lane.note(stepping.done, book.windows(), stepping.problems)
 
     def _scene(self, name: str) -> Scene:
-        first, *others = self._lanes
+        first = self._lanes[0]
         return Scene(
             cluster=self._cluster,
             topic=first.topic,
             session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
             tag=f"kafka-chaos-{first.run_id:x}-{name}",
             seed=f"{self._seed}/{name}",
-            beside=tuple(lane.topic for lane in others),
+            beside=tuple(lane.topic for lane in self._lanes),
         )
 
 

@@ -125,12 +125,9 @@ class RunningNodes:
         Raises:
             ClusterError: the sidecar could not be started (the node is not running, for instance).
         """
-        with self._engine(number, "a sidecar could not run in the node's network namespace"):
-            network = f"container:{self._container(number).id}"
-            labels = engine.labels(self.name)
-            return run_sidecar(
-                self.client, self._toolbox, script, labels, rights.NETWORK, network_mode=network
-            )
+        network = f"container:{self._container(number).id}"
+        what = "in the node's network namespace"
+        return self._sidecar(number, what, script, rights.NETWORK, network_mode=network)
 
     def in_files(self, number: int, script: str) -> Output:
         """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
@@ -138,18 +135,8 @@ class RunningNodes:
         Raises:
             ClusterError: the sidecar could not be started.
         """
-        with self._engine(number, "a sidecar could not run with the node's volumes"):
-            volumes = [self._container(number).id]
-            labels = engine.labels(self.name)
-            return run_sidecar(
-                self.client,
-                self._toolbox,
-                script,
-                labels,
-                rights.FILES,
-                network_mode="none",
-                volumes_from=volumes,
-            )
+        placed = {"network_mode": "none", "volumes_from": [self._container(number).id]}
+        return self._sidecar(number, "with the node's volumes", script, rights.FILES, **placed)
 
     def in_node(self, number: int, script: str) -> Output:
         """Run a shell script inside the container of a running node, as root.
@@ -167,10 +154,8 @@ class RunningNodes:
         Raises:
             ClusterError: the sidecar could not be started (the node is not running, for instance).
         """
-        with self._engine(number, "a sidecar could not run beside the node's control groups"):
-            beside = cgroups_of(str(self._container(number).id))
-            labels = engine.labels(self.name)
-            return run_sidecar(self.client, self._toolbox, script, labels, rights.NONE, **beside)
+        beside = cgroups_of(str(self._container(number).id))
+        return self._sidecar(number, "beside the node's control groups", script, rights.NONE, **beside)
 
     def inspect(self, number: int) -> dict[str, Any]:
         """What the engine tells of the node's container, now (`docker inspect`)."""
@@ -217,6 +202,11 @@ class RunningNodes:
         with self._engine(number, "the node's log cannot be read"):
             text: bytes = self._container(number).logs(since=since_ns / 1e9)
             return text.decode(errors="replace")
+
+    def _sidecar(self, number: int, where: str, script: str, allowed: rights.Rights, **placed: Any) -> Output:
+        with self._engine(number, f"a sidecar could not run {where}"):
+            labels = engine.labels(self.name)
+            return run_sidecar(self.client, self._toolbox, script, labels, allowed, **placed)
 
     @contextmanager
     def _engine(self, number: int, what: str) -> Iterator[None]:

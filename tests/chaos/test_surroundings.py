@@ -143,8 +143,7 @@ def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
     assert child.returncode == 3, said
     assert "Traceback" not in said
     assert f"No such image: {images.TOOLBOX}" in said
-    told = checked(run, state)
-    assert told["summary"]["sent"]
+    assert checked(run, state)["summary"]["sent"]
     # The node that was killed has its container, and is started again without its image's name.
     windows = json.loads((run / "run.json").read_text())["windows"]
     assert next(window["closed_ns"] for window in windows if window["kind"] == "kill")

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from faults.base import Scene
 from faults.leadership import await_rejoined
 from faults.restart import Restart
+from harness.cluster import Cluster
+from harness.experiment import Experiment
 from harness.model.errors import FaultError
 from harness.model.topology import TopologyView
+from harness.runner import Run
+from harness.spec import ClusterSpec
 from tests.pure.puppet import Puppet, scene
 from tests.pure.views import seen, state, view
 
@@ -60,3 +67,23 @@ def test_without_them_it_is_back() -> None:
 def test_no_topic_is_named_twice() -> None:
     at = scene(Behind())
     assert replace(at, topic="b", beside=("a", "b", "c")).topics == ("b", "a", "c")
+
+
+def test_a_run_names_the_topics_of_all_its_arms() -> None:
+    arms = [{"name": name, "producer": {"acks": acks}} for name, acks in (("safe", "all"), ("fast", 1))]
+    experiment = Experiment.model_validate(
+        {
+            "name": "both",
+            "title": "both",
+            "together": True,
+            "steps": [{"write": {"name": "w", "records": 1}}],
+            "arms": arms,
+        }
+    )
+    folders = {Path(arm.name): arm for arm in experiment.arms}
+    cluster = cast(Cluster, SimpleNamespace(spec=ClusterSpec()))
+    at = Run(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
+    first, second = at.topics
+    assert first == at.topic != second
+    # A fault that is done to the second arm's topic waits for the first one's as well.
+    assert replace(at, topic=second).topics == (second, first)
