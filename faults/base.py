@@ -138,7 +138,8 @@ class Scene:
     `session_seconds` is broker.session.timeout.ms in seconds: until then a dead leader stays leader.
     `tag` names this injection; rules that it leaves in a kernel carry it. `seed` decides random choices:
     the same seed on the same cluster chooses the same nodes. `chosen` gets what each target was resolved to.
-    `beside` are the topics of all arms that go together, this one's or not: a heal waits for them too.
+    `beside` are the topics of all arms that go together, this one's or not, and those that their processors
+    write to: a heal waits for them too.
     """
 
     cluster: Cluster

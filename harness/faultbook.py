@@ -275,4 +275,5 @@ def _record(fault: OpenFault) -> records.OpenFaultRecord:
         tag=fault.scene.tag,
         opened_ns=fault.opened_ns,
         injection=fault.injection.model_dump(mode="json"),
+        beside=fault.scene.beside,
     )

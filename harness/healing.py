@@ -79,7 +79,7 @@ def heal_cluster(cluster: LiveCluster, tell: Callable[[str], None] = lambda _: N
     undone: list[tuple[records.OpenFaultRecord, Injection, Scene]] = []
     for record in records.open_faults(cluster.name):
         tell(f"{cluster.name} · undoing {record.name}")
-        scene = Scene(cluster, record.topic, record.session_seconds, record.tag)
+        scene = Scene(cluster, record.topic, record.session_seconds, record.tag, beside=record.beside)
         try:
             injection = injection_of(record)
             injection.undo(scene)

@@ -67,6 +67,7 @@ class OpenFaultRecord(_Record):
     tag: str
     opened_ns: int
     injection: dict[str, Any]
+    beside: tuple[str, ...] = ()
 
 
 def state_folder() -> Path:

@@ -162,7 +162,7 @@ class Run:
             session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
             tag=f"kafka-chaos-{first.run_id:x}-{name}",
             seed=f"{self._seed}/{name}",
-            beside=tuple(lane.topic for lane in self._lanes),
+            beside=tuple(topic for lane in self._lanes for topic in lane.topics),
         )
 
 

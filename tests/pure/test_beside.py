@@ -19,6 +19,7 @@ from harness.model.errors import FaultError
 from harness.model.topology import TopologyView
 from harness.runner import Run
 from harness.spec import ClusterSpec
+from harness.traffic import processed
 from tests.pure.puppet import Puppet, scene
 from tests.pure.views import seen, state, view
 
@@ -69,20 +70,24 @@ def test_no_topic_is_named_twice() -> None:
     assert replace(at, topic="b", beside=("a", "b", "c")).topics == ("b", "a", "c")
 
 
-def test_a_run_names_the_topics_of_all_its_arms() -> None:
+def in_a_run(**more: object) -> Scene:
+    """The scene of a run: of two arms that go together, if nothing else is said."""
     arms = [{"name": name, "producer": {"acks": acks}} for name, acks in (("safe", "all"), ("fast", 1))]
-    experiment = Experiment.model_validate(
-        {
-            "name": "both",
-            "title": "both",
-            "together": True,
-            "steps": [{"write": {"name": "w", "records": 1}}],
-            "arms": arms,
-        }
-    )
+    steps = [{"write": {"name": "w", "records": 1}}]
+    together = {"name": "both", "title": "both", "together": True, "steps": steps, "arms": arms}
+    experiment = Experiment.model_validate({**together, **more})
     folders = {Path(arm.name): arm for arm in experiment.arms}
     cluster = cast(Cluster, SimpleNamespace(spec=ClusterSpec()))
-    at = Run(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
+    return Run(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
+
+
+def test_a_run_names_the_topics_that_its_processors_write_to() -> None:
+    at = in_a_run(arms=[{"name": "one"}], together=False, workload={"process": {}})
+    assert at.topics == (at.topic, processed(at.topic))
+
+
+def test_a_run_names_the_topics_of_all_its_arms() -> None:
+    at = in_a_run()
     first, second = at.topics
     assert first == at.topic != second
     # A fault that is done to the second arm's topic waits for the first one's as well.

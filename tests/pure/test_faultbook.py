@@ -100,7 +100,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
 
 @pytest.fixture
 def book(rows: Rows) -> FaultBook:
-    return FaultBook(lambda name: Scene(cast(Cluster, None), "t", 1.0, name), rows, "kc-1")
+    return FaultBook(lambda name: Scene(cast(Cluster, None), "t", 1.0, name, beside=("u",)), rows, "kc-1")
 
 
 def test_the_life_of_a_fault_is_journaled(book: FaultBook, rows: Rows) -> None:
@@ -169,6 +169,7 @@ def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: Faul
         "planned-1",
         {"kind": "planned", "at": [1]},
     )
+    assert record.beside == ("u",)
     assert book.heal_all() == []
     assert EFFECTS["planned-1"].undone == 1
     assert records.open_faults("kc-1") == []

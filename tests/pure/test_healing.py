@@ -18,7 +18,7 @@ from harness.nodes import Node
 from harness.sidecar import Output
 from harness.spec import ClusterSpec
 from tests.pure.puppet import Puppet, scene
-from tests.pure.views import quiet
+from tests.pure.views import quiet, seen, state, view
 
 pytestmark = pytest.mark.pure
 
@@ -48,12 +48,12 @@ class Whole(Puppet):
 
 
 @pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
     return tmp_path
 
 
-def opened(cluster: Puppet, spec: Kill | Pause, tag: str, at: int) -> None:
+def opened(cluster: Puppet, spec: Kill | Pause, tag: str, at: int, beside: tuple[str, ...] = ()) -> None:
     """What a harness leaves that dies after it has injected."""
     injection = spec.aim(scene(cluster))
     injection.apply(scene(cluster))
@@ -67,6 +67,7 @@ def opened(cluster: Puppet, spec: Kill | Pause, tag: str, at: int) -> None:
             tag=tag,
             opened_ns=at,
             injection=injection.model_dump(mode="json"),
+            beside=beside,
         ),
     )
 
@@ -95,6 +96,17 @@ def test_recorded_faults_are_healed_the_last_first_and_forgotten() -> None:
     assert (cluster.dead, cluster.frozen) == (set(), set())
     assert records.open_faults("kc-1") == []
     assert healing.heal_cluster(cast(LiveCluster, cluster)).healed == ()
+
+
+def test_the_topics_of_all_arms_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Whole([quiet()])
+    opened(cluster, Kill(target=Leader(leader=0)), "tag-1", 1, beside=("t", "late"))
+    monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.2)
+    behind = (state(topic="t"), state(topic="late", isr=(2, 3)))
+    cluster.views = [view(*(seen(number, *behind) for number in (1, 2, 3)))]
+    (failure,) = healing.heal_cluster(cast(LiveCluster, cluster)).failures
+    assert "broker [1] is not in the ISR of late-0" in failure
+    assert len(records.open_faults("kc-1")) == 1
 
 
 def test_an_unknown_kind_is_told_and_its_record_kept() -> None:
@@ -132,11 +144,11 @@ def cluster_record(name: str, owner: str) -> records.ClusterRecord:
 
 
 def test_only_clusters_of_harnesses_that_have_ended_are_healed(
-    state: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, owner in (("kc-dead", "here/1/1"), ("kc-alive", "here/2/2")):
-        (state / name).mkdir()
-        (state / name / "cluster.json").write_text(cluster_record(name, owner).model_dump_json())
+        (folder / name).mkdir()
+        (folder / name / "cluster.json").write_text(cluster_record(name, owner).model_dump_json())
     monkeypatch.setattr("harness.engine.owner_gone", lambda label: label == "here/1/1")
     monkeypatch.setattr(records, "attach", lambda client, record: None)  # noqa: ARG005
     client = cast(Any, Engine)
@@ -150,9 +162,9 @@ def test_a_cluster_without_a_record_is_refused() -> None:
         healing.heal_recorded(cast(Any, Engine), cluster="kc-none")
 
 
-def test_a_record_that_cannot_be_read_is_one_clear_error_and_can_be_swept(state: Path) -> None:
-    (state / "kc-bad").mkdir()
-    (state / "kc-bad" / "cluster.json").write_text("{}")
+def test_a_record_that_cannot_be_read_is_one_clear_error_and_can_be_swept(folder: Path) -> None:
+    (folder / "kc-bad").mkdir()
+    (folder / "kc-bad" / "cluster.json").write_text("{}")
     with pytest.raises(ClusterError, match="cannot be read"):
         list(records.recorded_clusters())
     records.prune(cast(Any, Engine))
