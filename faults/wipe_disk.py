@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, listing
@@ -16,7 +16,7 @@ from harness.model.errors import FaultError
 
 _LOADED = re.compile(r"Loaded (\d+) logs in \d+\s?ms")
 _CREATED = re.compile(r"Created log for partition (\S+) in ")
-_EMPTY = f"find {DATA_DIR} -mindepth 1 -delete"
+_IDENTITY = "meta.properties"
 
 
 class _Plan(BaseModel):
@@ -28,10 +28,16 @@ class _Plan(BaseModel):
     bytes: int
 
 
+def _empty(*, but_identity: bool) -> str:
+    spared = f" ! -path {DATA_DIR}/{_IDENTITY}" if but_identity else ""
+    return f"find {DATA_DIR} -mindepth 1{spared} -delete"
+
+
 class Wiped(OnDisk):
     """These nodes were killed, and their log dirs emptied."""
 
     kind: Literal["wipe_disk"] = "wipe_disk"
+    keep_identity: bool = False
 
     def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
         if begun is None:
@@ -39,7 +45,7 @@ class Wiped(OnDisk):
             plan = _Plan(folders=found.folders(), bytes=sum(found.sizes.values())).model_dump_json()
         else:
             plan = begun.plan
-        carry_out(scene, node, plan, _EMPTY)
+        carry_out(scene, node, plan, _empty(but_identity=self.keep_identity))
 
     def verify(self, scene: Scene) -> Evidence:
         facts: dict[str, object] = {}
@@ -50,11 +56,13 @@ class Wiped(OnDisk):
             if note is None or note.done_ns is None:
                 return Evidence(False, f"the log dir of {named((node,))} was not emptied")
             left = sorted(listing(scene, node).sizes)
-            if left:
-                return Evidence(False, f"the log dir of {named((node,))} holds {', '.join(left[:3])}")
+            if left != ([_IDENTITY] if self.keep_identity else []):
+                holds = ", ".join(left[:3]) or "nothing"
+                return Evidence(False, f"the log dir of {named((node,))} holds {holds}")
             plan = _Plan.model_validate_json(note.plan)
             facts[str(node)] = {"folders": list(plan.folders), "bytes": plan.bytes}
-            told.append(f"the log dir of {named((node,))} is empty, of {len(plan.folders)} partition(s)")
+            but = f" but for {_IDENTITY}" if self.keep_identity else ""
+            told.append(f"the log dir of {named((node,))} is empty{but}, of {len(plan.folders)} partition(s)")
         return Evidence(True, f"process gone; {'; '.join(told)}", facts)
 
     def healed(self, scene: Scene) -> Evidence:
@@ -80,12 +88,14 @@ class Wiped(OnDisk):
 
 class WipeDisk(DiskFault):
     """SIGKILL to every broker of the target, and its log dir is emptied, meta.properties and all; healed by
-    starting it again: it formats its storage anew and comes back under its old node id.
+    starting it again: it formats its storage anew and comes back under its old node id. With `keep_identity`
+    meta.properties is spared.
 
-    What Kafka does: the new storage has the same cluster id and a new directory id (KIP-858). Once the old
-    session is over the controller takes the broker for one that was shut down uncleanly: out of the ISR
-    and the eligible leader replicas (KIP-966) of its partitions, which it assigns to the new directory. The
-    broker makes them anew at offset 0 and fetches everything from their leaders. A partition without
+    What Kafka does: the new storage has the same cluster id and a new directory id (KIP-858), or the old one
+    if that was kept. Once the old session is over the controller takes the broker for one that was shut down
+    uncleanly: out of the ISR and the eligible leader replicas (KIP-966) of its partitions, which it assigns
+    to a new directory: a change of the partition, so that requests from before it are refused as outdated.
+    The broker makes them anew at offset 0 and fetches everything from their leaders. A partition without
     another replica gets it back as last known leader, empty and without an error, even with
     unclean.leader.election.enable=false: its records are gone.
 
@@ -98,13 +108,14 @@ class WipeDisk(DiskFault):
 
     kind: Literal["wipe_disk"] = "wipe_disk"
     injection: ClassVar[type[Injection]] = Wiped
+    keep_identity: bool = Field(default=False, description="spare meta.properties: the same directory id")
 
     def aim(self, scene: Scene) -> Wiped:
         to = aimed(scene, self.target)
         voters = set(to["numbers"]) & set(scene.cluster.controller_ids)
         if voters:
             raise FaultError("a controller's disk is not wiped", where=named(voters), expected="brokers only")
-        return Wiped(**to)
+        return Wiped(**to, keep_identity=self.keep_identity)
 
     def expect(self, shape: Shape) -> tuple[str, ...]:
         told = super().expect(shape)

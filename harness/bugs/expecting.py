@@ -119,15 +119,17 @@ def answers(
 
     def look(run: Finished) -> tuple[str, bool | None]:
         found = _of(run, ask, broker, api, client, fields)
-        return ", ".join(map(_said, found)) or "none", tuple(one.outcome for one in found) == outcomes
+        return ", ".join(_said(one.error) for one in found) or "none", tuple(
+            one.outcome for one in found
+        ) == outcomes
 
     holding = "".join(f", {name} {json.dumps(value)}" for name, value in fields.items())
     what = f"broker {broker} on {api}{holding} of {client}"
     return Expectation(what, ", ".join(outcomes), look)
 
 
-def _said(one: Answered) -> str:
-    return one.outcome if one.outcome == TAKEN else f"{one.outcome} ({one.error})"
+def _said(error: str) -> str:
+    return TAKEN if error == "NONE" else f"{REFUSED} ({error})"
 
 
 def _of(
@@ -155,18 +157,18 @@ def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
 
 
-def isr_change(ask: str, node: int, broker: int, outcome: str) -> Expectation:
-    """Whether a controller, by its own log in an ask step, took or refused the first request for an ISR with
-    a broker in it."""
+def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expectation:
+    """Whether a controller, by its own log in an ask step, answered the first request for an ISR with a
+    broker in it so: with an error of this name, or (NONE) by taking it."""
 
     def look(run: Finished) -> tuple[str, bool | None]:
         lines = run.answer(ask, "printed", node)["detail"]["lines"]
         for one in parsed(lines):
             if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
-                return _said(one), one.outcome == outcome
+                return _said(one.error), one.error == error
         raise NotThere(f"controller {node} has answered no request for an ISR with broker {broker}")
 
-    return Expectation(f"the controller on a request for broker {broker} in the ISR", outcome, look)
+    return Expectation(f"the controller on a request for broker {broker} in the ISR", _said(error), look)
 
 
 def _members(request: dict[str, Any]) -> Iterator[int]:

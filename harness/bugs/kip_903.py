@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
-from harness.bugs.expecting import REFUSED, TAKEN, clean, isr_change, shows
+from harness.bugs.expecting import clean, isr_change, shows
 from harness.bugs.frame import Bug, Side, arm
 from harness.claims.asked import number
 from harness.claims.clusters import experiment
@@ -29,7 +29,8 @@ steps:
 # Caught up: the leader now wants it in the ISR, and cannot say so.
 - sleep: {{seconds: 2}}
 - inject: {{partition: {{from: {{broker: 1}}, to: {{broker: 2}}}}, name: cut}}
-- inject: {{wipe_disk: {{target: {{broker: 2}}}}, name: wiped}}
+# Its directory id stays: a new one would change the partition, and the old request be refused for that.
+- inject: {{wipe_disk: {{target: {{broker: 2}}, keep_identity: true}}, name: wiped}}
 - heal: {{only: [wiped], awaited: false}}
 # It registers anew, is fenced until it has caught up with the metadata, and then is not.
 - wait: {{logged: {{of: {{nodes: [101]}}, text: '{unfenced}', times: 2}}, within: 60}}
@@ -78,31 +79,33 @@ BUG = Bug(
     set_up="Three brokers, acks=all, min.insync.replicas=2, no unclean elections. 200 records are "
     "acknowledged, half of them while broker 2 was down. The leader, broker 1, can open no connection to "
     "the controller; broker 2 comes back and catches up, so that the leader wants it in the ISR; it is "
-    "killed, and its disk is emptied. It comes back cut from the leader. Then the leader's request gets "
-    "through, and the leader is killed.",
+    "killed, and its disk is emptied but for meta.properties (a new directory id would change the partition, "
+    "and the request would be refused for that). It comes back cut from the leader. Then the leader's "
+    "request gets through, and the leader is killed.",
     proof="Broker 2's log ends at 0 when the request arrives, and the controller's request log holds it, in "
-    "either arm, with what was answered.",
+    "either arm, with what was answered: taken, or refused (INELIGIBLE_REPLICA) because it names the epoch "
+    "of an earlier life of broker 2.",
     trials=(
         arm(
             Side.AFFECTED,
             _emptied("metadata-3.4", OLD_METADATA, "200"),
             "metadata-3.4",
             shows(FindingClass.LOST),
-            *_happened(TAKEN),
+            *_happened("NONE"),
         ),
         arm(
             Side.FIXED,
             _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
             "metadata-3.9",
             clean(),
-            *_happened(REFUSED),
+            *_happened("INELIGIBLE_REPLICA"),
         ),
         arm(
             Side.FIXED,
             _emptied("shipped", PRINTING, "0"),
             "shipped",
             clean(),
-            *_happened(REFUSED),
+            *_happened("INELIGIBLE_REPLICA"),
         ),
     ),
 )

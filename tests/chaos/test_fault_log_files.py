@@ -240,11 +240,21 @@ def test_a_wiped_broker_comes_back_as_itself_and_fetches_everything(
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
+def test_a_wiped_broker_may_keep_its_directory_id(cluster: Cluster, topic: str, prove: Prove) -> None:
+    old = leader_of(cluster, topic)
+    write(cluster, topic)
+    before = meta_properties(cluster, old)
+    with prove(WipeDisk(target=LEADER, keep_identity=True)):
+        assert cluster.in_files(old, f"ls -A {DATA_DIR}").text.split() == ["meta.properties"]
+    assert meta_properties(cluster, old) == before
+    assert log_end(cluster, topic, old) == 100
+
+
 def test_a_broker_that_keeps_its_disk_was_not_wiped(
     cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(cluster, topic)
-    monkeypatch.setattr(wipe_disk, "_EMPTY", "true")
+    monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
     at = scene(cluster, topic)
     injection = applied(WipeDisk(target=LEADER), at)
     assert not injection.verify(at).seen

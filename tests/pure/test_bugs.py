@@ -184,10 +184,14 @@ def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, 
     without = line("ALTER_PARTITION", {"topics": [{"partitions": [{"newIsr": [1]}]}]}, {"errorCode": 0})
     topics = [{"partitions": [{"partitionIndex": 0, **members}]}]
     refused = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 107}]})
-    asked = expecting.isr_change("a", 101, 2, expecting.REFUSED)
+    asked = expecting.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
     assert asked.held_against(Run([without, refused])).ok
     assert asked.held_against(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
-    assert expecting.isr_change("a", 101, 2, expecting.TAKEN).held_against(Run([refused])).ok is False
+    for other in ("NONE", "INVALID_UPDATE_VERSION"):
+        assert expecting.isr_change("a", 101, 2, other).held_against(Run([refused])).ok is False
+    taken = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 0}]})
+    assert expecting.isr_change("a", 101, 2).held_against(Run([taken])).seen == expecting.TAKEN
+    assert expecting.isr_change("a", 101, 2).held_against(Run([taken])).ok
     assert asked.held_against(Run([without])).ok is None
 
 

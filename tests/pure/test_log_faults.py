@@ -341,8 +341,25 @@ def test_a_wiped_disk_is_empty_and_is_wiped_once(disks: Disks) -> None:
 
 
 def test_a_disk_that_holds_anything_was_not_wiped(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wipe_disk, "_EMPTY", "true")
+    monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
     assert "meta.properties" in seen(applied(WipeDisk(target=LEADER), disks), disks).what
+
+
+def test_a_wiped_disk_may_keep_its_identity(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = WipeDisk(target=LEADER, keep_identity=True)
+    injection = applied(kept, disks)
+    assert [path.name for path in disks.data(1).iterdir()] == ["meta.properties"]
+    evidence = seen(injection, disks)
+    assert evidence.seen
+    assert "is empty but for meta.properties" in evidence.what
+    (disks.data(1) / "meta.properties").unlink()
+    assert "holds nothing" in seen(injection, disks).what, "its identity is gone"
+    monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
+    disks.start_node(2)
+    assert (
+        "recovery-point"
+        in seen(applied(WipeDisk(target=Nodes(nodes=(2,)), keep_identity=True), disks), disks).what
+    )
 
 
 ANEW = "Loaded 0 logs in 10ms (kafka.log.LogManager)\n"
