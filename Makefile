@@ -2,6 +2,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
+# Two files of tests at a time, where there is memory for as many clusters and Sparks. A file stays with one process,
+# so that its tests share a cluster; in the order given, so that the long ones do not come last.
+SIDE := $(or $(shell awk '/MemAvailable/ {print ($$2 > 12000000) ? 2 : 0}' /proc/meminfo 2>/dev/null),0)
 
 .PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
 
@@ -19,7 +22,7 @@ demo: swept ## both built-in experiments on a real cluster, ending with a table 
 
 test: swept lint ## lint, types and all four tiers of tests
 	$(PYTEST) -n auto -m "pure and not soak" tests/pure
-	$(PYTEST) -m "not pure and not soak"
+	$(PYTEST) -n $(SIDE) --dist loadfile --no-loadscope-reorder -m "not pure and not soak"
 
 test-all: export KAFKA_CHAOS_BROWSER := yes
 test-all: swept lint ## as test, with the long ones too
