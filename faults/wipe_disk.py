@@ -93,8 +93,8 @@ class WipeDisk(DiskFault):
 
     What Kafka does: the new storage has the same cluster id and a new directory id (KIP-858), or the old one
     if that was kept. Once the old session is over the controller takes the broker for one that was shut down
-    uncleanly: out of the ISR and the eligible leader replicas (KIP-966) of its partitions, which it assigns
-    to a new directory: a change of the partition, so that requests from before it are refused as outdated.
+    uncleanly: out of the ISR and the eligible leader replicas (KIP-966) of its partitions. If the directory
+    is new it assigns them to it: a change of the partition, so that older requests are refused as outdated.
     The broker makes them anew at offset 0 and fetches everything from their leaders. A partition without
     another replica gets it back as last known leader, empty and without an error, even with
     unclean.leader.election.enable=false: its records are gone.

@@ -356,10 +356,8 @@ def test_a_wiped_disk_may_keep_its_identity(disks: Disks, monkeypatch: pytest.Mo
     assert "holds nothing" in seen(injection, disks).what, "its identity is gone"
     monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
     disks.start_node(2)
-    assert (
-        "recovery-point"
-        in seen(applied(WipeDisk(target=Nodes(nodes=(2,)), keep_identity=True), disks), disks).what
-    )
+    undone = applied(WipeDisk(target=Nodes(nodes=(2,)), keep_identity=True), disks)
+    assert "recovery-point" in seen(undone, disks).what
 
 
 ANEW = "Loaded 0 logs in 10ms (kafka.log.LogManager)\n"
