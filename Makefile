@@ -43,43 +43,44 @@ test-chaos: swept ## only the tests with real brokers
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 docs: setup ## write the pages of faults, findings, journals and claims again, from what they say and what was seen
-	$(BIN)/python -m harness.faultdocs --write
-	$(BIN)/python -m harness.findingdocs --write
-	$(BIN)/python -m harness.journaldocs --write
-	$(BIN)/python -m harness.claimdocs --write
-	$(BIN)/python -m harness.bugdocs --write
-	$(BIN)/python -m harness.sitedocs --write
+	$(BIN)/python -m harness.docgen.faults --write
+	$(BIN)/python -m harness.docgen.findings --write
+	$(BIN)/python -m harness.docgen.journals --write
+	$(BIN)/python -m harness.docgen.claims --write
+	$(BIN)/python -m harness.docgen.bugs --write
+	$(BIN)/python -m harness.docgen.reference --write
 
 site: setup ## build the documentation site into build/site
 	$(BIN)/mkdocs build --strict --quiet
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
-	$(PYTEST) -m chaos tests/chaos/test_fault*.py --fault-table docs/faults/evidence.json
-	$(BIN)/python -m harness.faultdocs --write
+	$(PYTEST) -m chaos tests/chaos/faults --fault-table docs/faults/evidence.json
+	$(BIN)/python -m harness.docgen.faults --write
 
 claims: swept ## put the textbook's claims to the test and write docs/claims with what was seen
 	rm -rf results/claims-docs
 	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
-	$(BIN)/python -m harness.claimdocs --take results/claims-docs/claims-*/*/claims.json
+	$(BIN)/python -m harness.docgen.claims --take results/claims-docs/claims-*/*/claims.json
 
 bugs: swept ## reproduce the known bugs and write docs/bugs.md with what was seen
 	rm -rf results/bugs-docs
 	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
-	$(BIN)/python -m harness.bugdocs --take results/bugs-docs/bugs-*/*/bugs.json
+	$(BIN)/python -m harness.docgen.bugs --take results/bugs-docs/bugs-*/*/bugs.json
 
 bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
-	$(BIN)/python -m checkers.bench
-	$(BIN)/python -m harness.bench
-	$(BIN)/python -m harness.throughput
+	$(BIN)/python -m tests.bench.checker
+	$(BIN)/python -m tests.bench.fault_latency
+	$(BIN)/python -m tests.bench.producer_throughput
 
 nightly: swept ## experiments on several Kafka versions, held against the last good night
 	compose/nightly.sh
 
 spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
-	$(BIN)/python -m harness.sparkjars
+	$(BIN)/python -m harness.check.spark_jars
 
 compose: setup ## write the compose files again from the topology code
 	$(BIN)/kafka-chaos compose --write

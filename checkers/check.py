@@ -13,20 +13,20 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from checkers.availability import unavailable_seconds
-from checkers.belief import Belief, beliefs
-from checkers.beside import deliveries, replicas
 from checkers.checks.run import attempt, claimed
-from checkers.evidence import FINDINGS, corrupt_deliveries, corrupt_values, evidence
+from checkers.facts.availability import unavailable_seconds
 from checkers.facts.measure import Facts, PlanName, measure
 from checkers.facts.planning import BLOCK_ROWS
-from checkers.load import RunFrames, load_run, read_parquet
-from checkers.prepare import prepare
-from checkers.summary import summarise
+from checkers.findings.delivery_findings import deliveries, replicas
+from checkers.findings.evidence import FINDINGS, corrupt_deliveries, corrupt_values, evidence
+from checkers.findings.leadership_history import Belief, beliefs
+from checkers.findings.record_context import prepare
+from checkers.journals.load import RunFrames, load_run, read_parquet
+from checkers.judgement.summary import summarise
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
-from harness.model.places import Place, scratch_in, spark_path, write_whole
 from harness.model.result import Summary
+from harness.model.storage import Place, scratch_in, spark_path, write_whole
 
 
 def check_run(
@@ -50,7 +50,7 @@ def check_run(
         block_rows: sends that one task tells of.
 
     Raises:
-        JournalError: the folder or a journal of it cannot be read (`checkers.load.load_run`).
+        JournalError: the folder or a journal of it cannot be read (`checkers.journals.load.load_run`).
         CheckError: Spark failed.
     """
     started = time.perf_counter()

@@ -15,11 +15,11 @@ import sys
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.masters import parsed_settings
-from checkers.session import spark_session
+from checkers.spark.master import parsed_settings
+from checkers.spark.session import spark_session
 from harness.model.errors import KafkaChaosError
-from harness.model.places import place
 from harness.model.result import Summary
+from harness.model.storage import place
 
 
 def run(folder: str, results: str | None, spark: SparkSession) -> Summary:

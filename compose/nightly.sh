@@ -16,4 +16,4 @@ versions=()
 for version in $VERSIONS; do versions+=(--kafka-version "$version"); done
 for matrix in $MATRICES; do versions+=(--matrix "$matrix"); done
 read -r -a experiments <<<"$EXPERIMENTS"
-exec "$PYTHON" -m harness.nightly "${experiments[@]}" "${versions[@]}" --results "$RESULTS" --last "$LAST" "$@"
+exec "$PYTHON" -m harness.nightly.series "${experiments[@]}" "${versions[@]}" --results "$RESULTS" --last "$LAST" "$@"

@@ -132,7 +132,7 @@ early_image() {
   done
   ! docker pull -q "apache/kafka:$version" >/dev/null 2>&1 || return 0
   [[ $EUID -eq 0 ]] && command -v mmdebstrap >/dev/null || return 0
-  # What fails here is tried again, and explained, by harness.images.
+  # What fails here is tried again, and explained, by harness.containers.images.
   if id=$(sh compose/base/rootfs.sh 2>/dev/null | docker import --change 'LABEL kafka-chaos.image=base' - 2>/dev/null); then
     docker tag "$id" "$base"
   fi
@@ -226,4 +226,4 @@ else
   say python "$(.venv/bin/python --version) in .venv"
 fi
 
-.venv/bin/python -m harness.images
+.venv/bin/python -m harness.containers.images

@@ -14,7 +14,6 @@ from faults.clock_skew import ClockSkew
 from faults.command import Command
 from faults.corrupt_segment import CorruptSegment
 from faults.cpu_limit import CpuLimit
-from faults.cut_shapes import Bridge, Ring
 from faults.disk_full import DiskFull
 from faults.drop_responses import DropResponses
 from faults.elect import Elect
@@ -23,8 +22,9 @@ from faults.kill import Kill
 from faults.latency import Jitter, Latency
 from faults.loss import Loss
 from faults.memory_limit import MemoryLimit
-from faults.packets import CorruptPackets, DuplicatePackets, Reorder
+from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
 from faults.partition import Partition
+from faults.partition_shapes import Bridge, Ring
 from faults.pause import Pause
 from faults.power_loss import PowerLoss
 from faults.reassign import Reassign

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.network.cuts import address, in_parallel, running, said
-from faults.network.echoes import Flow, flood_script, parse_flood
-from faults.network.link_base import LinkFault, Shaped, shaped
+from faults.network.link_fault import LinkFault, Shaped, shaped
+from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
-from faults.sight import CLIENT
+from faults.network.namespace_scripts import address, in_parallel, running, said
+from harness.model.node_layout import CLIENT
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")
 _SLOWEST, _FASTEST = 0.064, 50.0

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from faults.sight import CLIENT, FIRST_CONTROLLER, FIRST_ZOOKEEPER, Shape, Sight
-from harness.model.topology import TopologyView
+from faults.target_context import Shape, Sight
+from harness.model.broker_views import TopologyView
+from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
 
 
 class CommandOutput(Protocol):
@@ -245,8 +246,8 @@ class Injection(BaseModel, ABC):
 class FaultSpec(BaseModel, ABC):
     """Base of all faults: a frozen value, as an experiment file holds it, that aims itself at a cluster.
 
-    `needs` names what kernel and engine must be able to do (`harness.kernel`), `injection` is the class of
-    what `aim` returns.
+    `needs` names what kernel and engine must be able to do (`harness.preflight.kernel_probes`), `injection`
+    is the class of what `aim` returns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -304,9 +305,9 @@ KINDS: dict[str, type[FaultSpec]] = {}
 def named(nodes: Iterable[int]) -> str:
     """Nodes in words: "broker 1, 2, controller 101"."""
     numbers = sorted(nodes)
-    brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER]
-    controllers = [str(node) for node in numbers if FIRST_CONTROLLER <= node < FIRST_ZOOKEEPER]
-    keepers = [str(node) for node in numbers if node >= FIRST_ZOOKEEPER]
+    brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER_ID]
+    controllers = [str(node) for node in numbers if FIRST_CONTROLLER_ID <= node < FIRST_ZOOKEEPER_ID]
+    keepers = [str(node) for node in numbers if node >= FIRST_ZOOKEEPER_ID]
     parts = ["broker " + ", ".join(brokers)] if brokers else []
     parts += ["controller " + ", ".join(controllers)] if controllers else []
     parts += ["ZooKeeper " + ", ".join(keepers)] if keepers else []

@@ -11,13 +11,13 @@ from pydantic import Field, field_validator
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined
 from faults.logs.disk import each, sidecar
-from faults.process import OnNodes, ProcessFault, aimed
-from faults.sight import Shape
+from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
+from harness.model.polling import seen_within
 
 CLOCK_DIR = "/opt/kafka-chaos/clock"
-BROKER_PORT, CONTROLLER_PORT = 9094, 9093
 _SECONDS = 20.0
 _SLACK = 0.1
 """A log line is stamped some milliseconds after its cause."""
@@ -190,7 +190,7 @@ def _ask(scene: Scene, node: int) -> Told | None:
     cluster = scene.cluster
     if not cluster.is_running(node) or cluster.is_paused(node):
         return None
-    port = BROKER_PORT if node in cluster.broker_ids else CONTROLLER_PORT
+    port = INTERNAL_PORT if node in cluster.broker_ids else CONTROLLER_PORT
     output = cluster.in_network(node, ask_script(port))
     times = [int(line) for line in output.text.split() if line.isdigit()]
     if len(times) != 2:

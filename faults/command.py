@@ -14,10 +14,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.sight import Shape
+from faults.target_context import Shape
 from faults.targets import Target
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.polling import seen_within
 
 _AGAIN_SECONDS = 0.5
 _KEPT = 400

@@ -11,11 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
-from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, DATA_DIR, Batch, found_invalid, loaded, log_path
-from faults.process import aimed
-from faults.sight import Shape
+from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, Batch, found_invalid, loaded, log_path
+from faults.process_fault import aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import DATA_DIR
+from harness.model.polling import seen_within
 
 _ANSWER_SECONDS = 60.0
 _CRC_AT, _CRC_FROM = 17, 21

@@ -10,8 +10,8 @@ from pydantic import Field
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined
 from faults.limits.base import cpu_sample, differs, host_config, refuse_unless_back
-from faults.process import OnNodes, ProcessFault, aimed
-from faults.sight import Shape
+from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
 
 _PERIOD_US = 100_000

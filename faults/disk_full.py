@@ -11,11 +11,11 @@ from pydantic import Field
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined
 from faults.logs.disk import DiskFault, each, sidecar
-from faults.logs.files import DATA_DIR
-from faults.process import OnNodes, aimed
-from faults.sight import Shape
+from faults.process_fault import OnNodes, aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import DATA_DIR
+from harness.model.polling import seen_within
 
 _SECONDS = 45.0
 _EXIT_SECONDS = 10.0

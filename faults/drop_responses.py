@@ -10,16 +10,16 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.network.cuts import ask_until_done, in_parallel, put, remove, running, said
+from faults.network.namespace_scripts import ask_until_done, in_parallel, put, remove, running, said
 from faults.network.proof import Report, counting_script, parse
 from faults.network.rules import Rule, insert_script
 from faults.network.sides import possible
-from faults.sight import Shape
+from faults.target_context import Shape
 from faults.targets import Target
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import CLIENT_PORT
+from harness.model.polling import seen_within
 
-_CLIENT_PORT = 9092
 _PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
 # The clients' packets without data have 52 bytes (IP and TCP headers with timestamps) or fewer, but for those
@@ -29,13 +29,13 @@ _DATA = "--tcp-flags SYN NONE -m length --length 53:"
 
 def drop(client: str) -> Rule:
     """Drops whatever carries data from the broker's client listener to the clients' address."""
-    return Rule("OUTPUT", f"-p tcp -d {client} --sport {_CLIENT_PORT} {_DATA}", "cut-answers")
+    return Rule("OUTPUT", f"-p tcp -d {client} --sport {CLIENT_PORT} {_DATA}", "cut-answers")
 
 
 def posts(client: str) -> tuple[Rule, ...]:
     """Count connections that are opened, requests that arrive, and answers that got past the drop."""
-    opened = f"-p tcp -d {client} --sport {_CLIENT_PORT} --tcp-flags SYN,ACK SYN,ACK"
-    requests = f"-p tcp -s {client} --dport {_CLIENT_PORT} {_DATA}"
+    opened = f"-p tcp -d {client} --sport {CLIENT_PORT} --tcp-flags SYN,ACK SYN,ACK"
+    requests = f"-p tcp -s {client} --dport {CLIENT_PORT} {_DATA}"
     return (
         Rule("OUTPUT", opened, "heard-opened", drop=False),
         Rule("INPUT", requests, "heard-requests", drop=False),

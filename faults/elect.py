@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene
-from faults.moving import PartitionFault, Was, proved_anew, refused, was
-from faults.sight import Shape
+from faults.partition_fault import PartitionFault, Was, proved_anew, refused, was
+from faults.target_context import Shape
 from harness.model.errors import FaultError
 
 _SECONDS = 15.0

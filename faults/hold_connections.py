@@ -10,15 +10,15 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.network.cuts import in_parallel, put, remove, running, said
+from faults.network.namespace_scripts import in_parallel, put, remove, running, said
 from faults.network.rules import Rule, insert_script
 from faults.network.sides import possible
-from faults.sight import Shape
+from faults.target_context import Shape
 from faults.targets import Target
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import CLIENT_PORT
+from harness.model.polling import seen_within
 
-_CLIENT_PORT = 9092
 _PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
 _ESTABLISHED = "01"
@@ -33,14 +33,14 @@ def peers(text: str) -> tuple[int, ...]:
         columns = line.split()
         if len(columns) > 3 and columns[3] == _ESTABLISHED:
             here, there = (int(columns[place].rpartition(":")[2], 16) for place in (1, 2))
-            if here == _CLIENT_PORT:
+            if here == CLIENT_PORT:
                 found.add(there)
     return tuple(sorted(found))
 
 
 def hold(client: str, port: int) -> Rule:
     """Drops what a client sends from one of its ports to the client listener."""
-    return Rule("INPUT", f"-p tcp -s {client} --sport {port} --dport {_CLIENT_PORT}", f"hold-{port}")
+    return Rule("INPUT", f"-p tcp -s {client} --sport {port} --dport {CLIENT_PORT}", f"hold-{port}")
 
 
 def dropped(text: str, tag: str) -> int:

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined, leaders, moves, still_led
-from faults.process import OnNodes, ProcessFault, aimed, start_again
-from harness.model.waiting import seen_within
+from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
+from harness.model.polling import seen_within
 
 _MARGIN_SECONDS = 30.0
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from faults.base import Evidence, Injection, Scene
-from faults.network.echoes import Echoes
-from faults.network.link_base import LinkFault, Shaped, shaped
+from faults.network.link_fault import LinkFault, Shaped, shaped
+from faults.network.link_probe import Echoes
 from faults.network.links import NETEM, UNLIMITED, Link, ways
 
 _COUNT = 400

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 from faults.base import Scene, named
+from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.model.topology import TopologyView
-from harness.model.waiting import seen_within
+from harness.model.polling import seen_within
 
 REJOIN_SECONDS = 90.0
 _TOLD = 8

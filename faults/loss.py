@@ -7,12 +7,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene
-from faults.network.cuts import address, in_parallel, put, remove, running
-from faults.network.echoes import Echoes, bounds, enough_for
-from faults.network.link_base import LinkFault, OnLinks
+from faults.network.link_fault import LinkFault, OnLinks
+from faults.network.link_probe import Echoes, bounds, enough_for
 from faults.network.links import Link, ways
+from faults.network.namespace_scripts import address, in_parallel, put, remove, running
 from faults.network.rules import Rule, insert_script
-from faults.sight import CLIENT, Shape
+from faults.target_context import Shape
+from harness.model.node_layout import CLIENT
 
 _STALLS = (
     "where half of all packets are lost or more, connections stall for many seconds: brokers may be fenced "

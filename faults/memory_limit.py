@@ -11,8 +11,8 @@ from pydantic import Field
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import await_rejoined
 from faults.limits.base import MIB, differs, host_config, memory_sample, refuse_unless_back
-from faults.process import OnNodes, ProcessFault, aimed
-from faults.sight import Shape
+from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
 
 _UNLIMITED = 2**62

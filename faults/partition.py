@@ -8,10 +8,11 @@ from pydantic import Field
 
 from faults.base import FaultSpec, Injection, Scene, named
 from faults.network.grudge import Lost, between
-from faults.network.injection import Cuts, made
+from faults.network.partition_injection import Cuts, made
 from faults.network.sides import fixed, possible, surely_within
-from faults.sight import CLIENT, Shape
+from faults.target_context import Shape
 from faults.targets import Target
+from harness.model.node_layout import CLIENT
 
 BLIND = (
     "while the client is cut from a broker the harness's own questions to that broker go unanswered too: "

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, Injection, Scene, named
-from faults.logs.cut import Cut, Keep, cut_of, cut_script, not_cut, to_walk
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
 from faults.logs.files import METADATA, loaded, log_path
-from faults.process import aimed
-from faults.sight import Shape
+from faults.logs.power_loss_model import Cut, Keep, cut_of, cut_script, not_cut, to_walk
+from faults.process_fault import aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
 
 

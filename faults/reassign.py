@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene
-from faults.moving import (
+from faults.partition_fault import (
     BACK_SECONDS,
     PartitionFault,
     Was,
@@ -21,10 +21,10 @@ from faults.moving import (
     shown,
     was,
 )
-from faults.sight import Shape, Sight
+from faults.target_context import Shape, Sight
 from faults.targets import Nodes, Target
+from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
-from harness.model.topology import PartitionState, TopologyView
 
 _SECONDS = 60.0
 

@@ -9,15 +9,15 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.network.cuts import in_parallel, put, remove, running, said
-from faults.network.injection import BROKER_PORT, CONTROLLER_PORT
+from faults.network.namespace_scripts import in_parallel, put, remove, running, said
 from faults.network.proof import counting_script
 from faults.network.rules import Rule, insert_script
 from faults.network.sides import possible
-from faults.sight import CLIENT, Shape
+from faults.target_context import Shape
 from faults.targets import Target
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT
+from harness.model.polling import seen_within
 
 _PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
@@ -96,7 +96,7 @@ class ConnectionsRefused(Injection):
         peers = {
             other: (
                 scene.cluster.address(other),
-                CONTROLLER_PORT if other in scene.cluster.controller_ids else BROKER_PORT,
+                CONTROLLER_PORT if other in scene.cluster.controller_ids else INTERNAL_PORT,
             )
             for other in running(scene, self.others)
         }

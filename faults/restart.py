@@ -10,12 +10,12 @@ from pydantic import Field, PrivateAttr
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.leadership import REJOIN_SECONDS, await_rejoined
-from faults.process import OnNodes, ProcessFault, aimed, start_again
-from faults.sight import Shape
+from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
+from faults.target_context import Shape
 from faults.targets import All, Target
+from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.model.topology import TopologyView
-from harness.model.waiting import seen_within
+from harness.model.polling import seen_within
 
 _EXIT_SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)

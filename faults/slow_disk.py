@@ -19,8 +19,8 @@ from faults.limits.blockio import (
     parse_limits,
 )
 from faults.logs.disk import each, sidecar
-from faults.process import OnNodes, ProcessFault, aimed
-from faults.sight import Shape
+from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
 
 _TRIES = 3

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, Scene
 from faults.leadership import await_rejoined, leaders, moves, still_led
-from faults.process import OnNodes, ProcessFault, aimed, start_again
+from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
 
 _SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)

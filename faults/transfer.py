@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, Scene
-from faults.moving import (
+from faults.partition_fault import (
     BACK_SECONDS,
     PartitionFault,
     Was,
@@ -19,10 +19,10 @@ from faults.moving import (
     shown,
     was,
 )
-from faults.sight import Shape, Sight
+from faults.target_context import Shape, Sight
 from faults.targets import Target
+from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
-from harness.model.topology import PartitionState, TopologyView
 
 _SECONDS = 15.0
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"

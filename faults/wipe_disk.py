@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from faults.base import Evidence, Injection, Scene, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, listing
-from faults.logs.files import DATA_DIR
-from faults.process import aimed
-from faults.sight import Shape
+from faults.process_fault import aimed
+from faults.target_context import Shape
 from harness.model.errors import FaultError
+from harness.model.node_layout import DATA_DIR
 
 _LOADED = re.compile(r"Loaded (\d+) logs in \d+\s?ms")
 _CREATED = re.compile(r"Created log for partition (\S+) in ")

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.execution import EXPERIMENT_FILE, Options, execute
-from harness.experiment import Experiment
-from harness.loading import load
 from harness.model.result import ArmResult, ExperimentResult
-from harness.report import write_report
-from harness.table import explanation
+from harness.report.html import write_report
+from harness.report.table import explanation
+from harness.run.executor import EXPERIMENT_FILE, Options, execute
+from harness.spec.experiment import Experiment
+from harness.spec.files import load
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,19 +33,19 @@ PACKAGES = ("checkers", "harness", "faults", "workloads", "tests", "compose", "d
 NOT_CHECKS = ("bench", "session.py", "masters.py", "connect.py", "job.py", "shipping.py")
 """Of checkers/: what starts Spark somewhere, and the benchmark."""
 TESTS = (
-    "tests/pure/test_blame.py",
-    "tests/pure/test_judge.py",
-    "tests/pure/test_availability.py",
-    "tests/spark/test_local_frame.py",
-    "tests/spark/test_measure.py",
-    "tests/spark/test_belief.py",
-    "tests/spark/test_findings.py",
-    "tests/spark/test_findings_of_readers.py",
-    "tests/spark/test_runs.py",
-    "tests/spark/test_hostile_data.py",
-    "tests/spark/test_imported.py",
-    "tests/spark/test_elsewhere.py",
-    "tests/spark/test_against_oracle.py",
+    "tests/pure/checkers/test_blame.py",
+    "tests/pure/checkers/test_judge.py",
+    "tests/pure/checkers/test_availability.py",
+    "tests/spark/checkers/test_local_frame.py",
+    "tests/spark/checkers/test_facts_measure.py",
+    "tests/spark/checkers/test_leadership_history.py",
+    "tests/spark/checkers/test_findings.py",
+    "tests/spark/checkers/test_findings_of_readers.py",
+    "tests/spark/checkers/test_runs.py",
+    "tests/spark/checkers/test_hostile_data.py",
+    "tests/spark/harness/interop/test_imported.py",
+    "tests/spark/checkers/test_other_places.py",
+    "tests/spark/checkers/test_against_oracle.py",
 )
 HITS = "hits"
 SITE = """
@@ -119,7 +119,7 @@ def _mutated(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
 
 def _tried(chosen: list[str], place: Path) -> list[str]:
     """Names of the changes that no test noticed."""
-    from checkers.session import spark_session
+    from checkers.spark.session import spark_session
 
     (place / "spark").mkdir()
     session = spark_session(master="local[2]", driver_memory="1g", scratch=place / "spark")

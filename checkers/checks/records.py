@@ -1,6 +1,7 @@
 """Checks of records, in the order in which they claim: a record counts in the first class that applies.
 
-Each takes the facts of records (`checkers.facts.record.FACTS`) with what `checkers.prepare` adds.
+Each takes the facts of records (`checkers.facts.record.FACTS`) with what `checkers.findings.record_context`
+adds.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def corrupt(rows: DataFrame) -> DataFrame:
 def rejected_present(rows: DataFrame) -> DataFrame:
     """`rejected`, that is certainly never written, yet in the final read or given to a live reader.
 
-    Source: the errors that prove it are listed with their sources in `workloads/outcomes.py`.
+    Source: the errors that prove it are listed with their sources in `workloads/producer/outcomes.py`.
     Example: refused with NOT_ENOUGH_REPLICAS on the first attempt, read at offset 7.
     """
     seen = present() | (F.col("live_rows") > 0)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from checkers.facts.columns import NULL, Ints, Rows, integers, nullable, spots
 from checkers.facts.offsets import NOTHING, Ranges, unpacked
 from checkers.facts.tasks import answer
-from harness.model.places import open_parquet, place, write_parquet
+from harness.model.storage import open_parquet, place, write_parquet
 
 BACK, AGAIN, PASSED = range(3)
 """Kinds of deliveries: an offset not above the one before it, one given more than once, some passed over."""

@@ -10,17 +10,17 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.availability import Reports
-from checkers.facts.footers import Group, JournalFile, NoStatistics, groups, words
+from checkers.facts.availability import Reports
+from checkers.facts.encoding import Codes
 from checkers.facts.offsets import Held, packed, together, unpacked
 from checkers.facts.planning import BLOCK_ROWS, Plan, plan
 from checkers.facts.record import FACTS
 from checkers.facts.shuffle import ShuffleTask, bands_of, blocks_of
 from checkers.facts.tasks import BlockTask, Common, IndexTask, Later, Report, empty_facts
-from checkers.load import RunFrames, columns, read_parquet
-from checkers.scan import Codes
+from checkers.journals.footers import Group, JournalFile, NoStatistics, groups, words
+from checkers.journals.load import RunFrames, columns, read_parquet
 from harness.model.journal import Outcome, ReadState
-from harness.model.places import Place
+from harness.model.storage import Place
 
 PlanName = Literal["blocks", "shuffle"]
 

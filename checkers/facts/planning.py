@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.facts.columns import Ints
-from checkers.facts.footers import Group
 from checkers.facts.places import ranked
+from checkers.journals.footers import Group
 
 BLOCK_ROWS = 2**19
 """Sends in a block, or reads of a journal, if they are more. A task holds about 400 bytes for each."""

@@ -27,8 +27,8 @@ from checkers.facts.columns import (
     spots,
     words,
 )
-from checkers.facts.footers import Group
-from harness.model.places import open_parquet
+from checkers.journals.footers import Group
+from harness.model.storage import open_parquet
 
 _TEXTS = {"topic", "outcome", "error", "state"}
 _OF_SENDS = [

@@ -17,11 +17,11 @@ from pyspark.sql import functions as F
 
 from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, Told
 from checkers.facts.columns import OTHER, OUTCOMES, READABLE, Rows, integers
+from checkers.facts.encoding import Codes, spot
 from checkers.facts.planning import BLOCK_ROWS, MOST_PRODUCERS, Bands
 from checkers.facts.reading import Met, read_txns
 from checkers.facts.tasks import Common, Later, answer, tell
-from checkers.load import RunFrames
-from checkers.scan import Codes, spot
+from checkers.journals.load import RunFrames
 from harness.model.errors import CheckError
 
 _SEND, _FINAL, _COMMITTED, _LIVE = range(4)

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from checkers.availability import Reports, reports_of
+from checkers.facts.availability import Reports, reports_of
 from checkers.facts.block import SEND_COLUMNS, Edge, Told, sort_out
 from checkers.facts.columns import NULL, Flags, Ints, Rows
-from checkers.facts.footers import Group
 from checkers.facts.offsets import Held, held, packed, together, unpacked
 from checkers.facts.places import ranked
 from checkers.facts.planning import Bands, Block
 from checkers.facts.reading import Met, read_index, read_reads, read_sends, read_txns
 from checkers.facts.record import FACTS, facts_of
-from harness.model.places import place, write_parquet
+from checkers.journals.footers import Group
+from harness.model.storage import place, write_parquet
 
 _INDEX_PARTS = 64
 """Indices of row groups that are held before they are made one."""

@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from checkers.load import GLOB_PATHS
+from checkers.journals.load import GLOB_PATHS
 from checkers.rates.rows import rows_of
 from checkers.statistics.rates import per_million, percentile
 from checkers.statistics.shares import share
 from harness.model.errors import BadInput, CheckError, JournalError
 from harness.model.journal import SCHEMA_VERSION, SENDS_DIR, Outcome
-from harness.model.places import Place, spark_path
+from harness.model.storage import Place, spark_path
 
 LATENCIES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 _ACCURACY = 10_000

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.judge import judge
-from checkers.load import GLOB_PATHS, columns
+from checkers.journals.load import GLOB_PATHS, columns
+from checkers.judgement.judge import judge
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, Outcome
-from harness.model.places import Place, spark_path
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import RunMeta
+from harness.model.storage import Place, spark_path
 
 OUTCOME_FILE = "outcome.json"
 """Beside a run of a matrix: `labels` in it are the run's levels on the matrix's axes."""

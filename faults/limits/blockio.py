@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from faults.limits.base import MIB
-from faults.logs.files import DATA_DIR
+from harness.model.node_layout import DATA_DIR
 
 SECONDS = 1.5
 """About how long a measurement takes under the limit."""

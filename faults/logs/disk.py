@@ -19,11 +19,12 @@ from typing import TypeVar
 from faults.base import Scene, named
 from faults.leadership import await_rejoined
 from faults.logs.files import Batch, LogDir, list_script, parse_listing, parse_walk, walk_script
-from faults.process import OnNodes, ProcessFault
-from faults.sight import FIRST_CONTROLLER, Shape
+from faults.process_fault import OnNodes, ProcessFault
+from faults.target_context import Shape
 from faults.targets import AnyOf, BaseTarget, Both, Controller, Controllers, Nodes
 from harness.model.errors import FaultError
-from harness.model.waiting import seen_within
+from harness.model.node_layout import FIRST_CONTROLLER_ID
+from harness.model.polling import seen_within
 
 NOTES_DIR = "/mnt/shared/config"
 """A volume of the image that Kafka reads nothing from but files of names that it knows."""
@@ -95,7 +96,7 @@ class DiskFault(ProcessFault):
 def _means_controllers(target: BaseTarget) -> bool:
     """Whether separate controllers can be among the nodes."""
     if isinstance(target, Nodes):
-        return any(node >= FIRST_CONTROLLER for node in target.nodes)
+        return any(node >= FIRST_CONTROLLER_ID for node in target.nodes)
     if isinstance(target, AnyOf):
         return any(_means_controllers(part) for part in target.any_)
     if isinstance(target, Both):

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-DATA_DIR = "/var/lib/kafka/data"
+from harness.model.node_layout import DATA_DIR
+
 METADATA = "__cluster_metadata-0"
 """The metadata log (KIP-595). Kafka keeps no recovery point of it, and reports its load in other words."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"

@@ -21,11 +21,10 @@ from dataclasses import dataclass, field
 
 from faults.base import Evidence, named
 from faults.network.rules import Cut, Placed, Rule, remove_script
-from faults.sight import CLIENT
+from harness.model.node_layout import CLIENT, CLIENT_PORT
 
 _UDP_PORT = 9
 """discard: nobody listens, and nobody has to."""
-_CLIENT_PORT = 9092
 _BURSTS = 10
 _COUNTER = re.compile(r"^(before|after) \[(\d+):\d+\].*/((?:cut|heard)-[a-z0-9-]+)")
 
@@ -62,7 +61,7 @@ def post(way: Cut, addresses: Mapping[int, str]) -> Rule:
     if way.receiver == CLIENT:
         return Rule("OUTPUT", f"-p udp -d {addresses[CLIENT]} --dport {_UDP_PORT}", name, drop=False)
     if way.sender == CLIENT:
-        return Rule("INPUT", f"-p tcp -s {addresses[CLIENT]} --dport {_CLIENT_PORT}", name, drop=False)
+        return Rule("INPUT", f"-p tcp -s {addresses[CLIENT]} --dport {CLIENT_PORT}", name, drop=False)
     return Rule("INPUT", f"-p udp -s {addresses[way.sender]} --dport {_UDP_PORT}", name, drop=False)
 
 

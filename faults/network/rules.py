@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from faults.sight import CLIENT
+from harness.model.node_layout import CLIENT
 
 
 class Cut(NamedTuple):

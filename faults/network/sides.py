@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faults.sight import CLIENT, Shape
+from faults.target_context import Shape
 from faults.targets import (
     All,
     AnyOf,
@@ -18,6 +18,7 @@ from faults.targets import (
     Not,
     RandomBrokers,
 )  # fmt: skip
+from harness.model.node_layout import CLIENT
 
 
 def fixed(target: BaseTarget, shape: Shape) -> frozenset[int] | None:

@@ -24,7 +24,7 @@ from faults.schedules.entries import (
     Together,
     TogetherPart,
 )
-from faults.schedules.values import Condition
+from faults.schedules.fields import Condition
 
 
 @dataclass(frozen=True, slots=True)

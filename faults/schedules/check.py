@@ -13,7 +13,7 @@ from faults.network.sides import fixed, possible
 from faults.schedules.entries import Block, Entry, SequencePart, TogetherPart
 from faults.schedules.state import least_down
 from faults.schedules.tracks import At, Following, Repeating, Track, When, tracks
-from faults.sight import Shape
+from faults.target_context import Shape
 from faults.targets import Followers
 
 _MANY = 200

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from faults.schedules.fields import Condition
 from faults.schedules.state import (
     Cursor,
     Decision,
@@ -24,7 +25,6 @@ from faults.schedules.state import (
     State,
 )
 from faults.schedules.tracks import At, Following, Repeating, Track, When
-from faults.schedules.values import Condition
 
 _RETRY_SECONDS = 0.5
 """A fault that was put off is tried again after this."""

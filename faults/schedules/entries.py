@@ -16,16 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from faults.schedules.values import (
-    NAME,
-    Condition,
-    From0,
-    Frozen,
-    IfImpossible,
-    Seconds,
-    Span,
-    WrittenFault,
-)
+from faults.schedules.fields import NAME, Condition, From0, Frozen, IfImpossible, Seconds, Span, WrittenFault
 
 
 class _Named(Frozen):

@@ -10,8 +10,8 @@ from enum import StrEnum
 from faults.base import FaultSpec
 from faults.schedules.entries import Entry, Random
 from faults.schedules.tracks import Track, tracks
-from faults.sight import Shape
-from harness.model.topology import TopologyView
+from faults.target_context import Shape
+from harness.model.broker_views import TopologyView
 
 
 @dataclass(frozen=True, slots=True)

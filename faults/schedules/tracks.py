@@ -20,7 +20,7 @@ from faults.schedules.entries import (
     TimedFault,
     TogetherPart,
 )
-from faults.schedules.values import Condition
+from faults.schedules.fields import Condition
 
 
 @dataclass(frozen=True, slots=True)

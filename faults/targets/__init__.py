@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from faults.sight import Shape, Sight
+from faults.target_context import Shape, Sight
 from faults.targets.base import BaseTarget
 from faults.targets.nodes import (
     All,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from faults.sight import Shape, Sight
+from faults.target_context import Shape, Sight
 from harness.model.errors import FaultError
 
 if TYPE_CHECKING:

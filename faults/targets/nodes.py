@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from faults.sight import CLIENT, Shape, Sight
+from faults.target_context import Shape, Sight
 from faults.targets.base import BaseTarget, nothing
+from harness.model.node_layout import CLIENT
 
 
 def drawn(sight: Sight, nodes: Collection[int], count: int) -> frozenset[int]:

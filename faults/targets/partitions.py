@@ -6,9 +6,9 @@ from abc import abstractmethod
 
 from pydantic import Field
 
-from faults.sight import Shape, Sight
+from faults.target_context import Shape, Sight
 from faults.targets.base import BaseTarget, nothing
-from harness.model.topology import PartitionState
+from harness.model.broker_views import PartitionState
 
 
 class _OfPartition(BaseTarget):

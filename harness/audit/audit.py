@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from harness.audit import other_rules, producer_rules
-from harness.audit.names import Client, canonical, nearest, table
-from harness.audit.promises import PROMISES
-from harness.audit.properties import Entry
-from harness.audit.rules import Proof, Rule, Severity
-from harness.audit.subject import Subject, client_of
+from harness.audit.effective_settings import Subject, client_of
+from harness.audit.guarantees import PROMISES
+from harness.audit.rule import Proof, Rule, Severity
+from harness.audit.settings_catalog import Client, canonical, nearest, table
+from harness.config.properties import Entry
 from harness.model.secrets import MASK, masked
 
 RULES: tuple[Rule, ...] = (*producer_rules.RULES, *other_rules.RULES)

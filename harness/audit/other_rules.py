@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.audit.names import Client, Kind
-from harness.audit.rules import (
+from harness.audit.effective_settings import Subject
+from harness.audit.rule import (
     BROKER_DOCS,
     CONSUMER_DOCS,
     LAST_REPLICA,
@@ -14,7 +14,7 @@ from harness.audit.rules import (
     Rule,
     Severity,
 )
-from harness.audit.subject import Subject
+from harness.audit.settings_catalog import Client, Kind
 from harness.model.result import FindingClass
 
 _REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from harness.audit.names import Client, Kind
-from harness.audit.rules import (
-    ACKS_0,
-    ACKS_1,
-    JAVA_DOCS,
-    NOT_IDEMPOTENT,
-    RDK_DOCS,
-    Rule,
-    Severity,
-)
-from harness.audit.subject import Subject
+from harness.audit.effective_settings import Subject
+from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, Rule, Severity
+from harness.audit.settings_catalog import Client, Kind
 from harness.model.result import FindingClass
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.bugs.expecting import REQUEST_LOGGER
+from harness.bugs.expectations import REQUEST_LOGGER
 from harness.claims.clusters import COMMON
-from harness.spec import ClusterSpec, Metadata
+from harness.spec.cluster import ClusterSpec, Metadata
 
 TRANSACTIONS = ClusterSpec(
     brokers=2,

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from harness.experiment import Experiment
-from harness.spec import ClusterSpec, Metadata
+from harness.spec.cluster import ClusterSpec, Metadata
+from harness.spec.experiment import Experiment
 
 COMMON = ClusterSpec(
     racks=True,

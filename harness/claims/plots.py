@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from harness.claims.frame import ClaimResult, Role, TrialResult
+from harness.claims.model import ClaimResult, Role, TrialResult
 
 Points = Sequence[tuple[float, float]]
 

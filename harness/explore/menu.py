@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,14 +10,15 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from faults.schedules.entries import Choice
-from faults.schedules.values import NAME, Frozen, IfImpossible
-from harness.experiment import Experiment, TopicSpec
-from harness.matrix.spec import label_of
+from faults.schedules.fields import NAME, Frozen, IfImpossible
+from harness.config.safe_yaml import label_of
+from harness.config.yaml_files import Kind
+from harness.explore.trial import Trial
+from harness.model.config_value import Setting
 from harness.model.errors import placed_words_of
-from harness.model.settings import Setting
-from harness.spec import ClusterSpec
-from harness.yamlfiles import Kind
-from workloads.spec import WorkloadSpec
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Arm, Experiment, TopicSpec
+from workloads.config.spec import WorkloadSpec
 
 
 class Level(Frozen):
@@ -81,7 +82,7 @@ class Menu(Frozen):
     def _problems(self) -> Iterator[tuple[str, str]]:
         """What cannot be, with its place in the file."""
         # At run time, since a trial is made of a menu.
-        from harness.explore.trial import Planned, Trial, experiment_of
+        from harness.explore.trial import Planned, Trial
 
         seen: set[str] = set()
         for number, fault in enumerate(self.faults):
@@ -139,3 +140,87 @@ def load(path: Path | None) -> Menu:
         BadInput: no such file, not YAML, or not a menu: names the place in the file.
     """
     return MENU.builtin(BUILT_IN)[0] if path is None else MENU.read(path)
+
+
+WRITE = "steady"
+
+
+def seconds_of(menu: Menu, trial: Trial) -> float:
+    """How long is written."""
+    rest = menu.rest if trial.rest is None else trial.rest
+    return max(1.0, max((one.end for one in trial.faults), default=0.0) + rest)
+
+
+def rate_of(menu: Menu, trial: Trial) -> int:
+    return trial.rate or menu.rates[0]
+
+
+def experiment_of(
+    menu: Menu, trial: Trial, *, name: str = "explore", arm: str = "found", control: bool = False
+) -> Experiment:
+    """The experiment that runs a schedule; `control` adds an arm with every setting at its default.
+
+    Raises:
+        ValueError (also as pydantic's ValidationError): it is not possible.
+    """
+    arms = [(arm, trial.settings)]
+    if control and trial.settings:
+        arms.append(("defaults", {}))
+    base = _workload(menu, trial.settings)
+    return Experiment.model_validate(
+        {
+            "name": name,
+            "title": str(trial),
+            "cluster": menu.cluster.model_dump(),
+            "topic": menu.topic.model_dump(),
+            "workload": base,
+            "steps": [{"write": _write(menu, trial)}],
+            "arms": [_arm(menu, label, settings, base) for label, settings in arms],
+        }
+    )
+
+
+def _write(menu: Menu, trial: Trial) -> dict[str, Any]:
+    return {
+        "name": WRITE,
+        "seconds": seconds_of(menu, trial),
+        "rate": rate_of(menu, trial),
+        "at_most_down": menu.at_most_down,
+        "faults": [
+            {"fault": menu.fault(one.name).fault, "at": one.at, "for": one.lasting} for one in trial.faults
+        ],
+    }
+
+
+def _arm(menu: Menu, name: str, settings: Mapping[str, str], base: dict[str, Any]) -> Arm:
+    levels = list(_levels(menu, settings))
+    producer = _over(menu.producer, (level.producer for level in levels), "producer")
+    workload = _workload(menu, settings)
+    given: dict[str, Any] = {
+        "name": name,
+        "producer": producer,
+        "topic": _over({}, (level.topic for level in levels), "topic"),
+    }
+    return Arm.model_validate(given if workload == base else given | {"workload": workload})
+
+
+def _workload(menu: Menu, settings: Mapping[str, str]) -> dict[str, Any]:
+    base = menu.workload.model_dump(exclude_unset=True)
+    return _over(base, (level.workload for level in _levels(menu, settings)), "workload")
+
+
+def _levels(menu: Menu, settings: Mapping[str, str]) -> Iterable[Level]:
+    for axis, levels in menu.settings.items():
+        label = settings.get(axis, menu.default_of(axis))
+        yield levels[label]
+
+
+def _over(base: Mapping[str, Any], patches: Iterable[Mapping[str, Any]], what: str) -> dict[str, Any]:
+    """The base with all patches; two that set one thing differently are refused."""
+    set_by: dict[str, Any] = {}
+    for patch in patches:
+        for key, value in patch.items():
+            if key in set_by and set_by[key] != value:
+                raise ValueError(f"two settings set {what}.{key}: to {set_by[key]} and to {value}")
+            set_by[key] = value
+    return {**base, **set_by}

@@ -12,7 +12,7 @@ from harness.explore.phases import Phase, Seen
 from harness.explore.trial import Trial
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import FindingClass, VerdictWord
-from harness.model.versioned import Refusal, VersionedFile
+from harness.model.versioned_json import Refusal, VersionedFile
 
 RESULT_FILE = "result.json"
 EXPLORE_VERSION = 1

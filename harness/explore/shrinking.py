@@ -13,9 +13,9 @@ from itertools import combinations
 
 from pydantic import ValidationError
 
-from harness.explore.choosing import FIRST_AT
-from harness.explore.menu import Menu
-from harness.explore.trial import GRID, Planned, Trial, experiment_of, rate_of
+from harness.explore.menu import Menu, experiment_of, rate_of
+from harness.explore.selection import FIRST_AT
+from harness.explore.trial import GRID, Planned, Trial
 
 LEAST_RATE = 100
 LEAST_SECONDS = 1.0

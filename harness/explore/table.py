@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
+from harness.campaign.run_time import told as time_told
 from harness.explore.menu import Menu
+from harness.explore.reproducers import told
 from harness.explore.result import CoverageResult, ExploreResult
-from harness.explore.saving import told
-from harness.matrix.estimate import told as time_told
 from harness.model.result import VerdictWord
 
 Rows = list[tuple[str, ...]]

@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from harness.experiment import Arm, Experiment
-from harness.matrix.refusal import librdkafka_refuses
+from harness.matrix.client_refusal import librdkafka_refuses
 from harness.matrix.spec import MOST_ARMS, MatrixSpec, Patch, Where, matches
 from harness.model.errors import BadInput, words_of
-from workloads.java_settings import java_problem
-from workloads.spec import ProducerSettings, WorkloadSpec
+from harness.spec.experiment import Arm, Experiment
+from workloads.config.java_settings import java_problem
+from workloads.config.spec import ProducerSettings, WorkloadSpec
 
 _LONGEST = 60
 

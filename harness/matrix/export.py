@@ -8,9 +8,9 @@ import itertools
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
-from harness.junit import body, clean, count
 from harness.matrix.result import MatrixResult
 from harness.matrix.table import ASIDE, COLUMNS, cells, notes
+from harness.report.junit import body, clean, count
 
 
 def axes_of(result: MatrixResult) -> list[str]:

@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from harness.model.versioned import Refusal, VersionedFile
+from harness.model.versioned_json import Refusal, VersionedFile
 
 MATRIX_FILE = "matrix.json"
-OUTCOME_FILE = "outcome.json"
 MATRIX_VERSION = 1
 """Of both files. What they mean is described in docs/matrix.md."""
 

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from faults.schedules.entries import Entry
-from harness.experiment import TopicSpec
+from harness.config.safe_yaml import label_of
+from harness.model.config_value import Setting
 from harness.model.secrets import without_secret_values
-from harness.model.settings import Setting, plain
-from harness.spec import ClusterSpec
-from harness.steps import Step
-from workloads.reader_spec import ReaderSpec
-from workloads.spec import WorkloadSpec
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import TopicSpec
+from harness.spec.steps import Step
+from workloads.config.reader_spec import ReaderSpec
+from workloads.config.spec import WorkloadSpec
 
 NAME = r"^[a-z0-9][a-z0-9=+._-]{0,39}$"
 MOST_ARMS = 10_000
@@ -22,11 +23,6 @@ MOST_ARMS = 10_000
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-def label_of(value: Any) -> str:
-    """A level's name as it stands in names of arms: `true`, `0`, `4.3.1`; YAML's true is `true`."""
-    return str(plain(value))
 
 
 def _labelled(value: Any) -> Any:

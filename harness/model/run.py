@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
-from harness.model.places import Place
 from harness.model.secrets import hidden
-from harness.model.versioned import Refusal, VersionedFile
+from harness.model.storage import Place
+from harness.model.versioned_json import Refusal, VersionedFile
 
 
 class _Frozen(BaseModel):

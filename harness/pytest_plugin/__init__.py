@@ -16,9 +16,9 @@ from harness.pytest_plugin.marks import MARK, marked, refuse_strange
 from harness.pytest_plugin.settings import WORKER_SEED, Settings, add_options, settings_of
 
 if TYPE_CHECKING:
-    from harness.cluster import Cluster
-    from harness.pytest_plugin.clusters import Clusters
-    from harness.pytest_plugin.control import Chaos
+    from harness.cluster.managed import Cluster
+    from harness.pytest_plugin.cluster_pool import Clusters
+    from harness.pytest_plugin.fixture import Chaos
 
 _SETTINGS = pytest.StashKey[Settings]()
 _CHAOS = pytest.StashKey["Chaos"]()
@@ -53,7 +53,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
     """The image with its digest, where tests will use it: only then Docker may be asked."""
     if not any(_FIXTURES.intersection(getattr(item, "fixturenames", ())) for item in items):
         return []
-    from harness.pytest_plugin.telling import image_line
+    from harness.pytest_plugin.messages import image_line
 
     return [f"kafka-chaos: {image_line(config.stash[_SETTINGS])}"]
 
@@ -97,7 +97,7 @@ def kafka_cluster_spec() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def _chaos_clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
-    from harness.pytest_plugin.clusters import Clusters
+    from harness.pytest_plugin.cluster_pool import Clusters
 
     clusters = Clusters(request.config.stash[_SETTINGS])
     yield clusters
@@ -113,8 +113,8 @@ def kafka_cluster(
     With the ini setting `chaos_reuse = yes` (the default) experiments of the fixture `chaos` that ask for an
     equal cluster run on the same one. How long it is held: `chaos_cluster_scope`.
     """
-    from harness.pytest_plugin.clusters import spec_of
-    from harness.pytest_plugin.refusing import readable
+    from harness.pytest_plugin.cluster_pool import spec_of
+    from harness.pytest_plugin.error_reporting import readable
 
     settings = request.config.stash[_SETTINGS]
     with readable(settings.missing):
@@ -125,8 +125,8 @@ def kafka_cluster(
 
 @pytest.fixture
 def chaos(request: pytest.FixtureRequest, _chaos_clusters: Clusters) -> Iterator[Chaos]:
-    """Runs experiments: `chaos("kill-leader").assert_lost(0)`. See `harness.pytest_plugin.control.Chaos`."""
-    from harness.pytest_plugin.control import Chaos
+    """Runs experiments: `chaos("kill-leader").assert_lost(0)`. See `harness.pytest_plugin.fixture.Chaos`."""
+    from harness.pytest_plugin.fixture import Chaos
 
     node = request.node
     settings = request.config.stash[_SETTINGS]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from harness.experiment import Experiment
+    from harness.spec.experiment import Experiment
 
 MARK = (
     "chaos(experiment=None, *, arms=(), seed=None, version=None, image=None, profile=None): the test breaks "
@@ -73,7 +73,7 @@ def arms_of(item: pytest.Item) -> tuple[str, ...]:
         pytest.UsageError: the marker names no experiment, or one that cannot be read.
     """
     from harness.model.errors import BadInput
-    from harness.pytest_plugin.experiments import loaded
+    from harness.pytest_plugin.experiment_lookup import loaded
 
     mark = marked(item)
     if mark.experiment is None:

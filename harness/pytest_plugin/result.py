@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
-from harness.table import explanation
+from harness.report.table import explanation
 
 _MOST_MISSING = 5
 _LOOK_SECONDS = 0.2
@@ -116,7 +116,7 @@ class ChaosResult:
         Raises:
             ValueError: no such class. BadInput: a bound that cannot be read.
         """
-        from checkers.promise import parse_promise
+        from checkers.judgement.promise import parse_promise
 
         __tracebackhide__ = True
         wanted, allowed = FindingClass(finding), parse_promise(str(bound))

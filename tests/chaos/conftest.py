@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from faults.base import FaultSpec
-from harness.cluster import Cluster
-from harness.spec import ClusterSpec
-from tests.chaos import evidence
-from tests.chaos.proof import Shown, proved
+from harness.cluster.managed import Cluster
+from harness.spec.cluster import ClusterSpec
+from tests.chaos.support import evidence
+from tests.chaos.support.proof import Shown, proved
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic of one partition on all three brokers, settled."""
-    from harness.settled import settle
+    from harness.cluster.convergence import settle
 
     name = request.node.name.replace("[", "-").replace("]", "")[:80]
     admin = cluster.admin()
@@ -52,7 +52,7 @@ Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
 
 @pytest.fixture
 def prove(cluster: Cluster, topic: str, fault_table: list[dict[str, Any]]) -> Prove:
-    """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/proof.py."""
+    """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/support/proof.py."""
     return lambda spec: proved(cluster, topic, spec, fault_table)
 
 

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from confluent_kafka import Producer
 
-from workloads.client_log import client_logger
+from workloads.config.client_log import client_logger
 
 _names = count()
 

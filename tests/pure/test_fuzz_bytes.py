@@ -13,14 +13,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.journal import SAMPLES_DIR, SENDS_DIR
-from harness.replaying import _happened
-from harness.report import write_report
-from harness.timeline import read_timeline
-from tests.fuzzing import fuzzed, spoilt_bytes, told
-from tests.pure.batches import batch, marker, old_message
-from tests.pure.test_report import arm, meta, result, run_folder
-from workloads.checkpoints import OFFSET_FILES, epoch_rows, offset_rows
-from workloads.segments import hidden_offsets, kept_offsets, log_end_offset, parse_segment, replica_rows
+from harness.report.html import write_report
+from harness.report.timeline import read_timeline
+from harness.run.replay import _happened
+from tests.pure.harness.report.test_html import arm, meta, result, run_folder
+from tests.support.builders.batches import batch, marker, old_message
+from tests.support.fuzzing import fuzzed, spoilt_bytes, told
+from workloads.log_format.checkpoints import OFFSET_FILES, epoch_rows, offset_rows
+from workloads.log_format.segments import (
+    hidden_offsets,
+    kept_offsets,
+    log_end_offset,
+    parse_segment,
+    replica_rows,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -109,7 +115,7 @@ def test_spoilt_journals_in_reports(journals: dict[str, bytes], data: st.DataObj
 @fuzzed(40)
 @given(st.data())
 def test_spoilt_footers(data: st.DataObject) -> None:
-    from checkers.facts.footers import JournalFile, NoStatistics, groups
+    from checkers.journals.footers import JournalFile, NoStatistics, groups
 
     table = pa.table({"producer": np.arange(50), "seq": np.arange(50)})
     with tempfile.TemporaryDirectory() as name:

@@ -15,27 +15,28 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness import loading, planning, records
 from harness.audit.audit import audit
-from harness.audit.properties import parse_properties, read_properties
-from harness.client_config import access_of
+from harness.cluster import state_records
+from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
-from harness.import_account import Source
-from harness.importing import import_run
-from harness.loading import EXPERIMENT
+from harness.interop.import_summary import Source
+from harness.interop.verifiable_import import import_run
 from harness.matrix.expand import expanded
-from harness.matrix.loading import MATRIX
+from harness.matrix.files import MATRIX
 from harness.matrix.result import load_result
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
-from tests.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
-from tests.pure.foreign import LOG, START, STOP, assigned, got, polled, sent, summary
-from tests.pure.test_report import meta
+from harness.protocol.client_config import access_of
+from harness.spec import files, plan
+from harness.spec.files import EXPERIMENT
+from tests.pure.harness.report.test_html import meta
+from tests.support.fuzzing import SCALARS, VALUES, fuzzed, spoilt_bytes, spoilt_tree, told
+from tests.support.verifiable_output import LOG, START, STOP, assigned, got, polled, sent, summary
 
 pytestmark = pytest.mark.pure
 
 EXPERIMENTS = [EXPERIMENT.builtin_text(name) for name in EXPERIMENT.builtin_names()]
-EXAMPLE = (Path(loading.__file__).parent / "templates" / "experiment.yaml").read_text()
+EXAMPLE = (Path(files.__file__).parent / "example.yaml").read_text()
 MATRICES = [MATRIX.builtin_text(name) for name in MATRIX.builtin_names()]
 FUZZ = "tests/pure/test_fuzz_files.py", "tests/pure/test_fuzz_bytes.py"
 
@@ -50,8 +51,8 @@ def as_properties(pairs: list[tuple[str, Any]]) -> str:
 
 def experiment_or_error(text: str) -> None:
     with told():
-        experiment = loading.parse(text, "fuzz.yaml")
-        planning.lines(planning.plan_of(experiment, 1))
+        experiment = files.parse(text, "fuzz.yaml")
+        plan.lines(plan.plan_of(experiment, 1))
 
 
 @fuzzed(80)
@@ -97,9 +98,9 @@ def bomb(depth: int) -> str:
 def test_aliases_cannot_make_it_take_for_ever() -> None:
     for text in (bomb(12), bomb(12).replace("a11:", "steps:")):
         with pytest.raises(BadInput) as refused:
-            loading.parse(text, "bomb.yaml")
+            files.parse(text, "bomb.yaml")
         assert "too much" in str(refused.value)
-    assert loading.parse(
+    assert files.parse(
         "x-base: &it {acks: all}\n".replace("x-base", "arms").replace(
             "&it {acks: all}", "[{name: a, producer: &it {acks: all}}, {name: b, producer: *it}]"
         )
@@ -210,7 +211,7 @@ def _json_files(data: bytes) -> None:
         os.environ["KAFKA_CHAOS_STATE"] = name
         try:
             with told():
-                list(records.recorded_clusters())
+                list(state_records.recorded_clusters())
         finally:
             os.environ.pop("KAFKA_CHAOS_STATE")
             if before is not None:

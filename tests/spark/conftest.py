@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.session import spark_session
+from checkers.spark.session import spark_session
 from harness.model.result import Summary
-from tests.spark.history import History, Row, findings_of, write_run
+from tests.support.history import History, Row, findings_of, write_run
 
 Check = Callable[..., tuple[Summary, list[Row]]]
 

@@ -1,0 +1,179 @@
+"""Findings beside the records: what readers were given, and where replicas differ."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checkers.checks import CHECKS
+from checkers.checks.run import claimed
+from checkers.facts.columns import READABLE
+from checkers.facts.deliveries import DELIVERIES, SHARE_ROWS, DeliveryTask, Unit
+from checkers.facts.encoding import decode, name_of, partition_of, spot, spot_number
+from checkers.facts.measure import Facts
+from checkers.facts.offsets import packed
+from checkers.findings.evidence import as_findings
+from checkers.findings.record_context import hinted
+from checkers.journals.load import RunFrames, columns, local_frame, read_parquet
+from harness.model.result import FindingClass
+from harness.model.storage import Place, write_parquet
+
+_DELIVERIES_READ = columns(
+    "kind int, unit int, reader int, session int, spot bigint, offset bigint, count bigint, before bigint, "
+    "run bigint, producer int, seq bigint"
+)
+
+
+def units_of(frames: RunFrames) -> tuple[Unit, ...]:
+    """Consumer groups with their readers, and readers without a group, by name."""
+    members: dict[tuple[str, bool], list[int]] = {}
+    for number, reader in enumerate(frames.readers):
+        members.setdefault((reader.group or reader.name, reader.group is not None), []).append(number)
+    return tuple(
+        Unit(
+            name=name,
+            group=is_group,
+            committed=any(frames.readers[number].committed for number in numbers),
+            readers=tuple(
+                (number, frames.readers[number].name, tuple(file.path for file in frames.files.live[number]))
+                for number in numbers
+            ),
+            rows=sum(file.rows for number in numbers for file in frames.files.live[number]),
+        )
+        for (name, is_group), numbers in sorted(members.items())
+    )
+
+
+def deliveries(frames: RunFrames, facts: Facts, scratch: Place) -> tuple[DataFrame, list[str]] | None:
+    """Findings of what live readers were given, as `evidence.FINDINGS`, and what failed; None: there is
+    nothing to tell."""
+    units = units_of(frames)
+    if not units:
+        return None
+    spark = frames.sends.sparkSession
+    folder = scratch / "deliveries"
+    folder.mkdir()
+    (scratch / "index-committed").write_bytes(packed(facts.held_committed))
+    write_parquet(DELIVERIES.empty_table(), folder / "part-none.parquet")
+    shares = tuple(
+        (number, part, parts)
+        for number, unit in enumerate(units)
+        for parts in [max(1, -(-unit.rows // SHARE_ROWS))]
+        for part in range(parts)
+    )
+    task = DeliveryTask(
+        units=units,
+        shares=shares,
+        topics={name: number for number, name in enumerate(facts.codes.topics)},
+        commits=tuple(file.path for file in frames.files.commits),
+        index=str(scratch / "index"),
+        index_committed=str(scratch / "index-committed"),
+        target=str(folder),
+    )
+    if sum(unit.rows for unit in units) <= SHARE_ROWS // 16:
+        told = sum(task.tell(index) for index in range(len(shares)))
+    else:
+        numbers = spark.range(0, len(shares), 1, len(shares))
+        told = sum(int(bytes(row.answer)) for row in numbers.mapInArrow(task, "answer binary").collect())
+    if not told:
+        return None
+    rows = read_parquet(spark, _DELIVERIES_READ, folder).withColumn("finding", F.lit(None).cast("string"))
+    rows, problems = claimed(rows, "delivery")
+    names = [reader.name for reader in frames.readers]
+    rows = (
+        _with_passed(rows.where(F.col("finding").isNotNull()), frames, facts, told)
+        .withColumn("partition", partition_of(F.col("spot")))
+        .withColumn("at", name_of(F.col("spot"), facts.codes))
+        .withColumn(
+            "who", F.coalesce(decode(F.col("reader"), names), decode(F.col("unit"), [u.name for u in units]))
+        )
+    )
+    found = as_findings(
+        rows,
+        {
+            "finding": "finding",
+            "producer": "producer",
+            "seq": "seq",
+            "partition": "partition",
+            "offsets": "array(offset)",
+            "reader": "who",
+            "count": "count",
+            "detail": _DETAIL,
+        },
+    )
+    return found, problems
+
+
+_DETAIL = """
+    CASE finding
+    WHEN 'skipped' THEN concat(
+        who, ' passed over ', count, ' offset(s) of ', at, ' from ', offset,
+        ' on, which the final read holds')
+    WHEN 'nonmonotonic_read' THEN concat(
+        who, ' got offset ', offset, ' of ', at, ' after offset ', before, ' in one session')
+    ELSE concat('group ', who, ' was given offset ', offset, ' of ', at, ' ', count, ' times') END"""
+
+
+def _with_passed(rows: DataFrame, frames: RunFrames, facts: Facts, count: int) -> DataFrame:
+    """The identity of the first record that was passed over, from the final read."""
+    passed = F.col("finding") == FindingClass.SKIPPED.value
+    places = rows.where(passed).select("spot", "offset").distinct()
+    records = (
+        frames.reads.where(F.col("state").isin(*READABLE))
+        .select(
+            spot(F.col("topic"), F.col("partition"), facts.codes).alias("spot"),
+            "offset",
+            F.struct("producer", "seq").alias("record"),
+        )
+        .join(hinted(places, count), ["spot", "offset"])
+        .groupBy("spot", "offset")
+        .agg(F.min("record").alias("record"))
+    )
+    rows = rows.join(hinted(records, count), ["spot", "offset"], "left")
+    return rows.withColumns(
+        {name: F.when(passed, F.col("record")[name]).otherwise(F.col(name)) for name in ("producer", "seq")}
+    )
+
+
+def replicas(frames: RunFrames, facts: Facts) -> DataFrame | None:
+    """Findings of where replicas differ, as `evidence.FINDINGS`; None: no replica's files were read."""
+    final = frames.meta.final_read
+    if frames.replicas is None or final is None:
+        return None
+    spark = frames.sends.sparkSession
+    bounds = [
+        (spot_number(bound.topic, bound.partition, facts.codes), bound.leader, bound.end_offset)
+        for bound in final.bounds
+    ]
+    limits = local_frame(spark, bounds, columns("spot bigint, leader int, end_offset bigint"))
+    nothing = F.lit(-1).cast("bigint")
+    content = F.xxhash64(
+        "control",
+        "state",
+        "leader_epoch",
+        *(F.coalesce(F.col(name).cast("bigint"), nothing) for name in ("run", "producer", "seq", "crc")),
+    )
+    rows = (
+        frames.replicas.withColumn("spot", spot(F.col("topic"), F.col("partition"), facts.codes))
+        .join(F.broadcast(limits), "spot")
+        .where(F.col("offset") < F.col("end_offset"))
+        .select("spot", "offset", "broker", "leader", "end_offset", content.alias("content"))
+    )
+    (check,) = (one for one in CHECKS if one.subject == "replica")
+    found = check.find(rows).withColumns(
+        {
+            "partition": partition_of(F.col("spot")),
+            "at": name_of(F.col("spot"), facts.codes),
+        }
+    )
+    return as_findings(
+        found,
+        {
+            "finding": f"'{FindingClass.DIVERGED.value}'",
+            "partition": "partition",
+            "offsets": "array(offset)",
+            "held_by": "brokers",
+            "detail": """concat('replicas of ', at, ' differ at offset ', offset, ': ', array_join(transform(
+                partings, one -> concat('broker ', one.broker, ' parts at offset ', one.parting)), ', '))""",
+        },
+    )

@@ -1,0 +1,183 @@
+"""What goes with each finding: names for numbers, replicas that hold it, open faults, leader epochs, a
+sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from checkers.checks.base import present
+from checkers.facts.columns import OUTCOMES
+from checkers.facts.encoding import decode, name_of, partition_of
+from checkers.facts.measure import Facts
+from checkers.findings.leadership_history import Belief, with_ack
+from checkers.findings.messages import OF_GIVEN, OF_VALUE, of_record
+from checkers.findings.record_context import hinted
+from checkers.journals.load import RunFrames, columns
+from harness.model.journal import ReadState
+from harness.model.result import FindingClass
+from harness.model.run import FaultWindow
+
+FINDINGS = columns(
+    "finding string, producer int, seq bigint, partition int, key bigint, step int, outcome string, "
+    "sent_ns bigint, closed_ns bigint, acked_offset bigint, error string, offsets array<bigint>, copies int, "
+    "epochs int, place string, held_by array<int>, windows string, detail string, reader string, "
+    "count bigint, txn bigint, acked_by int, acked_epoch int, replaced_epoch int"
+)
+"""The findings journal, one row a finding; columns that do not apply are null.
+
+`partition` is the one sent to (of a phantom or a corrupt value: the one read from). `offsets` are the first 5
+at which the final read holds it, sorted; `copies` how many places there are, `epochs` under how many leader
+epochs they were written. `place` says of a lost record what stands at its acknowledged offset: "overwritten"
+(something else), "tail" (the log ends before it), "not committed" (the record itself, but readers of
+committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by` are the
+brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the names of
+the faults that were open between send and report (of a lost or vanished record: at any time since it was
+sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
+finding about deliveries: the reader or group), `count` how many deliveries or offsets the finding stands for,
+`txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker that led when
+it was acknowledged and its leader epoch, as brokers themselves told, `replaced_epoch` the epoch of what
+stands in its place.
+"""
+
+_FOR_EVER = 2**63 - 1
+
+
+def evidence(rows: DataFrame, frames: RunFrames, facts: Facts, belief: Belief, lost: int) -> DataFrame:
+    """Findings of records, as `FINDINGS`.
+
+    Args:
+        rows: facts whose `finding` is named.
+        belief: who led when, as brokers told.
+        lost: how many are lost; 0 leaves the evidence of losses out.
+    """
+    is_lost = F.col("finding") == FindingClass.LOST.value
+    not_committed = is_lost & F.col("not_committed")
+    place = (
+        F.when(F.col("not_committed"), F.lit("not committed"))
+        .when(F.col("overwritten") | F.col("overwritten_badly"), F.lit("overwritten"))
+        .when(F.col("acked_offset") >= F.col("end_offset"), F.lit("tail"))
+        .otherwise(F.lit("unknown"))
+    )
+    rows = rows.where(F.col("finding").isNotNull()).withColumn("place", F.when(is_lost, place))
+    if lost:
+        rows = with_ack(_with_holders(rows, frames, is_lost & ~not_committed, lost), belief, is_lost)
+    else:
+        rows = rows.withColumns(
+            {
+                "held_by": F.lit(None).cast("array<int>"),
+                "acked_by": F.lit(None).cast("int"),
+                "acked_epoch": F.lit(None).cast("int"),
+            }
+        )
+    names = [reader.name for reader in frames.readers]
+    rows = rows.withColumns(
+        {
+            "partition": partition_of(F.coalesce("spot", "seen_spot")),
+            "outcome": decode(F.col("outcome"), OUTCOMES),
+            "windows": open_windows(frames.meta.windows),
+            "reader": decode(F.col("live_reader"), names),
+            "count": F.lit(None).cast("bigint"),
+            "replaced_epoch": F.when(is_lost & ~F.col("not_committed"), F.col("epoch_there")),
+            "epochs": F.when(present(), F.greatest(F.col("epochs"), F.lit(1))).otherwise(F.col("epochs")),
+            "sent_to": name_of(F.col("spot"), facts.codes),
+            "first_at": name_of(F.col("seen_spot"), facts.codes),
+            "elsewhere": name_of(F.col("away_spot"), facts.codes),
+        }
+    )
+    rows = rows.withColumns(
+        {
+            "detail": of_record(frames.meta.run_id),
+            "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
+        }
+    )
+    return rows.select(*FINDINGS.names)
+
+
+def _with_holders(rows: DataFrame, frames: RunFrames, wanted: Column, count: int) -> DataFrame:
+    """`held_by` of what is wanted."""
+    if frames.replicas is None:
+        return rows.withColumn("held_by", F.lit(None).cast("array<int>"))
+    identity = ["run", "producer", "seq"]
+    held = (
+        frames.replicas.where(F.col("state") == ReadState.OK.value)
+        .join(hinted(rows.where(wanted).select(*identity), count), identity)
+        .groupBy(*identity)
+        .agg(F.array_sort(F.collect_set("broker")).alias("held_by"))
+    )
+    rows = rows.join(hinted(held, count), identity, "left")
+    nobody = F.array().cast("array<int>")
+    return rows.withColumn("held_by", F.when(wanted, F.coalesce(F.col("held_by"), nobody)))
+
+
+def open_windows(windows: Sequence[FaultWindow]) -> Column:
+    """Names of the fault windows that touch [sent, closed]; of what is gone, all that were open since then.
+
+    A send without a report was open to the end.
+    """
+    gone = F.col("finding").isin(FindingClass.LOST.value, FindingClass.VANISHED.value)
+    until = F.when(gone, F.lit(_FOR_EVER)).otherwise(F.coalesce(F.col("closed_ns"), F.lit(_FOR_EVER)))
+    names = []
+    for window in windows:
+        opened_before = until >= F.lit(window.opened_ns)
+        closed_after = F.col("sent_ns") <= F.lit(_FOR_EVER if window.closed_ns is None else window.closed_ns)
+        names.append(F.when(opened_before & closed_after, F.lit(window.name)))
+    return F.concat_ws(" + ", *names) if names else F.lit("")
+
+
+_BAD_VALUE = {
+    "finding": f"'{FindingClass.CORRUPT.value}'",
+    "producer": "producer",
+    "seq": "seq",
+    "partition": "partition",
+    "key": "key",
+    "offsets": "array(offset)",
+    "epochs": "1",
+}
+
+
+def _bad(reads: DataFrame) -> DataFrame:
+    return reads.where(F.col("state").isin(ReadState.CORRUPT.value, ReadState.UNDECODABLE.value))
+
+
+def corrupt_values(frames: RunFrames) -> DataFrame:
+    """One finding a value of the final read that does not check or decode; identity is what it claims to
+    be."""
+    return as_findings(_bad(frames.reads), _BAD_VALUE | {"copies": "1", "detail": OF_VALUE})
+
+
+def corrupt_deliveries(frames: RunFrames, live: DataFrame) -> DataFrame:
+    """One finding a live reader and place whose value did not check or decode as that reader got it, where
+    the final read's does: the damage was one leader's, or passed. `count` deliveries; none is in the log."""
+    place = ["topic", "partition", "offset"]
+    rest = ("producer", "seq", "key", "state")
+    given = (
+        _bad(live)
+        .join(_bad(frames.reads).select(*place).distinct(), place, "left_anti")
+        .groupBy("source", *place)
+        .agg(F.count("*").alias("given"), *(F.any_value(name).alias(name) for name in rest))
+        .withColumn("by", F.array(*(F.lit(reader.name) for reader in frames.readers))[F.col("source")])
+    )
+    return as_findings(
+        given,
+        _BAD_VALUE
+        | {
+            "copies": "0",
+            "reader": "`by`",
+            "count": "given",
+            "detail": f"concat('live reader ', `by`, ' got what the final read does not hold: ', {OF_GIVEN})",
+        },
+    )
+
+
+def as_findings(rows: DataFrame, known: dict[str, str]) -> DataFrame:
+    """Rows as `FINDINGS` from SQL expressions by column; the rest is null (`windows` empty)."""
+    known = {"windows": "''"} | known
+    return rows.selectExpr(
+        *(
+            f"cast({known.get(field.name, 'NULL')} AS {field.dataType.simpleString()}) AS {field.name}"
+            for field in FINDINGS.fields
+        )
+    )

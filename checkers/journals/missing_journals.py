@@ -1,0 +1,63 @@
+"""What is missing of a run's journals though its metadata speak of it: reasons for an unknown verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from checkers.journals.footers import JournalFile
+from harness.model.run import ReaderInfo, RunMeta
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The readable files of one journal, and what is wrong with the others."""
+
+    files: tuple[JournalFile, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+def missing_reads(meta: RunMeta, there: bool, reads: Journal, committed: Journal) -> list[str]:
+    final = meta.final_read
+    problems = []
+    if not there:
+        problems.append(
+            "the run has no reads journal (it ended before the final read), so the verdict is unknown"
+        )
+    elif final is not None and not reads.problems and reads.rows != final.records:
+        problems.append(
+            f"the reads journal holds {reads.rows:,} records, the final read says {final.records:,}, "
+            "so the verdict is unknown"
+        )
+    if final is not None and meta.transactional and final.committed_records is None:
+        problems.append(
+            "the run is transactional but has no final read of committed records, so the verdict is unknown"
+        )
+    expected = final.committed_records if final is not None else None
+    if expected is not None and not committed.problems and committed.rows != expected:
+        problems.append(
+            f"the journal of committed records holds {committed.rows:,}, the final read says {expected:,}, "
+            "so the verdict is unknown"
+        )
+    return problems
+
+
+def missing_live(meta: RunMeta, readers: tuple[ReaderInfo, ...], live: Sequence[Journal]) -> list[str]:
+    problems = []
+    known = {reader.name for reader in meta.readers}
+    for reader, parts in zip(readers, live, strict=True):
+        if reader.name not in known:
+            problems.append(
+                f"the metadata do not tell what the live reader '{reader.name}' was, "
+                "so the verdict is unknown"
+            )
+        elif reader.records != parts.rows and reader.closed and not parts.problems:
+            problems.append(
+                f"the journal of live reader '{reader.name}' holds {parts.rows:,} records, its reader says "
+                f"{reader.records:,}, so the verdict is unknown"
+            )
+    return problems

@@ -1,0 +1,184 @@
+"""The verdict of a run, and whether its arm did as the experiment promises. Pure: counts in, words out."""
+
+from __future__ import annotations
+
+from checkers.judgement.promise import Bound, bounds_of, check_promise, parse_promise
+from harness.model.journal import Outcome
+from harness.model.result import FindingClass, Judgement, Summary, VerdictWord
+from harness.model.run import RunMeta
+
+__all__ = ["Bound", "check_promise", "judge", "parse_promise"]
+
+_BROKEN = {
+    FindingClass.LOST: ("acknowledged", "lost"),
+    FindingClass.PHANTOM: ("", "in the log that this run never sent"),
+    FindingClass.CORRUPT: ("", "corrupt"),
+    FindingClass.MISPLACED: ("", "read from another topic or partition than sent to"),
+    FindingClass.REJECTED_PRESENT: ("refused", "in the log all the same"),
+    FindingClass.VANISHED: ("", "gone from the log after a reader was given them"),
+    FindingClass.INCONSISTENT_OFFSET: ("", "at another offset than acknowledged or read before"),
+    FindingClass.ABORTED_READ: ("aborted", "given to a reader of committed records"),
+    FindingClass.TORN_TRANSACTION: ("committed", "missing from a transaction of which others are read"),
+}
+"""Classes that no setting allows, worst first, and how they read: "3 <adjective> records are <predicate>"."""
+
+_BROKEN_TIMES = {
+    FindingClass.SKIPPED: "a reader passed over records that the log holds",
+    FindingClass.NONMONOTONIC_READ: "a reader's offsets went back without a new assignment",
+    FindingClass.DIVERGED: "replicas hold different records at an offset below the high watermark",
+}
+"""The same for what is no state of one record: "3 times <sentence>"."""
+
+
+def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
+    """Verdict and promise of one run.
+
+    `unknown` comes first: what cannot be trusted proves neither loss nor its absence. `invalid` means that
+    something was seen which the settings rule out: anything of `_BROKEN` and `_BROKEN_TIMES`, duplicates of
+    an idempotent producer, records out of order where the settings keep the order (idempotence, or one
+    request in flight), more duplicates, reordered records or unconfirmed absences than an explicit promise
+    allows. Else `valid`. A loss can be promised (a control arm): then the run is `invalid` and yet as
+    promised.
+
+    Args:
+        summary: counts of the check, None if there was no check (the run's problems say why).
+    """
+    doubts = _doubts(meta, summary)
+    if summary is None or doubts:
+        return Judgement(verdict=VerdictWord.UNKNOWN, reasons=tuple(doubts), as_promised=None)
+    bounds = {
+        finding: bound if bound.step is None else Bound.exactly(summary.acked_by_step[bound.step])
+        for finding, bound in bounds_of(
+            meta.promise, idempotent=meta.idempotent, ordered=_ordered(meta) is not None
+        ).items()
+    }
+    broken = tuple(
+        f"{finding.value}: promised {_promised(meta, finding, bound)}, seen {summary.count(finding):,}"
+        for finding, bound in bounds.items()
+        if not bound.holds(summary.count(finding))
+    )
+    faults = _faults(meta, summary, bounds)
+    return Judgement(
+        verdict=VerdictWord.INVALID if faults else VerdictWord.VALID,
+        reasons=tuple(faults or _shown(summary)),
+        as_promised=not broken,
+        promise_reasons=broken,
+    )
+
+
+def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
+    """Why nothing can be said of this run; empty if something can."""
+    doubts = []
+    if summary is None:
+        doubts.append("the journals were not checked")
+    if not meta.finished:
+        doubts.append("the run did not finish")
+    doubts += meta.problems
+    if meta.final_read is None:
+        doubts.append("there was no final read")
+    elif not meta.final_read.complete:
+        why = "; ".join(meta.final_read.reasons) or "no reason was given"
+        doubts.append(f"the final read is not complete: {why}")
+    doubts += [
+        f"fault {window.name} was not shown to take effect" for window in meta.windows if not window.verified
+    ]
+    if summary is None:
+        return doubts
+    doubts += summary.problems
+    if summary.sent == 0:
+        doubts.append("nothing was sent")
+    doubts += [
+        f"the promise on {key} names the write step '{step}', which the run did not get to"
+        for key, text in meta.promise.items()
+        if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
+    ]
+    if summary.lost_held_by_leader:
+        records = _records(summary.lost_held_by_leader, "acknowledged")
+        doubts.append(f"{records} absent from the read but in the leader's own files: the read is at fault")
+    if summary.lost_unexamined and not (meta.final_read and meta.final_read.attested):
+        records = _records(summary.lost_unexamined, "acknowledged")
+        doubts.append(f"{records} absent from the read, and no replica's own files were examined")
+    return doubts
+
+
+def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) -> list[str]:
+    held = meta.final_read.held if meta.final_read is not None else ()
+    faults = [
+        f"a transaction hangs, long after transaction.timeout.ms: readers of committed records get nothing "
+        f"of partition {partition} from offset {offset} on"
+        for _, partition, offset in held
+    ]
+    for finding, (adjective, predicate) in _BROKEN.items():
+        count = summary.count(finding)
+        if count:
+            places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
+            detail = f" ({places})" if finding is FindingClass.LOST and places else ""
+            faults.append(f"{_records(count, adjective)} {predicate}{detail}")
+    for finding, sentence in _BROKEN_TIMES.items():
+        count = summary.count(finding)
+        if count:
+            faults.append(f"{count:,} time{'' if count == 1 else 's'} {sentence}")
+    why_not = {
+        FindingClass.DUPLICATE: "the producer is idempotent" if meta.idempotent else None,
+        FindingClass.REORDERED: _ordered(meta),
+    }
+    for finding, adjective, predicate in (
+        (FindingClass.DUPLICATE, "", "in the log more than once"),
+        (FindingClass.REORDERED, "", "in the log after one that was sent later"),
+        (FindingClass.UNCONFIRMED_ABSENT, "unconfirmed", "absent"),
+    ):
+        count, bound, settings = summary.count(finding), bounds[finding], why_not.get(finding)
+        if settings and count:
+            faults.append(f"{_records(count, adjective)} {predicate}, though {settings}")
+        elif bound.exceeded(count):
+            allowed = f"the experiment allows {_promised(meta, finding, bound)}"
+            faults.append(f"{_records(count, adjective)} {predicate}, {allowed}")
+    return faults
+
+
+def _ordered(meta: RunMeta) -> str | None:
+    """Which setting keeps the records of one producer and partition in order, if any does.
+
+    Kafka documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`.
+    """
+    if meta.idempotent:
+        return "the producer is idempotent"
+    return "one request was in flight at a time" if meta.max_in_flight == 1 else None
+
+
+def _shown(summary: Summary) -> list[str]:
+    """What a valid run has shown."""
+    acked = summary.outcomes.get(Outcome.ACKED, 0)
+    duplicates = summary.count(FindingClass.DUPLICATE)
+    expired, compacted = summary.count(FindingClass.EXPIRED), summary.count(FindingClass.COMPACTED)
+    shown = []
+    if acked:
+        gone = expired + compacted
+        most = f"{acked - gone:,} of {acked:,}" if gone else f"all {acked:,}"
+        once = "" if duplicates else ", once each"
+        why = " or were ".join(
+            word for word, count in (("had expired", expired), ("compacted", compacted)) if count
+        )
+        rest = f"; the rest {why if expired else f'were {why}'}" if gone else ""
+        shown.append(f"{most} acknowledged records were read back{once}{rest}")
+    if summary.count(FindingClass.REORDERED):
+        late = _records(summary.count(FindingClass.REORDERED))
+        shown.append(f"{late} in the log after one that was sent later, as the settings allow")
+    if duplicates:
+        shown.append(f"{_records(duplicates)} in the log more than once, as the settings allow")
+    unconfirmed = summary.outcomes.get(Outcome.UNCONFIRMED, 0)
+    if unconfirmed:
+        absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
+        shown.append(f"{unconfirmed - absent:,} of {unconfirmed:,} unconfirmed records were read back")
+    return shown or ["nothing was acknowledged, so nothing could be lost"]
+
+
+def _records(count: int, adjective: str = "") -> str:
+    noun = f"{adjective} record" if adjective else "record"
+    return f"{count:,} {noun} is" if count == 1 else f"{count:,} {noun}s are"
+
+
+def _promised(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:
+    """The promise as written, with the number that a step's name stands for."""
+    text = meta.promise.get(finding.value, "0")
+    return f"{text} ({bound.high:,})" if text.startswith("acked") else text

@@ -1,0 +1,1 @@
+"""Spark sessions: local, standalone clusters, Spark Connect, and what executors are sent."""

@@ -1,0 +1,61 @@
+"""A session over Spark Connect: the server has the JVM, we send it plans, our code and our settings.
+
+What the checks need of Spark they have there too: DataFrames, SQL functions, `mapInArrow`, artifacts. What a
+client cannot do is change the server: heap, jars and file system settings are those that it was started with.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from checkers.spark.executor_archive import write_zip
+from checkers.spark.master import SparkPlace
+from harness.model.errors import CheckError, PrerequisiteMissing
+
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+def connected(place: SparkPlace) -> SparkSession:
+    """A session on the server that `place.master` (`sc://host:port`) names.
+
+    Raises:
+        PrerequisiteMissing: gRPC's Python packages are not installed.
+        CheckError: no server answers there, or it refuses a setting or our code.
+    """
+    missing = [name for name in ("grpc", "grpc_status", "google.rpc") if not _is_there(name)]
+    if missing:
+        raise PrerequisiteMissing(
+            "Spark Connect needs Python packages that are not installed",
+            where=place.master,
+            found=f"no module {', '.join(missing)}",
+            next_step="install them: pip install 'kafka-chaos[connect]'",
+        )
+    try:
+        session = SparkSession.builder.remote(place.master).getOrCreate()
+        for name, value in {**_SETTINGS, **place.settings}.items():
+            session.conf.set(name, value)
+        with tempfile.TemporaryDirectory(prefix="kafka-chaos-connect-") as scratch:
+            session.addArtifacts(str(write_zip(Path(scratch) / "kafka-chaos.zip")), pyfile=True)
+    except PySparkException as error:
+        raise CheckError(
+            "the Spark Connect server did not give a session, so nothing was checked",
+            where=place.master,
+            found=(str(error).strip().splitlines() or [type(error).__name__])[0],
+            next_step="see that it runs and can be reached from here, and which settings it takes",
+        ) from error
+    return session
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,46 @@
+"""What executors on other machines need of our code, as one zip.
+
+    python -m checkers.spark.executor_archive kafka-chaos.zip
+
+writes it for `spark-submit --py-files`; sessions of the checks make and send it by themselves. Executors
+also need pyarrow, numpy and pydantic, and to decode values crc32c, in the Python that `PYSPARK_PYTHON` names
+there.
+"""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGES = ("checkers", "workloads", "harness/model")
+_MODULES = ("harness/__init__.py", "harness/check/__init__.py", "harness/check/spark_topic_reader.py")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""No dates: the same code gives the same bytes."""
+
+
+def write_zip(target: Path) -> Path:
+    """Write the modules that tasks and checks import into `target`; returns it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    files = [
+        _ROOT / "harness" / name
+        for name in ("__init__.py", "check/__init__.py", "check/spark_topic_reader.py")
+    ]
+    for package in _PACKAGES:
+        files += sorted((_ROOT / package).rglob("*.py"))
+    with zipfile.ZipFile(target, "w") as archive:
+        for path in files:
+            name = zipfile.ZipInfo(path.relative_to(_ROOT).as_posix(), _EPOCH)
+            name.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(name, path.read_bytes())
+    return target
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: python -m checkers.spark.executor_archive TARGET.zip\n\n{__doc__}")
+    print(write_zip(Path(sys.argv[1])))

@@ -1,0 +1,113 @@
+"""Spark masters: what a session has to be like for each kind of them. Pure: nothing here starts anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness.model.errors import BadInput
+from harness.model.storage import s3_settings
+
+LOCAL = re.compile(r"local(\[.*\])?")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_KINDS = ("spark://", "sc://", "k8s://", "yarn")
+
+
+@dataclass(frozen=True)
+class SparkPlace:
+    """Which Spark does the work. `settings` are Spark's own and win over ours, `jars` are added to its class
+    path, `driver_memory` is the heap of our JVM ("4g"; Spark Connect's is its server's)."""
+
+    master: str = "local[*]"
+    driver_memory: str = "4g"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    jars: tuple[Path, ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        return LOCAL.fullmatch(self.master) is not None
+
+    @property
+    def is_connect(self) -> bool:
+        return self.master.startswith("sc://")
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Local, or a master that listens on the loopback address, so that all of it is here."""
+        host = urlsplit(self.master.split(",")[0]).hostname if "://" in self.master else None
+        return self.is_local or host in _LOOPBACK
+
+    def checked(self) -> SparkPlace:
+        """Itself.
+
+        Raises:
+            BadInput: no master of Spark's looks like that, or our JVM cannot have such settings.
+        """
+        if not self.is_local and not self.master.startswith(_KINDS):
+            raise BadInput(
+                "this is no Spark master",
+                where=f"--spark-master {self.master}",
+                expected="local[N], spark://host:port, sc://host:port (Spark Connect), k8s://... or yarn",
+                next_step="correct it; see docs/scale.md",
+            )
+        if self.is_connect and self.jars:
+            raise BadInput(
+                "a Spark Connect server brings its own jars",
+                where=f"--spark-master {self.master}",
+                next_step="start the server with them (--jars), and run this without",
+            )
+        return self
+
+
+def parsed_settings(given: list[str]) -> dict[str, str]:
+    """`spark.name=value`, ... as a mapping.
+
+    Raises:
+        BadInput: one is not of that form.
+    """
+    pairs = [setting.partition("=") for setting in given]
+    for name, found, _ in pairs:
+        if not found or not name.startswith("spark."):
+            raise BadInput(
+                "this is no setting of Spark's",
+                where=f"--spark-conf {name}",
+                expected="spark.name=value",
+                next_step="correct it; Spark's documentation, Configuration, lists them",
+            )
+    return {name: value for name, _, value in pairs}
+
+
+def of_cluster(place: SparkPlace) -> dict[str, str]:
+    """Settings of a session whose executors are other processes."""
+    # Executors' Python workers read the journals too, and have the environment of their executor.
+    names = [name for name in os.environ if name.startswith("AWS_")]
+    settings = {f"spark.executorEnv.{name}": os.environ[name] for name in names}
+    # Spark's own pattern knows "access.key" but not the name of the variable; what matches is not logged.
+    settings["spark.redaction.regex"] = r"(?i)secret|password|token|access[._]?key"
+    if place.on_this_machine:
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def of_s3(environment: Mapping[str, str]) -> dict[str, str]:
+    """Hadoop's settings of S3 for what the environment says; keys Spark takes from there by itself."""
+    given = s3_settings(environment)
+    settings = {}
+    if endpoint := given.get("endpoint_override"):
+        settings["spark.hadoop.fs.s3a.endpoint"] = endpoint
+        # Names of buckets are part of the host only at Amazon's.
+        settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
+        settings["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(endpoint.startswith("https")).lower()
+    if region := given.get("region"):
+        settings["spark.hadoop.fs.s3a.endpoint.region"] = region
+    return settings
+
+
+def python_of(place: SparkPlace, environment: Mapping[str, str]) -> str:
+    """The interpreter of Python workers: ours where they run on this machine."""
+    return sys.executable if place.on_this_machine else environment.get("PYSPARK_PYTHON", "python3")

@@ -1,0 +1,209 @@
+"""The Spark session of the checks: quiet, and bound to this machine only unless a cluster is asked for."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from checkers.spark.executor_archive import write_zip
+from checkers.spark.master import SparkPlace, of_cluster, of_s3, python_of
+from harness.model.errors import CheckError, PrerequisiteMissing
+
+OLDEST_JAVA = 17
+"""Spark 4 runs on Java 17 and later (Spark documentation, Overview)."""
+
+_INSTALL_JAVA = (
+    "install a Java 17 or later runtime (Debian: openjdk-17-jre-headless), or set JAVA_HOME to one"
+)
+
+_LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def java_version(environment: Mapping[str, str]) -> int:
+    """Feature release (17, 21, ...) of the Java that Spark would use: JAVA_HOME's, else the one on PATH.
+
+    Raises:
+        PrerequisiteMissing: there is none, it does not run, or it is older than Java 17.
+    """
+    home = environment.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else environment.get("PATH", ""))
+    where = f"JAVA_HOME={home}" if home else "PATH"
+    if found is None:
+        raise PrerequisiteMissing(
+            "Java was not found; the checks run on Spark, which needs it",
+            where=where,
+            expected=f"Java {OLDEST_JAVA} or later",
+            found="no java command",
+            next_step=_INSTALL_JAVA,
+        )
+    try:
+        answer = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        text = answer.stderr + answer.stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        text = str(error)
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    if match is None or int(match.group(1)) < OLDEST_JAVA:
+        raise PrerequisiteMissing(
+            "the Java found here cannot run Spark",
+            where=f"{found} (from {where})",
+            expected=f"Java {OLDEST_JAVA} or later",
+            found=f"Java {match.group(1)}" if match else (text.strip().splitlines() or ["no answer"])[0],
+            next_step=_INSTALL_JAVA,
+        )
+    return int(match.group(1))
+
+
+def spark_session(
+    *,
+    master: str = "local[*]",
+    driver_memory: str = "4g",
+    scratch: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    jars: tuple[Path, ...] = (),
+) -> SparkSession:
+    """A Spark session for the checks; the one already running in this process where there is one.
+
+    Spark has no web UI and writes nothing to the terminal: what its JVM says goes to `spark.log` below
+    `scratch` (default: a temporary directory, removed when the process ends). It listens on 127.0.0.1 only,
+    but for masters on other machines, whose executors must reach it. Those are sent our code.
+
+    Args:
+        master: `local[n]`, `spark://host:port`, `yarn`, `k8s://...`, or `sc://host:port` (Spark Connect).
+        driver_memory: heap of the JVM, as Spark writes sizes ("4g").
+        scratch: directory for Spark's spills and its log.
+        settings: Spark's own, which win over ours.
+        jars: added to the class path of driver and executors.
+
+    Raises:
+        BadInput: no such kind of master.
+        PrerequisiteMissing: no Java, or one older than 17; for Spark Connect, no gRPC.
+        CheckError: Spark did not start, or the cluster does not answer.
+    """
+    place = SparkPlace(master, driver_memory, settings or {}, jars).checked()
+    if place.is_connect:
+        from checkers.spark.connect import connected
+
+        return connected(place)
+    # Not getActiveSession(): that one is known only to the thread that made it.
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    java_version(os.environ)
+    if scratch is None:
+        scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    scratch = scratch.resolve()
+    scratch.mkdir(parents=True, exist_ok=True)
+    # Workers must run this interpreter, the JVM must be the one of this very pyspark, and the host name
+    # (which may not resolve in a sandbox) must not matter.
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = python_of(place, os.environ)
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    if place.on_this_machine:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Tasks import what stands beside this package, wherever this process was started.
+    ours = str(Path(__file__).parents[2])
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if ours not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([ours, *paths])
+    log = scratch / "spark.log"
+    try:
+        with log.open("ab") as stream:
+            session = _start(_configuration(place, scratch), stream)
+            if not place.is_local:
+                session.sparkContext.addPyFile(str(write_zip(scratch / "kafka-chaos.zip")))
+                # Spark puts it before all else here too, where the whole of our code is installed.
+                sys.path[:] = [path for path in sys.path if Path(path).name != "kafka-chaos.zip"]
+            return session
+    except (Py4JError, PySparkException, OSError) as error:
+        raise CheckError(
+            "Spark did not start, so nothing was checked; the journals are untouched",
+            where=f"master {master}, driver memory {driver_memory}",
+            found=_cause(log, error),
+            next_step="see that the machine has that much memory free"
+            + ("" if place.is_local else " and that the master answers")
+            + ", then run `kafka-chaos check` again",
+        ) from error
+
+
+def _configuration(place: SparkPlace, scratch: Path) -> SparkConf:
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    conf = SparkConf(loadDefaults=False)
+    ours = {
+        "spark.master": place.master,
+        "spark.app.name": "kafka-chaos",
+        "spark.driver.memory": place.driver_memory,
+        # A check takes seconds: the optimising compiler takes more of the cores than it gives back before
+        # some ten million records.
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:TieredStopAtLevel=1"
+        ),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Journals are local files: listing thousands of parts takes less than starting a job to list them.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    }
+    ours |= _of_local(place.master) if place.is_local else of_cluster(place)
+    ours |= of_s3(os.environ)
+    if place.jars:
+        ours["spark.jars"] = ",".join(str(path) for path in place.jars)
+    for name, value in {**ours, **place.settings}.items():
+        conf.set(name, value)
+    return conf
+
+
+def _of_local(master: str) -> dict[str, str]:
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(2 * _cores(master)),
+    }
+
+
+def _cores(master: str) -> int:
+    match = re.fullmatch(r"local\[(\d+)(?:,.*)?\]", master)
+    return int(match.group(1)) if match else os.cpu_count() or 1
+
+
+def _start(conf: SparkConf, log: IO[bytes]) -> SparkSession:
+    if SparkContext._gateway is None:
+        # The JVM prints to its own stderr before any logger is set up (incubator modules, default profile).
+        SparkContext._gateway = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+        SparkContext._jvm = SparkContext._gateway.jvm
+    return SparkSession(SparkContext(conf=conf))
+
+
+def _cause(log: Path, error: Exception) -> str:
+    """The first lines of Spark's log that tell of a failure; Java often puts the reason in the second."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    for index, line in enumerate(lines):
+        if re.search(r"error|exception|invalid|not found", line, re.IGNORECASE):
+            return " ".join(part.strip() for part in lines[index : index + 2] if not part.startswith("\tat "))
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

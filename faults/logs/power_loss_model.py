@@ -1,0 +1,145 @@
+"""Where a power loss cuts the logs of a broker. Pure: what is in its log dir in, what is left of it out."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from faults.logs.files import CLEAN_SHUTDOWN, Batch, LogDir, Segment, log_path
+from harness.model.node_layout import DATA_DIR
+
+
+class AllBut(BaseModel):
+    """The end of each active segment is gone, flushed or not: a disk that lies about fsync."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    all_but_bytes: int = Field(ge=1, description="bytes that each partition's active segment loses")
+
+
+class AtRandom(BaseModel):
+    """Each partition is cut at a byte of its own after the recovery point, also inside a batch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    random: Literal[True]
+
+
+Keep = Literal["recovery_point", "checkpoint"] | AllBut | AtRandom
+"""What of a log a power loss leaves."""
+
+
+class Cut(BaseModel):
+    """What becomes of one partition: `segment` keeps its first `size` bytes, the segments `gone` are deleted.
+
+    `before` and `after` are its log end offset then, and as Kafka will find it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    folder: str
+    segment: int
+    size: int
+    gone: tuple[int, ...]
+    cut_bytes: int
+    before: int
+    after: int
+
+
+def to_walk(segments: Sequence[Segment], recovery_point: int, keep: Keep) -> tuple[Segment, ...]:
+    """The segments whose batches `cut_of` has to know."""
+    return tuple(dict.fromkeys((_kept(segments, recovery_point, keep), segments[-1])))
+
+
+def cut_of(
+    folder: str,
+    segments: Sequence[Segment],
+    walked: Mapping[int, Sequence[Batch]],
+    recovery_point: int,
+    log_start: int,
+    keep: Keep,
+    rng: random.Random,
+) -> Cut:
+    """Where a power loss cuts one partition.
+
+    Kafka flushes a segment when the next one is rolled, and checkpoints its recovery point only every
+    log.flush.offset.checkpoint.interval.ms; so what is known to be on disk ends at the later of the
+    checkpoint and the start of the active segment.
+
+    Args:
+        walked: the batches of the segments that `to_walk` names, by base offset.
+        recovery_point: as checkpointed; 0 where there is none.
+    """
+    active = segments[-1]
+    kept = _kept(segments, recovery_point, keep)
+    batches = walked[kept.base]
+    flushed = _position(batches, recovery_point)
+    if isinstance(keep, AllBut):
+        size = max(0, kept.size - keep.all_but_bytes)
+    elif isinstance(keep, AtRandom):
+        size = rng.randrange(flushed, kept.size) if flushed < kept.size else kept.size
+    else:
+        size = flushed
+    gone = tuple(segment for segment in segments if segment.base > kept.base)
+    return Cut(
+        folder=folder,
+        segment=kept.base,
+        size=size,
+        gone=tuple(segment.base for segment in gone),
+        cut_bytes=kept.size - size + sum(segment.size for segment in gone),
+        before=max(log_start, _end_offset(active.base, walked[active.base], active.size)),
+        after=max(log_start, _end_offset(kept.base, batches, size)),
+    )
+
+
+def _kept(segments: Sequence[Segment], recovery_point: int, keep: Keep) -> Segment:
+    """The last segment of which anything is left."""
+    if keep != "checkpoint":
+        return segments[-1]
+    return segments[max(0, bisect_right([segment.base for segment in segments], recovery_point) - 1)]
+
+
+def _position(batches: Sequence[Batch], offset: int) -> int:
+    """Where in its file the first batch begins that reaches `offset`; the end, if none does."""
+    return next((batch.at for batch in batches if batch.last >= offset), batches[-1].end if batches else 0)
+
+
+def _end_offset(base: int, batches: Sequence[Batch], size: int) -> int:
+    """The offset behind the last batch that is whole within `size` bytes of a segment."""
+    whole = bisect_right([batch.end for batch in batches], size)
+    return batches[whole - 1].last + 1 if whole else base
+
+
+def cut_script(cuts: Iterable[Cut]) -> str:
+    """Carries out cuts; doing so again changes nothing. Owner and permissions stay.
+
+    Indexes of what is left stay too: after an unclean shutdown Kafka rebuilds those from the recovery point
+    on, and truncates leader-epoch-checkpoint and producer snapshots to the log's end.
+    """
+    lines = [f"cd {DATA_DIR}", f"rm -f {CLEAN_SHUTDOWN}"]
+    for cut in cuts:
+        if cut.cut_bytes:
+            lines.append(f"truncate -c -s '<{cut.size}' {shlex.quote(log_path(cut.folder, cut.segment))}")
+        for base in cut.gone:
+            stem = shlex.quote(log_path(cut.folder, base).removesuffix(".log"))
+            lines.append(f"rm -f {stem}.log {stem}.index {stem}.timeindex {stem}.txnindex")
+    return "\n".join(lines)
+
+
+def not_cut(cuts: Iterable[Cut], found: LogDir) -> str | None:
+    """The first thing in a listing that is not as the cuts leave it, in words."""
+    if CLEAN_SHUTDOWN in found.sizes:
+        return f"{CLEAN_SHUTDOWN} is there"
+    for cut in cuts:
+        path = log_path(cut.folder, cut.segment)
+        if found.sizes.get(path) != cut.size:
+            return f"{path} has {found.sizes.get(path)} bytes, not {cut.size}"
+        for base in cut.gone:
+            if log_path(cut.folder, base) in found.sizes:
+                return f"{log_path(cut.folder, base)} is still there"
+    return None

@@ -1,0 +1,211 @@
+"""What the faults on leadership and replicas share: partitions as they were, and beliefs about them now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from faults.base import Evidence, FaultSpec, Scene
+from faults.leadership import some
+from faults.target_context import Shape, Sight
+from harness.model.broker_views import PartitionState, TopologyView
+from harness.model.errors import FaultError
+from harness.model.polling import seen_within
+
+BACK_SECONDS = 90.0
+_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+class Was(BaseModel):
+    """A partition at the moment of aiming. `leader` is -1 where nobody led."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+
+
+class PartitionFault(FaultSpec):
+    """Base of faults on partitions of the topic under test, through the controller."""
+
+    partition: int | None = Field(
+        default=None, ge=0, description="which partition; all of the topic if not given"
+    )
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if self.partition is not None and self.partition >= shape.partitions:
+            raise ValueError(
+                f"there is no partition {self.partition}: the topic has 0 to {shape.partitions - 1}"
+            )
+        return ()
+
+    def chosen(self, sight: Sight) -> list[PartitionState]:
+        """The partitions that are meant, as they are now.
+
+        Raises:
+            FaultError: there is none.
+        """
+        numbers = sorted(
+            {state.partition for seen in sight.view.answered() for state in seen.partitions}
+            if self.partition is None
+            else {self.partition}
+        )
+        states = [state for number in numbers if (state := sight.view.partition(sight.topic, number))]
+        if not states:
+            raise FaultError(
+                "there is no such partition",
+                where=sight.topic if self.partition is None else f"{sight.topic}-{self.partition}",
+                found="no broker that answers knows it",
+                next_step="correct the partition's number, or inject this when a broker answers",
+            )
+        return states
+
+
+def was(state: PartitionState) -> Was:
+    """What has to be kept of a partition."""
+    return Was(
+        partition=state.partition,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        replicas=state.replicas,
+    )
+
+
+def refused(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:
+    """Check what the controller said.
+
+    Raises:
+        FaultError: an error other than those `allowed` for one of the partitions.
+    """
+    bad = {number: error for number, error in errors.items() if error is not None and error not in allowed}
+    if bad:
+        raise FaultError(
+            f"the controller refused {what}",
+            where=", ".join(f"partition {number}" for number in sorted(bad)),
+            found=", ".join(sorted(set(bad.values()))),
+            next_step="are the replicas up, and in the ISR? see the samples of the run",
+        )
+
+
+def refused_but_gone(what: str, errors: dict[int, str | None], *allowed: str) -> None:
+    """As `refused`, for what is taken back: a topic that was deleted meanwhile needs nothing."""
+    refused(what, errors, (*allowed, _GONE))
+
+
+def led_anew(view: TopologyView, topic: str, then: Was, leader: int | None) -> str | None:
+    """Why this view does not show a new leader epoch with this leader (None: with any); None if it does, by
+    the word of every broker that answers."""
+    states = view.states(topic, then.partition)
+    where = f"partition {then.partition}"
+    if not states:
+        return f"no broker tells of {where}"
+    for broker, state in sorted(states.items()):
+        if state.leader_epoch <= then.leader_epoch:
+            return f"{where} is still in leader epoch {state.leader_epoch}, says broker {broker}"
+        if state.leader < 0 or leader not in (None, state.leader):
+            found = f"broker {state.leader}" if state.leader >= 0 else "nobody"
+            return f"{where} is led by {found}, says broker {broker}"
+    if len({(state.leader, state.leader_epoch) for state in states.values()}) > 1:
+        return f"{where}: brokers disagree on the leader"
+    return None
+
+
+def placed(view: TopologyView, topic: str, number: int, replicas: tuple[int, ...]) -> str | None:
+    """Why this view does not show these replicas, all in sync; None if it does, by the word of every broker
+    that answers."""
+    states = view.states(topic, number)
+    if not states:
+        return f"no broker tells of partition {number}"
+    for broker, state in sorted(states.items()):
+        if state.replicas != replicas:
+            return f"partition {number} has the replicas {list(state.replicas)}, says broker {broker}"
+        if set(state.isr) != set(replicas):
+            return f"partition {number} has the ISR {sorted(state.isr)}, says broker {broker}"
+    return None
+
+
+def shown(scene: Scene, seconds: float, missing: Callable[[TopologyView], str | None]) -> str | None:
+    """Look until nothing is `missing`; after `seconds` the last thing that was."""
+    return seen_within(seconds, lambda: missing(scene.cluster.view((scene.topic,))))
+
+
+def proved_anew(
+    scene: Scene, before: tuple[Was, ...], wanted: Mapping[int, int | None], seconds: float
+) -> Evidence:
+    """Wait until each partition has the leader that is `wanted` (None: any) in a higher leader epoch.
+
+    By the word of every broker that answers. One that is cut off from the controllers will not learn of it:
+    in the end it is enough that the new leaders say it of themselves.
+    """
+
+    def missing(view: TopologyView) -> str | None:
+        words = (led_anew(view, scene.topic, then, wanted[then.partition]) for then in before)
+        return next((word for word in words if word is not None), None)
+
+    left = shown(scene, seconds, missing)
+    if left is None:
+        return moved(scene, before, None)
+    view = scene.cluster.view((scene.topic,))
+    if not all(_says_itself(view, scene.topic, then, wanted[then.partition]) for then in before):
+        return moved(scene, before, left)
+    evidence = moved(scene, before, None)
+    return Evidence(True, f"{evidence.what}; but {left}", evidence.facts)
+
+
+def moved(scene: Scene, before: tuple[Was, ...], left: str | None) -> Evidence:
+    """Evidence from what is `left` missing, with leaders and epochs before and now."""
+    view = scene.cluster.view((scene.topic,))
+    now = {then.partition: view.partition(scene.topic, then.partition) for then in before}
+    facts: dict[str, object] = {
+        "before": {then.partition: then.model_dump(mode="json", exclude={"partition"}) for then in before},
+        "now": {
+            number: {
+                "leader": state.leader,
+                "leader_epoch": state.leader_epoch,
+                "replicas": list(state.replicas),
+                "isr": sorted(state.isr),
+            }
+            for number, state in now.items()
+            if state is not None
+        },
+    }
+    words = [
+        f"partition {then.partition} from {_leader(then.leader)} (epoch {then.leader_epoch}) "
+        f"to {_leader(state.leader)} (epoch {state.leader_epoch})"
+        for then in before
+        if (state := now[then.partition]) is not None
+    ]
+    return Evidence(left is None, left or "leadership moved: " + ", ".join(some(words)), facts)
+
+
+def deleted(view: TopologyView, topic: str, number: int) -> bool:
+    """Whether every broker answers and none knows the partition: then there is nothing to heal."""
+    return all(seen.answered for seen in view.views) and view.partition(topic, number) is None
+
+
+def not_back(what: str, where: str, left: str) -> FaultError:
+    """What is raised where the undoing is not seen."""
+    return FaultError(
+        what,
+        where=where,
+        expected=f"as it was, within {BACK_SECONDS:g} s",
+        found=left,
+        next_step="are all replicas up? `kafka-chaos heal` tries again",
+    )
+
+
+def _says_itself(view: TopologyView, topic: str, then: Was, leader: int | None) -> bool:
+    """Whether the leader of the highest epoch knows of its leadership, which is new."""
+    state = view.partition(topic, then.partition)
+    if state is None or state.leader_epoch <= then.leader_epoch or leader not in (None, state.leader):
+        return False
+    own = view.states(topic, then.partition).get(state.leader)
+    return own is not None and (own.leader, own.leader_epoch) == (state.leader, state.leader_epoch)
+
+
+def _leader(number: int) -> str:
+    return f"broker {number}" if number >= 0 else "nobody"

@@ -1,0 +1,131 @@
+"""Ring and bridge: brokers of which each hears only some of the others."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from faults.base import FaultSpec, Injection, Scene, named
+from faults.network.grudge import bridge, halves, middle, ring
+from faults.network.partition_injection import Cuts, made
+from faults.network.sides import fixed, possible
+from faults.target_context import Shape
+from faults.targets import All, Target
+from harness.model.errors import FaultError
+from harness.model.node_layout import CLIENT
+
+_EVERY = All(all=True)
+
+
+class RingCuts(Cuts):
+    """Nodes that hear their neighbours only."""
+
+    kind: Literal["ring"] = "ring"
+
+
+class BridgeCuts(Cuts):
+    """Two halves that meet in the nodes between them."""
+
+    kind: Literal["bridge"] = "bridge"
+
+
+class Ring(FaultSpec):
+    """Each broker hears only its two neighbours by id (the first and the last are neighbours), both ways.
+    Controllers and clients reach all of them. With five brokers each still hears a majority, and no two
+    the same one: Jepsen's majorities ring.
+
+    What Kafka does: the controller hears all brokers, so every leader stays. Followers that are not
+    neighbours of a partition's leader cannot fetch from it and leave its ISR after replica.lag.time.max.ms;
+    its neighbours stay. Which replicas are in sync thus depends on who leads (KIP-500: the controller alone
+    decides, brokers do not vote).
+
+    Proof: as of a partition, for every two brokers that are not neighbours: dropped packets are counted, none
+    arrives, and no connection is made.
+    """
+
+    kind: Literal["ring"] = "ring"
+    needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    injection: ClassVar[type[Injection]] = RingCuts
+    target: Target = Field(default=_EVERY, description="which nodes form the ring, four or more")
+
+    def aim(self, scene: Scene) -> Cuts:
+        nodes = _without_client(self.target.resolve(scene.sight()))
+        return made(RingCuts, scene, ring(nodes), f"ring of {named(nodes)}")
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        _enough(self.target, shape, 4, "a ring")
+        return ()
+
+
+class Bridge(FaultSpec):
+    """Two halves of the brokers do not hear each other, but all hear, and are heard by, the broker or brokers
+    in which they meet. Controllers and clients reach all of them. Jepsen's bridge.
+
+    What Kafka does: a leader in one half loses the followers of the other half from its ISR after
+    replica.lag.time.max.ms; a leader that is the bridge keeps them all. The controller hears all brokers, so
+    no leader moves. acks=all writes wait until the ISR has shrunk, and then go on if min.insync.replicas are
+    left.
+
+    Proof: as of a partition, for every two brokers of different halves: dropped packets are counted, none
+    arrives, and no connection is made.
+    """
+
+    kind: Literal["bridge"] = "bridge"
+    needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    injection: ClassVar[type[Injection]] = BridgeCuts
+    target: Target = Field(default=_EVERY, description="which nodes are divided, the bridge among them")
+    via: Target | None = Field(
+        default=None, description="which node or nodes the halves meet in; default: the middle one by id"
+    )
+
+    def aim(self, scene: Scene) -> Cuts:
+        sight = scene.sight()
+        nodes = _without_client(self.target.resolve(sight))
+        between = (middle(nodes),) if self.via is None else _without_client(self.via.resolve(sight))
+        here, there = halves(nodes, between)
+        if not here:
+            raise FaultError(
+                "a bridge needs a node on each side",
+                where=f"{named(nodes)} over {named(between)}",
+                expected="two nodes or more beside the bridge",
+                found=named(there) or "none",
+                next_step="choose more brokers, or fewer to meet in",
+            )
+        words = f"{named(here)} | {named(there)}, over {named(between)}"
+        return made(BridgeCuts, scene, bridge(nodes, between), words)
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        _enough(self.target, shape, 3, "a bridge")
+        if self.via is not None:
+            if self.via.means_client():
+                raise ValueError("a bridge is a node of the cluster, not the client")
+            nodes, over = possible(self.target, shape), fixed(self.via, shape)
+            if over is not None and len(nodes - over) < 2:
+                raise ValueError(
+                    f"a bridge needs a node on each side: `via: {self.via}` leaves fewer than two"
+                )
+        return ()
+
+    def downs(self, shape: Shape) -> int:
+        return self.target.at_most(shape) // 2
+
+
+def _without_client(nodes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(node for node in nodes if node != CLIENT)
+
+
+def _enough(target: Target, shape: Shape, least: int, what: str) -> None:
+    """Refuse a target that cannot mean so many nodes, or the client."""
+    if target.means_client():
+        raise ValueError(f"{what} is made of nodes of the cluster, not of the client")
+    most = len(possible(target, shape))
+    if target.at_most(shape):
+        most = min(most, target.at_most(shape) + len(possible(target, shape) - set(shape.broker_ids)))
+    if most < least:
+        raise ValueError(
+            f"{what} takes {least} nodes or more: with fewer, nothing would be cut (`target: {target}` means "
+            f"{most} at most)"
+        )

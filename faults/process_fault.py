@@ -1,0 +1,77 @@
+"""What the faults on a node's process share: an injection aimed at nodes, and what it saw them lead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from faults.base import Cluster, FaultSpec, Injection, Scene
+from faults.leadership import led_by
+from faults.target_context import Shape
+from faults.targets import BaseTarget, Target
+from harness.model.node_layout import CLIENT
+from harness.model.polling import seen_within
+
+_EXIT_SECONDS = 60.0
+_ENDING = "Terminating process due to signal"
+"""What Kafka logs first of all when it gets SIGTERM (2.0 and later)."""
+
+
+class OnNodes(Injection):
+    """An injection aimed at nodes. `led` is what the brokers among them led then: (partition, leader);
+    `active_controller` the node that was the active controller."""
+
+    numbers: tuple[int, ...]
+    led: tuple[tuple[int, int], ...] = ()
+    active_controller: int | None = None
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return self.numbers
+
+
+class ProcessFault(FaultSpec):
+    """Base of faults on the processes of one target."""
+
+    target: Target = Field(description="which nodes")
+
+    def expect(self, shape: Shape) -> tuple[str, ...]:
+        super().expect(shape)
+        if self.target.means_client():
+            raise ValueError(f"target `{self.target}`: the client's process is not ours; use a `partition`")
+        if self.downs(shape) < shape.brokers:
+            return ()
+        return ("no broker is left to serve while this is open: every send fails or waits",)
+
+    def downs(self, shape: Shape) -> int:
+        return self.target.at_most(shape)
+
+
+def aimed(scene: Scene, target: BaseTarget) -> dict[str, Any]:
+    """The fields of an `OnNodes` for a target as it is now.
+
+    Raises:
+        FaultError: the target matches nothing.
+    """
+    sight = scene.sight()
+    numbers = tuple(number for number in target.resolve(sight) if number != CLIENT)
+    touches_controllers = bool(set(numbers) & set(sight.controllers))
+    return {
+        "numbers": numbers,
+        "led": led_by(sight.view, scene.topic, numbers),
+        "active_controller": sight.controller() if touches_controllers else None,
+    }
+
+
+def start_again(cluster: Cluster, nodes: tuple[int, ...]) -> None:
+    """Start the nodes that do not run. One that was told to end and is still at it is waited for: it must
+    not be taken for one that runs."""
+    for node in nodes:
+        _await_end(cluster, node)
+        cluster.start_node(node)
+
+
+def _await_end(cluster: Cluster, node: int) -> None:
+    if cluster.is_running(node) and _ENDING in cluster.log_since(node, cluster.started_ns(node)):
+        seen_within(_EXIT_SECONDS, lambda: "still ending" if cluster.is_running(node) else None)

@@ -1,0 +1,68 @@
+"""What targets may look at: the live cluster as seen at one moment, or only its shape before it starts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.model.broker_views import TopologyView
+from harness.model.node_layout import FIRST_CONTROLLER_ID
+
+
+class Coordinators(Protocol):
+    """Who coordinates a group or a transactional id."""
+
+    def __call__(self, key: str, *, transactional: bool) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The live cluster at one moment. `controller` and `coordinator` are asked only by those who need it.
+
+    `resolved` gets every target that is resolved, with the nodes that it meant.
+    """
+
+    view: TopologyView
+    topic: str
+    brokers: tuple[int, ...]
+    controllers: tuple[int, ...]
+    controller: Callable[[], int | None]
+    coordinator: Coordinators
+    seed: str
+    zookeepers: tuple[int, ...] = ()
+    resolved: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
+
+    def rng(self) -> random.Random:
+        """Choices of this moment: a function of the seed alone."""
+        return random.Random(self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A cluster and topic that do not run yet, as the experiment describes them.
+
+    `zookeepers` are the servers of a ZooKeeper cluster, where any broker may be the controller (`combined`).
+    `disk_mib` is the size of each broker's log dir volume (None: not limited), `skewable` whether the
+    brokers' clocks can be shifted.
+    """
+
+    brokers: int
+    controllers: int
+    combined: bool
+    partitions: int
+    replication_factor: int
+    zookeepers: tuple[int, ...] = ()
+    disk_mib: int | None = None
+    skewable: bool = False
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return tuple(range(1, self.brokers + 1))
+
+    @property
+    def controller_ids(self) -> tuple[int, ...]:
+        if self.combined:
+            return self.broker_ids
+        return tuple(range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + self.controllers))

@@ -1,0 +1,62 @@
+"""Rules over configurations, as data: when one speaks, how bad it is, what it says, and its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.audit.effective_settings import Subject
+from harness.audit.settings_catalog import Client
+from harness.model.result import FindingClass
+
+JAVA_DOCS = "Kafka documentation, Producer Configs"
+CONSUMER_DOCS = "Kafka documentation, Consumer Configs"
+TOPIC_DOCS = "Kafka documentation, Topic Configs"
+BROKER_DOCS = "Kafka documentation, Broker Configs"
+RDK_DOCS = "librdkafka, CONFIGURATION.md"
+
+
+class Severity(StrEnum):
+    """How bad it is, the worst first."""
+
+    REFUSED = "refused"
+    """The client or broker refuses such a configuration."""
+    CONTRADICTION = "contradiction"
+    """One setting takes away what another one promises."""
+    RISK = "risk"
+    """It may be meant so, but records can be lost, doubled, reordered or skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What would show it on real brokers: arms of a built-in experiment."""
+
+    experiment: str
+    arms: tuple[str, ...]
+
+
+ACKS_0 = Proof("kill-leader", ("acks=0",))
+ACKS_1 = Proof("cut-then-kill", ("acks=1",))
+NOT_IDEMPOTENT = Proof("kill-leader", ("acks=all", "acks=all-idempotent"))
+TRANSACTIONS = Proof("transactions", ())
+UNCLEAN = Proof("unclean-election", ("unclean=true", "unclean=false"))
+LAST_REPLICA = Proof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`applies` decides; `says` is for people, and may name values by {name}. `settings` are those concerned;
+    `finding` is the class of findings that would show it, `proof` the experiment."""
+
+    id: str
+    severity: Severity
+    settings: tuple[str, ...]
+    applies: Callable[[Subject], bool]
+    says: str
+    do: str
+    source: str
+    finding: FindingClass | None = None
+    proof: Proof | None = None
+    client: Client | None = None
+    """The client that it is about; None: both."""

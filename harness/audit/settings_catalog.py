@@ -1,0 +1,98 @@
+"""Names of settings: which client knows them, for what, what is their default, and which is the nearest."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+OURS = {
+    "replication.factor": "replicas of each partition, as kafka-topics.sh and Streams take it",
+    "partitions": "number of partitions, as kafka-topics.sh takes it",
+}
+"""Facts about a topic that are no setting of its own, and without which its settings say little."""
+_PREFIXES = ("producer.", "consumer.", "topic.", "broker.", "admin.")
+_CANONICAL = {
+    "request.required.acks": "acks",
+    "message.send.max.retries": "retries",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "queue.buffering.max.ms": "linger.ms",
+    "compression.codec": "compression.type",
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "auto.commit.enable": "enable.auto.commit",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+}
+"""librdkafka's other names -> the one that Java's client has too."""
+
+
+class Client(StrEnum):
+    """Client libraries: their names and defaults differ."""
+
+    JAVA = "java"
+    LIBRDKAFKA = "librdkafka"
+
+
+class Kind(StrEnum):
+    """What a setting is one of."""
+
+    PRODUCER = "producer"
+    CONSUMER = "consumer"
+    TOPIC = "topic"
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a name; `defaults` by client and kind (topics and brokers: Java)."""
+
+    clients: frozenset[Client]
+    kinds: frozenset[Kind]
+    defaults: dict[tuple[Client, Kind], str]
+
+
+def canonical(name: str) -> str:
+    """A setting's name as the rules have it: without a prefix like `producer.`, and Java's name for one that
+    librdkafka has another for."""
+    if name not in table():
+        for prefix in _PREFIXES:
+            if name.startswith(prefix) and name.removeprefix(prefix) in table():
+                name = name.removeprefix(prefix)
+                break
+    return _CANONICAL.get(name, name)
+
+
+@cache
+def table() -> dict[str, Known]:
+    """Every known name."""
+    found: dict[str, Known] = {name: Known(frozenset(Client), frozenset({Kind.TOPIC}), {}) for name in OURS}
+    text = (resources.files("harness.audit") / "settings.tsv").read_text()
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        client, kind, name, default, _alias = line.split("\t")
+        before = found.get(name, Known(frozenset(), frozenset(), {}))
+        where = (Client(client), Kind(kind))
+        found[name] = Known(
+            before.clients | {where[0]}, before.kinds | {where[1]}, {**before.defaults, where: default}
+        )
+    return found
+
+
+def nearest(name: str) -> str | None:
+    """The known name that this one was probably meant to be."""
+    close = difflib.get_close_matches(canonical(name), table(), n=1, cutoff=0.8)
+    return close[0] if close else None
+
+
+def default(name: str, client: Client, kind: Kind) -> str | None:
+    """What a setting is when nobody says; None: it has no default, or a long one."""
+    known = table().get(name)
+    if known is None:
+        return None
+    by = client if kind in (Kind.PRODUCER, Kind.CONSUMER) else Client.JAVA
+    return known.defaults.get((by, kind)) or None

@@ -1,0 +1,96 @@
+"""A team's own producer configuration as our producers take it: Java's names in librdkafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from harness.audit.effective_settings import Subject, client_of
+from harness.audit.settings_catalog import Client, Kind, canonical, table
+from harness.config.properties import Entry
+from harness.model.secrets import is_secret
+
+OTHER_NAMES = {
+    "max.request.size": "message.max.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
+    "compression.gzip.level": "compression.level",
+    "compression.lz4.level": "compression.level",
+    "compression.zstd.level": "compression.level",
+}
+"""Java's name -> librdkafka's of the same meaning."""
+_CONNECTION = ("bootstrap.servers", "security.", "sasl.", "ssl.", "client.dns.lookup", "metadata.recovery.")
+_NO_EQUAL = ("max.block.ms", "partitioner.class", "interceptor.classes", "key.serializer", "value.serializer")
+_JAVA_IN_FLIGHT = 5
+_LONGEST_SOCKET_MS = 300_000
+
+
+@dataclass(frozen=True)
+class Translated:
+    """`settings` by the names of `ProducerSettings`, `extra` for the rest of librdkafka's; `transactional` -
+    the configuration has a transactional.id; `left_out` says what is not used, and why."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = field(default_factory=dict)
+    transactional: bool = False
+    left_out: tuple[str, ...] = ()
+
+
+def translated(entries: Sequence[Entry], fields: frozenset[str]) -> Translated:
+    """The configuration for librdkafka. Of the Java client its defaults are taken over too, since it is that
+    client's behaviour which is asked for: idempotence, and 5 requests in flight.
+
+    Args:
+        fields: the settings that `ProducerSettings` has a field for, by Kafka's names.
+    """
+    subject = Subject(tuple(entries), client_of(entries))
+    java = subject.client is Client.JAVA
+    settings: dict[str, str] = {}
+    if java:
+        settings["enable.idempotence"] = str(subject.idempotent).lower()
+        settings["max.in.flight.requests.per.connection"] = str(_JAVA_IN_FLIGHT)
+    extra: dict[str, str] = {}
+    left_out = []
+    for name, value in subject.given.items():
+        why = _why_not(name, java)
+        if why is not None:
+            left_out.append(f"{name}: {why}")
+        elif name == "transactional.id":
+            continue
+        elif name in fields:
+            settings[name] = value
+        elif java and name == "buffer.memory":
+            extra["queue.buffering.max.kbytes"] = _kbytes(value)
+        else:
+            extra[OTHER_NAMES.get(name, name)] = value
+    if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
+        # Java's is how long the client waits for an answer: that is librdkafka's socket.timeout.ms.
+        waiting = subject.number("request.timeout.ms", Kind.PRODUCER)
+        if waiting is not None:
+            settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
+    return Translated(settings, extra, subject.transactional, tuple(left_out))
+
+
+def _why_not(name: str, java: bool) -> str | None:
+    """Why a setting is not used; None: it is."""
+    if name.startswith(_CONNECTION) or is_secret(name):
+        return "the experiment has a cluster of its own"
+    known = table().get(name)
+    if name in _NO_EQUAL or name.startswith(("metric", "enable.metrics")):
+        return "librdkafka has no equal"
+    if known is not None and Kind.PRODUCER not in known.kinds and canonical(name) == name:
+        return "no setting of producers"
+    only_java = known is not None and Client.LIBRDKAFKA not in _producers(name)
+    if java and only_java and name not in OTHER_NAMES and name != "buffer.memory":
+        return "librdkafka has no equal"
+    return None
+
+
+def _producers(name: str) -> set[Client]:
+    """The clients whose producers know a name."""
+    return {client for client, kind in table()[name].defaults if kind is Kind.PRODUCER}
+
+
+def _kbytes(value: str) -> str:
+    return str(max(1, int(value) // 1024)) if value.isascii() and value.isdigit() else value

@@ -1,0 +1,156 @@
+"""Runs a team's own configuration through an experiment: its producer, topic and brokers in place of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer
+from pydantic import ValidationError
+
+from harness.audit.settings_catalog import Kind, canonical, nearest, table
+from harness.audit.to_librdkafka import translated
+from harness.config.properties import Entry, read_properties
+from harness.model.errors import BadInput, placed_words_of
+from harness.model.secrets import is_secret, without_secrets
+from harness.spec.experiment import Arm, Experiment
+from workloads.config.client_log import client_logger
+from workloads.config.spec import ProducerSettings
+
+STANDARD = "standard"
+"""The experiment that is meant when a configuration is named, but no experiment."""
+ARM = "own"
+_OURS = (
+    *("node.id", "broker.id", "process.roles", "listener", "advertised.", "controller.", "zookeeper."),
+    *("inter.broker.listener", "log.dir", "metadata.log.dir", "security.", "ssl.", "sasl.", "super.users"),
+    "authorizer.",
+)
+"""Broker settings (beginnings of names) that belong to one broker of one cluster."""
+_FIELDS = frozenset(
+    str(one.alias or name) for name, one in ProducerSettings.model_fields.items() if name != "extra"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Files of a configuration; None: the experiment's stays."""
+
+    producer: Path | None = None
+    topic: Path | None = None
+    broker: Path | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.producer, self.topic, self.broker))
+
+
+def with_own(experiment: Experiment, own: Own) -> tuple[Experiment, tuple[str, ...]]:
+    """The experiment with the configuration in place of its own, and what of that is not used.
+
+    With a producer's configuration there is one arm, `own`, which is promised to lose nothing, and to write
+    nothing twice if it is idempotent.
+
+    Raises:
+        BadInput: a file cannot be read, or the client refuses what it says.
+    """
+    changes: dict[str, Any] = {}
+    left_out: list[str] = []
+    if own.broker is not None:
+        properties, unused = _broker(read_properties(own.broker))
+        kept = dict(experiment.cluster.properties)
+        changes["cluster"] = {**experiment.cluster.model_dump(), "properties": kept | properties}
+        left_out += unused
+    if own.topic is not None:
+        changes["topic"] = _topic(experiment, read_properties(own.topic), own.topic)
+    if own.producer is not None:
+        arm, without = _arm(experiment, read_properties(own.producer), own.producer)
+        changes["arms"] = [arm]
+        left_out += without
+    whole = experiment.model_dump(by_alias=True, exclude_none=True, mode="json")
+    try:
+        return Experiment.model_validate({**whole, **changes}), tuple(left_out)
+    except ValidationError as error:
+        raise BadInput(
+            "the configuration does not fit the experiment",
+            where=", ".join(str(path) for path in (own.producer, own.topic, own.broker) if path),
+            found=placed_words_of(error),
+            next_step="correct the configuration, or name another experiment",
+        ) from None
+
+
+def _arm(
+    experiment: Experiment, entries: Sequence[Entry], path: Path
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    given = translated(entries, _FIELDS)
+    values = {entry.name: entry.value for entry in entries}
+    try:
+        settings = ProducerSettings.model_validate({**given.settings, "extra": given.extra})
+        if given.transactional:
+            settings.check_transactional()
+        transactional_id = "own" if given.transactional else None
+        Producer(
+            {**settings.to_librdkafka("127.0.0.1:1", transactional_id), "log_level": 0},
+            logger=client_logger(),
+        )
+    except ValidationError as error:
+        raise _refused(path, placed_words_of(error), values) from None
+    except (KafkaException, ValueError, TypeError) as error:
+        reason: Any = error.args[0] if error.args else error
+        told = reason.str() if isinstance(error, KafkaException) else str(reason)
+        raise _refused(path, told, values) from None
+    idempotent = settings.enable_idempotence or given.transactional
+    arm = Arm(
+        name=ARM,
+        producer=settings,
+        workload=_workload(experiment, given.transactional),
+        promise={"lost": "0", "duplicate": "0" if idempotent else "any"},
+    )
+    return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), given.left_out
+
+
+def _workload(experiment: Experiment, transactional: bool) -> Any:
+    if not transactional or experiment.workload.transactional:
+        return None
+    return type(experiment.workload).model_validate({**experiment.workload.model_dump(), "transactions": {}})
+
+
+def _topic(experiment: Experiment, entries: Sequence[Entry], path: Path) -> dict[str, Any]:
+    topic = experiment.topic.model_dump(exclude_none=True)
+    config = dict(experiment.topic.config)
+    for entry in entries:
+        name, value = canonical(entry.name), entry.value.strip()
+        if name in ("partitions", "replication.factor"):
+            topic.pop("assignment", None)
+            topic[name.replace(".", "_")] = value
+        elif name in table() and Kind.TOPIC in table()[name].kinds:
+            config[name] = value
+        else:
+            close = nearest(entry.name)
+            raise BadInput(
+                f"topics have no setting {entry.name!r}",
+                where=f"{path}, line {entry.line}",
+                expected=f"did you mean {close!r}?" if close else "a topic's setting by Kafka's name",
+                next_step="correct the name, or move it to the file that it belongs to",
+            )
+    return {**topic, "config": config}
+
+
+def _broker(entries: Sequence[Entry]) -> tuple[dict[str, str], list[str]]:
+    used: dict[str, str] = {}
+    unused = []
+    for entry in entries:
+        if entry.name.startswith(_OURS) or is_secret(entry.name, entry.value):
+            unused.append(f"{entry.name}: the experiment's cluster has its own")
+        else:
+            used[entry.name] = entry.value.strip()
+    return used, unused
+
+
+def _refused(path: Path, reason: str, values: dict[str, str]) -> BadInput:
+    return BadInput(
+        "the client refuses this producer configuration",
+        where=str(path),
+        found=without_secrets(reason, values),
+        next_step=f"`kafka-chaos audit {path}` tells what contradicts itself",
+    )

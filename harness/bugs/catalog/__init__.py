@@ -1,0 +1,1 @@
+"""The known bugs, one module per bug."""

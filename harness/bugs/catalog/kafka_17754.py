@@ -1,0 +1,94 @@
+"""KAFKA-17754: a commit that comes late ends the next transaction of its producer."""
+
+from __future__ import annotations
+
+from harness.bugs.clusters import BEFORE_KRAFT_ONLY, FIRST_TRANSACTIONS, TRANSACTIONS
+from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
+from harness.bugs.model import Bug, Side, arm
+from harness.claims.clusters import experiment
+from harness.claims.expect_records import acked
+from harness.claims.expectations import Expectation, given
+from harness.model.journal import TxnOutcome
+from harness.model.result import FindingClass
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+
+_TEXT = """
+name: kafka-17754-{name}
+title: A commit is held on its way, sent again, and arrives in the middle of the next transaction
+# Broker 2 leads both partitions; broker 1 coordinates the transactions, and nothing else.
+topic: {{assignment: [[2, 1], [2, 1]]}}
+workload: {{client: driven, driven: {{transactional: true, coordinator: 1}}}}
+steps:
+- drive: {{name: one, by: writer, do: [begin, send: {{partition: 0}}]}}
+- inject: {{hold_connections: {{target: {{broker: 1}}}}, name: held}}
+# The commit is stuck; after request.timeout.ms the client sends it again over a new connection.
+- drive: {{name: commit-one, by: writer, do: [commit]}}
+- drive: {{name: two, by: writer, do: [begin, send: {{partition: 0}}]}}
+- heal: {{only: [held]}}
+# The held commit arrives: the kernel has gone on trying to deliver it.
+- wait: {{logged: {{of: {{broker: 1}}, text: '"requestApiKeyName":"END_TXN"', times: 2}}, within: 40}}
+- drive: {{name: rest-of-two, by: writer, do: [send: {{partition: 1}}, abort]}}
+- ask: {{name: requests, of: {{broker: 1}}, what: [printed], text: '"requestApiKeyName":"END_TXN"'}}
+arms:
+{arms}
+"""
+_DRIVEN = "{client: driven, driven: {transactional: true, coordinator: 1, version: 3.9.2}}"
+
+
+def _arm(name: str, more: str = "") -> str:
+    return f"- {{name: {name}, producer: {{acks: all, request.timeout.ms: 2000}}{more}}}"
+
+
+def _torn(name: str, cluster: ClusterSpec, *arms: str) -> Experiment:
+    return experiment(_TEXT.format(name=name, arms="\n".join(arms)), cluster)
+
+
+_BROKEN = ", promise: {aborted_read: 1}"
+_SHIPPED = _torn(
+    "shipped", TRANSACTIONS, _arm("shipped"), _arm("old-client", f"{_BROKEN}, workload: {_DRIVEN}")
+)
+_VERSION_0 = _torn("version-0", FIRST_TRANSACTIONS, _arm("version-0", _BROKEN))
+_OLD = _torn("3.9.2", BEFORE_KRAFT_ONLY, _arm("old", _BROKEN))
+
+_HAPPENED = (
+    given(acked("one", 1)),
+    given(acked("two", 1)),
+    given(transaction(0, 0, TxnOutcome.COMMITTED)),
+    given(transaction(0, 1, TxnOutcome.ABORTED)),
+)
+
+
+def _late(answer: str) -> tuple[Expectation, ...]:
+    return (given(answers("requests", 1, "END_TXN", (TAKEN, answer), client="writer", committed=True)),)
+
+
+_SHOWN = (shows(FindingClass.ABORTED_READ), *_HAPPENED, *_late(TAKEN))
+
+BUG = Bug(
+    id="KAFKA-17754",
+    title="A late commit ends the next transaction: what was aborted is read",
+    link="https://issues.apache.org/jira/browse/KAFKA-17754",
+    words="A commit (EndTxn) that was delayed on its way, and was sent again meanwhile, still counts when it "
+    "arrives in the middle of the producer's next transaction: that one is committed as far as it has got. "
+    "What the application then aborts is read by readers of committed records, and the transaction is torn.",
+    affected="Kafka before 4.0; Kafka 4.0 and later with transaction.version below 2, or with a client from "
+    "before 4.0, whose transactions are the old ones.",
+    fixed="Kafka 4.0 with a client of 4.0 (KIP-890, transaction.version=2): each transaction has an epoch of "
+    "its own, and the late commit is of an older one.",
+    set_up="Two brokers: one coordinates the transactions, the other leads the partitions. Transaction one "
+    "writes a record; the connections of clients with the coordinator are held; the commit gets stuck on its "
+    "way, times out after request.timeout.ms=2000 and is sent again over a new connection, where it is "
+    "answered. Transaction two writes a record to partition 0; the connections are let go, and the old "
+    "commit arrives. "
+    "Transaction two writes to partition 1, and is aborted.",
+    proof="The coordinator's request log holds the commit twice before the abort, in every arm, and what it "
+    "answered to the second.",
+    by_day=True,
+    trials=(
+        arm(Side.AFFECTED, _SHIPPED, "old-client", *_SHOWN),
+        arm(Side.AFFECTED, _VERSION_0, "version-0", *_SHOWN),
+        arm(Side.AFFECTED, _OLD, "old", *_SHOWN),
+        arm(Side.FIXED, _SHIPPED, "shipped", clean(), *_HAPPENED, *_late(REFUSED)),
+    ),
+)

@@ -1,0 +1,102 @@
+"""KAFKA-19012: the Java client writes a record into a partition that it was not sent to."""
+
+from __future__ import annotations
+
+from harness.bugs.clusters import PATIENT
+from harness.bugs.expectations import clean, in_partitions, shows
+from harness.bugs.model import Bug, Side, arm
+from harness.claims.clusters import experiment
+from harness.claims.expect_records import acked, outcomes
+from harness.claims.expectations import given
+from harness.model.result import FindingClass
+
+_TEXT = """
+name: kafka-19012
+title: Records time out while their request is being written, and others take their place in memory
+# Broker 1 leads partitions 0 to 5, broker 2 the others.
+topic:
+  assignment: [[1, 2], [1, 2], [1, 2], [1, 2], [1, 2], [1, 2], [2, 1], [2, 1], [2, 1], [2, 1], [2, 1]]
+  config: {max.message.bytes: 16000000}
+workload: {client: driven}
+steps:
+- drive: {name: warm, by: writer, do: [WARM]}
+- inject: {partition: {from: {broker: 2}, to: {broker: 1}}, name: apart}
+# Its acknowledgement waits for broker 2, and the client's next request for that.
+- drive: {name: slow, by: writer, do: [send: {partition: 0, size: 900000, awaited: false}]}
+- sleep: {seconds: 0.2}
+# They go into one request together. The client begins its round of the partitions anywhere: two are large, so
+# small ones come after a large one.
+- drive: {name: tails, by: writer, do: [TAILS]}
+- wait: {log_end: {of: {broker: 1}, partition: 0, at_least: 2}, within: 10}
+- inject: {partition: {from: client, to: {broker: 1}, lost: from_to}, name: deaf}
+- sleep: {seconds: 3}
+# Now the first is acknowledged, and their request is written, no more of it than the socket takes. TCP tries
+# again 12.6 s later, then 25.2 s: so this must be late, and request.timeout.ms begins here.
+- heal: {only: [apart], awaited: false}
+# Once delivery.timeout.ms is over.
+- drive: {name: others, by: writer, do: [flush, OTHERS]}
+- sleep: {seconds: 0.2}
+- heal: {only: [deaf]}
+- wait: {log_end: {of: {broker: 1}, partition: 5, at_least: 2}, within: 60}
+- drive: {name: end, by: writer, do: [flush, send: {partition: 10}]}
+arms:
+- name: client-4.1.1
+  workload: {client: driven, driven: {version: 4.1.1}}
+  producer: &producer
+    acks: all
+    linger.ms: 0
+    batch.size: 1000000
+    max.in.flight.requests.per.connection: 1
+    request.timeout.ms: 15000
+    delivery.timeout.ms: 15000
+    # So much that all buffers are in use then, and none is left for others but those of what has timed out.
+    extra: {buffer.memory: 25500000, max.request.size: 32000000, send.buffer.bytes: 65536}
+  promise: {misplaced: ">= 1"}
+- {name: client-4.3.1, producer: *producer}
+"""
+
+
+_LARGE = (0, 3)
+
+
+def _sends(partitions: range, more: str = "", large: tuple[int, ...] = ()) -> str:
+    sizes = {number: 10_000_000 if number in large else 2_000 for number in partitions}
+    return ", ".join(f"send: {{partition: {number}, size: {sizes[number]}{more}}}" for number in partitions)
+
+
+_TIMED_OUT = experiment(
+    _TEXT.replace("WARM", _sends(range(11)))
+    .replace("TAILS", _sends(range(6), ", awaited: false", _LARGE))
+    .replace("OTHERS", _sends(range(6, 11), ", awaited: false")),
+    PATIENT,
+)
+_HAPPENED = (
+    given(acked("warm", 11)),
+    given(acked("slow", 1)),
+    given(outcomes("tails", indeterminate=6)),
+    given(acked("others", 5)),
+    given(in_partitions(range(1, 6), 2)),
+)
+
+BUG = Bug(
+    id="KAFKA-19012",
+    title="The Java client writes a record where it was not sent to",
+    link="https://issues.apache.org/jira/browse/KAFKA-19012",
+    words="When a record times out while its request is being written to the socket, the client gives its "
+    "memory back at once. The next record takes it, and the rest of the request carries that one: the broker "
+    "writes it, with a good checksum, into the topic and partition of the first.",
+    affected="Java clients up to 3.9.1, and 4.1.1.",
+    fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
+    "it is done with.",
+    set_up="Two brokers of Kafka 4.3.1 with replica.lag.time.max.ms=60000, one request in flight at a time, "
+    "no idempotence. A first record is acknowledged late, for its follower is cut off; two of 10 MB and four "
+    "small ones, to six partitions, wait for that and follow in one request, when broker 1 does not hear the "
+    "client any more. After delivery.timeout.ms=15000 they have timed out, and most of the request is not "
+    "written; five small records go to broker 2. Then broker 1 hears the client again.",
+    proof="The six records have timed out, and yet the broker has written a record into each of their "
+    "partitions: so their request arrived.",
+    trials=(
+        arm(Side.AFFECTED, _TIMED_OUT, "client-4.1.1", shows(FindingClass.MISPLACED), *_HAPPENED),
+        arm(Side.FIXED, _TIMED_OUT, "client-4.3.1", clean(), *_HAPPENED),
+    ),
+)

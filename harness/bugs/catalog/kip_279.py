@@ -1,0 +1,97 @@
+"""KIP-279: replicas diverge after unclean elections that follow each other fast."""
+
+from __future__ import annotations
+
+from harness.bugs.clusters import OLD_PROTOCOL, OWN_PROTOCOL
+from harness.bugs.expectations import free_of, shows
+from harness.bugs.model import Bug, Side, arm
+from harness.claims.clusters import experiment
+from harness.claims.expect_answers import unlike
+from harness.claims.expect_records import acked
+from harness.claims.expectations import given
+from harness.model.result import FindingClass
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+
+_TEXT = """
+name: kip-279-{name}
+title: Two replicas lead by turns, each without what the other has written meanwhile
+topic: {{assignment: [[1, 2]], config: {{min.insync.replicas: 1, unclean.leader.election.enable: true}}}}
+replicas: always
+steps:
+- write: {{name: m1, records: 10}}
+- wait: {{replicated: true}}
+- inject: {{kill: {{target: {{broker: 2}}}}, name: second}}
+- wait: {{isr: {{is: {{broker: 1}}}}, within: 30}}
+- write: {{name: m2, records: 10}}
+- inject: {{kill: {{target: {{broker: 1}}}}, name: first}}
+# Its session, of 4 s, has ended then.
+- sleep: {{seconds: 6}}
+- heal: {{only: [second], awaited: false}}
+- wait: {{leader: {{is: {{broker: 2}}}}, within: 60}}
+# Until the client has heard of it: a broker that has just started knows of no topic.
+- sleep: {{seconds: 2}}
+- write: {{name: m3, records: 5}}
+- inject: {{kill: {{target: {{broker: 2}}}}, name: second-again}}
+- sleep: {{seconds: 6}}
+- heal: {{only: [first], awaited: false}}
+- wait: {{leader: {{is: {{broker: 1}}}}, within: 60}}
+- sleep: {{seconds: 2}}
+- write: {{name: m4, records: 10}}
+- heal:
+- wait: {{isr: 2, within: 60}}
+- wait: {{replicated: true}}
+- ask: {{name: end, of: {{nodes: [1, 2]}}, what: [files]}}
+arms:
+- name: {name}
+  # A batch a record: what differs is then seen record by record.
+  producer: {{acks: all, batch.num.messages: 1, extra: {{topic.metadata.refresh.interval.ms: 500}}}}
+  # The unclean elections alone lose m3.
+  promise: {{lost: acked in m3, diverged: {diverged}}}
+"""
+
+
+def _by_turns(name: str, cluster: ClusterSpec, diverged: int) -> Experiment:
+    return experiment(_TEXT.format(name=name, diverged=diverged), cluster)
+
+
+_HAPPENED = tuple(
+    given(acked(step, count)) for step, count in {"m1": 10, "m2": 10, "m3": 5, "m4": 10}.items()
+)
+
+BUG = Bug(
+    id="KIP-279",
+    title="Replicas differ for good after unclean elections that follow each other fast",
+    link="https://cwiki.apache.org/confluence/display/KAFKA/"
+    "KIP-279%3A+Fix+log+divergence+between+leader+and+follower+after+fast+leader+fail+over",
+    words="A follower asks its leader where its own last leader epoch ended. A leader that has never seen "
+    "that epoch used to answer that it does not know, or with the end of its own; the follower then "
+    "keeps records that the leader never had, and the replicas differ at the same offsets for good "
+    "(KAFKA-6361).",
+    affected="Kafka before 2.0; later ones with inter.broker.protocol.version below 2.0.",
+    fixed="Kafka 2.0: the leader answers with the last epoch that it knows below, and the follower asks "
+    "again.",
+    set_up="Kafka 2.8.2 with ZooKeeper, two replicas, unclean elections allowed. m1 is on both; broker 2 "
+    "is killed; m2 goes to broker 1, which is killed; broker 2 comes back, leads and takes m3 (5 "
+    "records); it is killed; broker 1 comes back, leads and takes m4; broker 2 comes back and follows.",
+    proof="All four steps were acknowledged, so each broker led alone in turn; the replicas' own files are "
+    "compared. Unclean elections lose m3 in every arm: the verdict looks at divergence alone.",
+    trials=(
+        arm(
+            Side.AFFECTED,
+            _by_turns("protocol-1.1", OLD_PROTOCOL, 5),
+            "protocol-1.1",
+            shows(FindingClass.DIVERGED),
+            *_HAPPENED,
+            unlike("end", 1, 2, 5),
+        ),
+        arm(
+            Side.FIXED,
+            _by_turns("shipped", OWN_PROTOCOL, 0),
+            "shipped",
+            free_of(FindingClass.DIVERGED),
+            *_HAPPENED,
+            unlike("end", 1, 2, 0),
+        ),
+    ),
+)

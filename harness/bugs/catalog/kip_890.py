@@ -1,0 +1,87 @@
+"""KIP-890: a record that comes after its transaction has ended opens one that nobody ever ends."""
+
+from __future__ import annotations
+
+from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
+from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
+from harness.bugs.model import Bug, Side, arm
+from harness.claims.clusters import experiment
+from harness.claims.expect_records import acked, outcomes
+from harness.claims.expectations import Expectation, given
+from harness.model.journal import TxnOutcome
+from harness.model.result import FindingClass
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+
+_TEXT = """
+name: kip-890-{name}
+title: A record is held on its way, its transaction is aborted, and it arrives then
+# Broker 2 leads both partitions; broker 1 coordinates the transactions, and nothing else.
+topic: {{assignment: [[2, 1], [2, 1]]}}
+workload: {{client: driven, driven: {{transactional: true, coordinator: 1}}}}
+steps:
+# The connection to broker 2 is open then, and partition 0 knows nothing of the producer.
+- drive: {{name: warm, by: writer, do: [begin, send: {{partition: 1}}, commit]}}
+- inject: {{partition: {{from: client, to: {{broker: 2}}, lost: from_to}}, name: deaf}}
+- drive: {{name: late, by: writer, do: [begin, send: {{partition: 0}}, abort]}}
+- heal: {{only: [deaf]}}
+# The held Produce arrives: the kernel has gone on trying to deliver it.
+- wait: {{logged: {{of: {{broker: 2}}, text: '{produce}', times: 2}}, within: 40}}
+- drive: {{name: after, by: other, do: [begin, send: {{partition: 0, records: 100}}, commit]}}
+- ask: {{name: requests, of: {{broker: 2}}, what: [printed], text: '"requestApiKeyName":"PRODUCE"'}}
+arms:
+- name: {name}
+  producer: {{acks: all, request.timeout.ms: 2000, delivery.timeout.ms: 3000, transaction.timeout.ms: 5000}}
+  promise: {{lost: {lost}}}
+"""
+
+
+def _late(name: str, cluster: ClusterSpec, lost: str = "0") -> Experiment:
+    produce = '"clientId":"writer","requestApiKeyName":"PRODUCE"'
+    return experiment(_TEXT.format(name=name, produce=produce, lost=lost), cluster)
+
+
+def _happened(answer: str) -> tuple[Expectation, ...]:
+    return (
+        given(acked("warm", 1)),
+        given(outcomes("late", indeterminate=1)),
+        given(transaction(0, 1, TxnOutcome.ABORTED)),
+        given(acked("after", 100)),
+        given(answers("requests", 2, "PRODUCE", (TAKEN, answer), client="writer")),
+    )
+
+
+BUG = Bug(
+    id="KIP-890",
+    title="A late record leaves a transaction open for ever: readers of committed records stop",
+    link="https://cwiki.apache.org/confluence/display/KAFKA/KIP-890",
+    words="A record that was delayed on its way, and arrives after its transaction was aborted, opens a "
+    "transaction on the partition of which the coordinator knows nothing. Nobody ever ends it: the last "
+    "stable offset stands still, and readers of committed records get nothing from there on, whatever others "
+    "commit (KAFKA-14402).",
+    affected="Kafka before 3.6; later ones with transaction.partition.verification.enable=false.",
+    fixed="Kafka 3.6: a leader asks the coordinator before it takes the first record of a transaction; and "
+    "4.0 with transaction.version=2, where each transaction has an epoch of its own.",
+    set_up="Two brokers: one coordinates the transactions, the other leads the partitions. A transaction "
+    "writes to partition 1. Then what clients send to the leader is dropped: the next transaction writes to "
+    "partition 0, its record times out after delivery.timeout.ms=3000, and it is aborted. The leader hears "
+    "clients again, and the record arrives. Another producer commits 100 records to partition 0.",
+    proof="The leader's request log holds the late Produce, in every arm, and what was answered to it.",
+    trials=(
+        arm(
+            Side.AFFECTED,
+            _late("unverified", UNVERIFIED, "acked in after"),
+            "unverified",
+            shows(FindingClass.LOST),
+            *_happened(TAKEN),
+        ),
+        arm(Side.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", clean(), *_happened(REFUSED)),
+        arm(
+            Side.FIXED,
+            _late("shipped", TRANSACTIONS),
+            "shipped",
+            clean(),
+            *_happened(REFUSED),
+        ),
+    ),
+)

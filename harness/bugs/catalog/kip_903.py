@@ -1,0 +1,111 @@
+"""KIP-903: a replica that has lost its disk is let into the ISR on an old request, and leads."""
+
+from __future__ import annotations
+
+from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
+from harness.bugs.expectations import clean, isr_change, shows
+from harness.bugs.model import Bug, Side, arm
+from harness.claims.clusters import experiment
+from harness.claims.expect_answers import number
+from harness.claims.expect_records import acked
+from harness.claims.expectations import Expectation, given
+from harness.model.result import FindingClass
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+
+_TEXT = """
+name: kip-903-{name}
+title: A follower's way back into the ISR is held up; meanwhile it loses its disk
+topic: {{config: {{min.insync.replicas: 2}}}}
+steps:
+- write: {{name: three, records: 100}}
+- inject: {{kill: {{target: {{broker: 2}}}}, name: out}}
+- wait: {{isr: {{is: {{nodes: [1, 3]}}}}, within: 30}}
+- write: {{name: two, records: 100}}
+# Heartbeats go on; the connection for changes of the ISR is opened when there is one to be asked for.
+- inject: {{refuse_connections: {{from: {{broker: 1}}, to: {{nodes: [101]}}}}, name: mute}}
+- heal: {{only: [out], awaited: false}}
+- wait: {{log_end: {{of: {{broker: 2}}, exactly: 200}}, within: 40}}
+# Caught up: the leader now wants it in the ISR, and cannot say so.
+- sleep: {{seconds: 2}}
+- inject: {{partition: {{from: {{broker: 1}}, to: {{broker: 2}}}}, name: cut}}
+# Its directory id stays: a new one would change the partition, and the old request be refused for that.
+- inject: {{wipe_disk: {{target: {{broker: 2}}, keep_identity: true}}, name: wiped}}
+- heal: {{only: [wiped], awaited: false}}
+# It registers anew, is fenced until it has caught up with the metadata, and then is not.
+- wait: {{logged: {{of: {{nodes: [101]}}, text: '{unfenced}', times: 2}}, within: 60}}
+- wait: {{log_end: {{of: {{broker: 2}}, exactly: 0}}, within: 30}}
+- ask: {{name: empty, of: {{broker: 2}}, what: [log_end]}}
+- ask: {{name: before, of: {{broker: 1}}, what: [leader]}}
+- heal: {{only: [mute], awaited: false}}
+# The old wish arrives at the controller.
+- wait: {{logged: {{of: {{nodes: [101]}}, text: '"requestApiKeyName":"ALTER_PARTITION"'}}, within: 40}}
+- ask: {{name: printed, of: {{nodes: [101]}}, what: [printed], text: '"requestApiKeyName":"ALTER_PARTITION"'}}
+- ask: {{name: after, of: {{broker: 1}}, what: [leader]}}
+- inject: {{kill: {{target: {{broker: 1}}}}}}
+- wait: {{leader: {{is: {{nodes: [2, 3]}}}}, within: 30}}
+- heal:
+- wait: {{isr: 3, within: 60}}
+arms:
+- {{name: {name}, producer: {{acks: all}}, promise: {{lost: {lost}}}}}
+"""
+
+
+def _emptied(name: str, cluster: ClusterSpec, lost: str) -> Experiment:
+    unfenced = "request from broker 2 to unfence has been granted"
+    return experiment(_TEXT.format(name=name, lost=lost, unfenced=unfenced), cluster)
+
+
+def _happened(error: str) -> tuple[Expectation, ...]:
+    return (
+        given(acked("three", 100)),
+        given(acked("two", 100)),
+        given(number("empty", "log_end", 2, 0)),
+        given(isr_change("printed", 101, 2, error)),
+    )
+
+
+BUG = Bug(
+    id="KIP-903",
+    title="A replica that has lost its disk joins the ISR, is elected, and all is lost",
+    link="https://cwiki.apache.org/confluence/display/KAFKA/KIP-903",
+    words="A follower that has caught up is to join the ISR. While the leader's request for that is "
+    "delayed, the follower dies, and comes back with an empty disk. The controller then lets it into the "
+    "ISR, for the request does not say which life of the broker it means; when the leader dies the empty "
+    "replica is elected cleanly, and the others truncate to it (KAFKA-14139).",
+    affected="Kafka before 3.5; any later one with metadata.version below 3.5-IV1.",
+    fixed="metadata.version 3.5-IV1: followers fetch with their broker epoch, and a request for an ISR names "
+    "the epoch of each member.",
+    set_up="Three brokers, acks=all, min.insync.replicas=2, no unclean elections. 200 records are "
+    "acknowledged, half of them while broker 2 was down. The leader, broker 1, can open no connection to "
+    "the controller; broker 2 comes back and catches up, so that the leader wants it in the ISR; it is "
+    "killed, and its disk is emptied but for meta.properties (a new directory id would change the partition, "
+    "and the request would be refused for that). It comes back cut from the leader. Then the leader's "
+    "request gets through, and the leader is killed.",
+    proof="Broker 2's log ends at 0 when the request arrives, and the controller's request log holds it, in "
+    "either arm, with what was answered: taken, or refused (INELIGIBLE_REPLICA) because it names the epoch "
+    "of an earlier life of broker 2.",
+    trials=(
+        arm(
+            Side.AFFECTED,
+            _emptied("metadata-3.4", OLD_METADATA, "200"),
+            "metadata-3.4",
+            shows(FindingClass.LOST),
+            *_happened("NONE"),
+        ),
+        arm(
+            Side.FIXED,
+            _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
+            "metadata-3.9",
+            clean(),
+            *_happened("INELIGIBLE_REPLICA"),
+        ),
+        arm(
+            Side.FIXED,
+            _emptied("shipped", PRINTING, "0"),
+            "shipped",
+            clean(),
+            *_happened("INELIGIBLE_REPLICA"),
+        ),
+    ),
+)

@@ -1,0 +1,188 @@
+"""Expectations on arms of bugs: their verdict, and the requests that brokers say they have answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from harness.claims.expectations import Expectation, exactly
+from harness.claims.run_evidence import Finished, NotThere
+from harness.model.journal import TxnOutcome
+from harness.model.result import FindingClass, VerdictWord
+from harness.protocol.connection import error_name
+
+REQUEST_LOGGER = {"kafka.request.logger": "DEBUG"}
+"""Brokers print each request that they have answered, and the answer."""
+_MARK = "Completed request:"
+TAKEN, REFUSED = "taken", "refused"
+"""What a broker made of a request: it answered without an error, or with one."""
+
+
+def shows(finding: FindingClass) -> Expectation:
+    """The check calls the run invalid, for this finding among others."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        return verdict_of(run), _word(run) is VerdictWord.INVALID and run.count(finding) > 0
+
+    return Expectation("verdict", f"invalid: {finding.value}", look)
+
+
+def clean() -> Expectation:
+    """The check calls the run valid."""
+    return Expectation("verdict", "valid", lambda run: (verdict_of(run), _word(run) is VerdictWord.VALID))
+
+
+def free_of(finding: FindingClass) -> Expectation:
+    """The run has no such finding, whatever else the set-up alone brings about."""
+    return Expectation(
+        "verdict", f"no {finding.value}", lambda run: (verdict_of(run), run.count(finding) == 0)
+    )
+
+
+def verdict_of(run: Finished) -> str:
+    """The verdict, and the findings by class: `invalid: aborted_read 1`."""
+    found = [f"{finding.value} {count:,}" for finding, count in sorted(run.summary.findings.items())]
+    broken = ", ".join(one for one in found if not one.startswith("recovered"))
+    word = _word(run)
+    return f"{word}: {broken}" if broken and word is not VerdictWord.VALID else str(word)
+
+
+def _word(run: Finished) -> VerdictWord:
+    return run.result.judgement.verdict
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A request that a broker has answered, by its own log."""
+
+    api: str
+    client: str
+    request: dict[str, Any]
+    response: dict[str, Any]
+
+    @property
+    def error(self) -> str:
+        """The answer's error by Kafka's name; of several the first that is one."""
+        names = (error_name(ErrorCode(code)) for code in _codes(self.response) if code)
+        return next((name for name in names if name), "NONE")
+
+    @property
+    def outcome(self) -> str:
+        return TAKEN if self.error == "NONE" else REFUSED
+
+
+def parsed(lines: list[str]) -> list[Answered]:
+    """The requests in lines of a broker's log, in the order in which they were answered; others are left
+    out."""
+    found = []
+    for line in lines:
+        _, mark, text = line.partition(_MARK)
+        if not mark:
+            continue
+        try:
+            told, _ = json.JSONDecoder().raw_decode(text)
+            header = told["requestHeader"]
+            found.append(
+                Answered(
+                    api=header["requestApiKeyName"],
+                    client=str(header.get("clientId", "")),
+                    request=told["request"],
+                    response=told["response"],
+                )
+            )
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _codes(told: Any) -> Iterator[int]:
+    if isinstance(told, dict):
+        for name, value in told.items():
+            if name == "errorCode":
+                yield int(value)
+            else:
+                yield from _codes(value)
+    elif isinstance(told, list):
+        for one in told:
+            yield from _codes(one)
+
+
+def answers(
+    ask: str, broker: int, api: str, outcomes: tuple[str, ...], *, client: str, **fields: object
+) -> Expectation:
+    """A broker, by its own log in an ask step, took or refused a client's requests of a kind, one after the
+    other. `fields` are what the requests must hold."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = _of(run, ask, broker, api, client, fields)
+        return ", ".join(_said(one.error) for one in found) or "none", tuple(
+            one.outcome for one in found
+        ) == outcomes
+
+    holding = "".join(f", {name} {json.dumps(value)}" for name, value in fields.items())
+    what = f"broker {broker} on {api}{holding} of {client}"
+    return Expectation(what, ", ".join(outcomes), look)
+
+
+def _said(error: str) -> str:
+    return TAKEN if error == "NONE" else f"{REFUSED} ({error})"
+
+
+def _of(
+    run: Finished, ask: str, broker: int, api: str, client: str, fields: dict[str, object]
+) -> list[Answered]:
+    lines = run.answer(ask, "printed", broker)["detail"]["lines"]
+    return [
+        one
+        for one in parsed(lines)
+        if one.api == api
+        and one.client == client
+        and all(one.request.get(name) == value for name, value in fields.items())
+    ]
+
+
+def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
+    """What the client was told of one of its transactions."""
+
+    def of(run: Finished) -> str:
+        for row in run.transactions:
+            if (row["producer"], row["txn"]) == (producer, number):
+                return str(row["outcome"])
+        raise NotThere(f"producer {producer} has no transaction {number}")
+
+    return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
+
+
+def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expectation:
+    """Whether a controller, by its own log in an ask step, answered the first request for an ISR with a
+    broker in it so: with an error of this name, or (NONE) by taking it."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        lines = run.answer(ask, "printed", node)["detail"]["lines"]
+        for one in parsed(lines):
+            if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
+                return _said(one.error), one.error == error
+        raise NotThere(f"controller {node} has answered no request for an ISR with broker {broker}")
+
+    return Expectation(f"the controller on a request for broker {broker} in the ISR", _said(error), look)
+
+
+def _members(request: dict[str, Any]) -> Iterator[int]:
+    for topic in request.get("topics", ()):
+        for partition in topic.get("partitions", ()):
+            # Up to version 2 of the request brokers alone, from 3 on with their epochs (KIP-903).
+            yield from (int(one) for one in partition.get("newIsr") or ())
+            yield from (int(one["brokerId"]) for one in partition.get("newIsrWithEpochs") or ())
+
+
+def in_partitions(partitions: range, count: int) -> Expectation:
+    """So many records stand in each of these partitions at the end, whichever they are."""
+
+    def of(run: Finished) -> dict[int, int]:
+        return {number: sum(row["partition"] == number for row in run.final_log) for number in partitions}
+
+    return exactly("records by partition", dict.fromkeys(partitions, count), of)

@@ -1,0 +1,1 @@
+"""Many runs: a pool of clusters, worker processes, a resumable store of runs."""

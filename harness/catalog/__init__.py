@@ -1,0 +1,1 @@
+"""Lists of what the program knows: faults and classes of findings."""

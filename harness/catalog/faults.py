@@ -1,0 +1,146 @@
+"""The faults as a user meets them: a list with what is possible here, and a page each from its docstring."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import yaml
+from rich.markup import escape
+from rich.table import Table
+
+from faults import Fault
+from faults.base import FaultSpec
+from harness.model.errors import BadInput
+from harness.preflight import kernel_probes
+from harness.preflight.feasibility import lacking
+
+
+def kinds() -> dict[str, type[FaultSpec]]:
+    """Every fault that experiment files may name, by that name."""
+    return {spec.name(): spec for spec in sorted(get_args(get_args(Fault)[0]), key=lambda spec: spec.name())}
+
+
+def listed(found: Sequence[kernel_probes.Capability], kind: str | None = None) -> list[dict[str, Any]]:
+    """One row a fault: kind, summary, parameters, needs, and `possible` (None: not probed) with the reason.
+
+    Raises:
+        BadInput: no fault is called `kind`.
+    """
+    chosen = kinds() if kind is None else {kind: known(kind)}
+    probed = {one.name for one in found if one.works is not None}
+    rows = []
+    for name, spec in chosen.items():
+        missing = lacking(spec.needs, found)
+        unsure = not missing and not set(spec.needs) <= probed
+        rows.append(
+            {
+                "kind": name,
+                "summary": summary(spec),
+                "parameters": parameters(spec),
+                "needs": list(spec.needs),
+                "possible": None if unsure else not missing,
+                "reason": "; ".join(missing),
+            }
+        )
+    return rows
+
+
+def known(kind: str) -> type[FaultSpec]:
+    """The fault of this name.
+
+    Raises:
+        BadInput: there is none.
+    """
+    faults = kinds()
+    if kind not in faults:
+        near = difflib.get_close_matches(kind, faults, n=1)
+        raise BadInput(
+            f"no fault is called {kind!r}",
+            expected=f"one of {', '.join(faults)}",
+            next_step=f"did you mean {near[0]!r}?" if near else "`kafka-chaos faults` lists them",
+        )
+    return faults[kind]
+
+
+def summary(spec: type[FaultSpec]) -> str:
+    """The first sentence of a fault's documentation."""
+    first = " ".join(_documentation(spec).split("\n\n")[0].split())
+    return re.split(r"(?<=[.;])\s", first)[0].rstrip(";.") + "."
+
+
+def _documentation(spec: type[FaultSpec]) -> str:
+    return inspect.cleandoc(spec.__doc__ or "")
+
+
+def parameters(spec: type[FaultSpec]) -> list[dict[str, Any]]:
+    """Every parameter: name, description, whether it is required, and its default."""
+    rows = []
+    for name, field in spec.model_fields.items():
+        if name == "kind":
+            continue
+        required = field.is_required()
+        default = None if required else field.get_default(call_default_factory=True)
+        rows.append(
+            {
+                "name": field.alias or name,
+                "description": field.description or "",
+                "required": required,
+                "default": _written(default),
+            }
+        )
+    return rows
+
+
+def _written(value: Any) -> Any:
+    return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else value
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """The list for a terminal."""
+    shown = Table(title="faults", title_justify="left")
+    for column in ("fault", "what it does", "parameters", "possible here"):
+        shown.add_column(column, overflow="fold")
+    possible = {True: "yes", None: "not probed"}
+    for row in rows:
+        names = [one["name"] if one["required"] else f"[{one['name']}]" for one in row["parameters"]]
+        shown.add_row(
+            row["kind"],
+            escape(row["summary"]),
+            escape(", ".join(names)),
+            escape(possible.get(row["possible"], f"no ({row['reason']})")),
+        )
+    return shown
+
+
+def page(kind: str) -> str:
+    """One fault's page of documentation, as Markdown.
+
+    Raises:
+        BadInput: no fault is called so.
+    """
+    spec = known(kind)
+    lines = [f"# {kind}", "", _documentation(spec), "", "## Parameters", ""]
+    rows = parameters(spec)
+    if rows:
+        lines += ["| name | default | meaning |", "|---|---|---|"]
+    for row in rows:
+        default = "required" if row["required"] else f"`{_yaml(row['default'])}`"
+        lines.append(f"| `{row['name']}` | {default} | {row['description']} |")
+    lines += ["", "## Needs", "", _needs(spec), ""]
+    return "\n".join(lines)
+
+
+def _yaml(value: Any) -> str:
+    return yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
+
+
+def _needs(spec: type[FaultSpec]) -> str:
+    if not spec.needs:
+        return "Nothing but a Docker engine."
+    return (
+        f"Of kernel and engine: {', '.join(spec.needs)}. `kafka-chaos doctor` tells whether they are there."
+    )

@@ -1,0 +1,61 @@
+"""Checks saved folders again: a run's, or an experiment's with all its arms. No Docker, no broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from harness.check.worker import HERE, How, start_checking
+from harness.model.errors import JournalError
+from harness.model.journal import RUN_FILE
+from harness.model.result import ExperimentResult
+from harness.model.run import RunMeta
+from harness.model.secrets import this_command
+from harness.model.storage import Place, matching, write_whole
+
+RESULT_FILE = "result.json"
+
+
+def recheck(folder: Place, tell: Callable[[str], None], how: How = HERE) -> ExperimentResult:
+    """Check a folder; an experiment's result.json, where there is one, is written anew.
+
+    Raises:
+        JournalError: it is no run folder and holds none, or one of another version.
+        CheckError, PrerequisiteMissing: Spark cannot be started.
+    """
+    began = time.monotonic()
+    if (folder / RUN_FILE).exists() or not folder.is_dir():
+        parent, names = folder.parent, [folder.name]
+        RunMeta.load(folder)  # a bad folder is refused before Spark starts
+    else:
+        parent, names = folder, [path.parent.name for path in matching(folder, f"*/{RUN_FILE}")]
+    if not names:
+        raise JournalError(
+            "there is no run in this folder",
+            where=str(folder),
+            expected=f"{RUN_FILE} in it, or in a folder below it",
+            found="neither",
+            next_step="name a folder that `kafka-chaos run` left below results/",
+        )
+    tell("starting Spark")
+    waiting = [start_checking(parent, name, tell, how) for name in names]
+    arms = tuple(future.result() for future in waiting)
+    saved = folder / RESULT_FILE
+    command = this_command()
+    first = arms[0].meta
+    result = ExperimentResult(
+        experiment=first.experiment,
+        title="checked again",
+        description="",
+        arms=arms,
+        started_ns=first.started_ns,
+        seconds=round(time.monotonic() - began, 1),
+        command=command,
+    )
+    if saved.exists():
+        before = ExperimentResult.model_validate_json(saved.read_text())
+        order = {arm.folder: number for number, arm in enumerate(before.arms)}
+        arms = tuple(sorted(arms, key=lambda arm: order.get(arm.folder, len(order))))
+        result = before.model_copy(update={"arms": arms})
+        write_whole(saved, result.model_dump_json(indent=2) + "\n")
+    return result

@@ -1,0 +1,114 @@
+"""Jars that Spark's own distribution lacks: its Kafka source, and Hadoop's file system for S3.
+
+Most users need neither, so they are fetched when first asked for (or by `make spark-jars`), with Maven, into
+a folder of this user that later calls find. Which files, and their SHA-256, is our data (`compose/spark`):
+what comes from elsewhere is used only if it is, byte by byte, what was tested.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import compose
+from harness.host.maven import cache, first_error, require_commands
+from harness.model.errors import PrerequisiteMissing
+
+"""Environment variable that names another folder than `~/.cache/kafka-chaos/jars`."""
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """A folder of `compose/spark`: `pom.xml` says where files come from, `SHA256SUMS` which they are."""
+
+    name: str
+    purpose: str
+
+    @property
+    def folder(self) -> Path:
+        return Path(compose.__file__).resolve().parent / "spark" / self.name
+
+    def sums(self) -> dict[str, str]:
+        """SHA-256 in hexadecimal by file name."""
+        lines = (self.folder / "SHA256SUMS").read_text().splitlines()
+        return {name: digest for digest, name in (line.split() for line in lines)}
+
+
+KAFKA = JarSet("kafka", "reading topics with Spark (--read-with spark)")
+S3 = JarSet("s3", "journals on S3 (s3a://...)")
+ALL = (KAFKA, S3)
+
+
+def jars_of(jar_set: JarSet, say: Callable[[str], None]) -> tuple[Path, ...]:
+    """The set's jars on this machine; fetched if they are not there yet (some 10 to 20 MB).
+
+    Raises:
+        PrerequisiteMissing: no Maven, it cannot resolve them, or what it brought has another checksum.
+    """
+    sums = jar_set.sums()
+    # The sums are part of the name: another version of ours finds its own files.
+    key = hashlib.sha256((jar_set.folder / "SHA256SUMS").read_bytes()).hexdigest()[:12]
+    folder = cache() / f"{jar_set.name}-{key}"
+    if not wrong(folder, sums):
+        return tuple(folder / name for name in sums)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    require_commands({"mvn": "maven"}, jar_set.purpose, say)
+    say(f"fetching {len(sums)} jars for {jar_set.purpose} (Maven)")
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
+        fetched = Path(scratch) / jar_set.name
+        _fetch(jar_set, fetched)
+        if bad := wrong(fetched, sums):
+            raise PrerequisiteMissing(
+                f"the jars for {jar_set.purpose} are not those that were tested",
+                where=str(jar_set.folder / "SHA256SUMS"),
+                expected="files with these checksums",
+                found=f"missing or different: {', '.join(bad)}",
+                next_step="clear Maven's local repository of them, and see where Maven fetches from",
+            )
+        if folder.exists():
+            shutil.rmtree(folder)
+        fetched.replace(folder)
+    return tuple(folder / name for name in sums)
+
+
+def wrong(folder: Path, sums: dict[str, str]) -> list[str]:
+    """Names of the files that are not there or have another content."""
+    bad = []
+    for name, digest in sums.items():
+        try:
+            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        except OSError:
+            found = ""
+        bad += [] if found == digest else [name]
+    return bad
+
+
+def _fetch(jar_set: JarSet, target: Path) -> None:
+    pom = jar_set.folder / "pom.xml"
+    command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
+    command += [f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise PrerequisiteMissing(
+            f"Maven could not resolve the jars for {jar_set.purpose}",
+            where=str(pom),
+            found=first_error(run.stdout + run.stderr),
+            next_step="see whether Maven reaches its repository, then run this again",
+        )
+
+
+def main() -> None:
+    for jar_set in ALL:
+        paths = jars_of(jar_set, print)
+        print(f"{jar_set.name}: {len(paths)} jars in {paths[0].parent}")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The final read by Spark's own Kafka source: executors read the topic, decode identities, write the journal.
+
+For topics that one process reads too slowly. The bounds are those that the run's final read was proved
+complete for (`RunMeta.final_read`), so what is read is the same; what comes out is a journal of reads like
+the final reader's, and all checks work on it as on that. What the source cannot tell is null: the leader
+epoch (Spark's Kafka source does not pass it on), so findings from it count no epochs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from harness.model.errors import CheckError, JournalError
+from harness.model.journal import READS
+from harness.model.run import PartitionBounds, RunMeta
+from harness.model.storage import Place, spark_path
+from workloads.record.identity import STATES, UNDECODABLE, decode, decode_keys
+
+SPARK_READS_DIR = "spark-reads"
+"""Where it lies in a run folder, beside the final reader's own `reads/`, which stays as it is."""
+READER = "spark"
+KEPT_BYTES = 4096
+"""Most bytes kept of a value that is not ok, as in the final reader's journal."""
+
+GROUP_BYTES = 4 * 2**20
+"""Size of a row group of the journal: some 200,000 rows, so that each is narrow in seq."""
+
+_NO_TIMESTAMP = -1
+"""Kafka's own, where a message format has none."""
+
+
+def read_topic(spark: SparkSession, bootstrap: str, meta: RunMeta, target: Place) -> None:
+    """Read the topic within the bounds of the run's final read; write READS as Parquet to `target`.
+
+    Raises:
+        JournalError: the run has no final read, so nothing says where to begin and to end.
+        CheckError: brokers do not answer, or the topic no longer holds these offsets.
+    """
+    bounds = meta.final_read.bounds if meta.final_read is not None else ()
+    if not bounds:
+        raise JournalError(
+            "the run has no final read, so it is not known which offsets to read",
+            where=meta.experiment,
+            expected="a finished run",
+            found="no bounds in run.json",
+            next_step="check it without --read-with spark",
+        )
+    try:
+        rows = topic_frame(spark, bootstrap, bounds, meta.run_id)
+        rows.write.mode("overwrite").option("parquet.block.size", GROUP_BYTES).parquet(spark_path(target))
+    except (Py4JError, PySparkException) as error:
+        raise CheckError(
+            "Spark could not read the topic, so nothing was checked; the journals are untouched",
+            where=f"{bootstrap}, topic {', '.join(sorted({bound.topic for bound in bounds}))}",
+            expected="the offsets of the run's final read",
+            found=_reason(error),
+            next_step="see that the brokers of that very run are up, or check without --read-with spark",
+        ) from error
+
+
+def topic_frame(
+    spark: SparkSession, bootstrap: str, bounds: tuple[PartitionBounds, ...], run_id: int
+) -> DataFrame:
+    """The records in `[log_start_offset, end_offset)` of each partition, with the columns of READS.
+
+    One Spark partition reads one Kafka partition and gives its rows sorted by producer and seq: row groups
+    of the journal are then narrow, as the final reader's are. Nothing is read before an action asks for it.
+    """
+    starting, ending = offsets(bounds)
+    records = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", ",".join(sorted({bound.topic for bound in bounds})))
+        .option("startingOffsets", starting)
+        .option("endingOffsets", ending)
+        # Both are the checks' business: transactions are judged by them, and what is gone must show.
+        .option("kafka.isolation.level", "read_uncommitted")
+        .option("failOnDataLoss", "true")
+        .load()
+        .selectExpr("key", "value", "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
+    )
+    rows = records.mapInArrow(decoder(run_id, time.time_ns()), from_arrow_schema(READS))
+    return rows.sortWithinPartitions("producer", "seq", "offset")
+
+
+def offsets(bounds: tuple[PartitionBounds, ...]) -> tuple[str, str]:
+    """Spark's `startingOffsets` and `endingOffsets`, both JSON; partitions without records are in both."""
+    starting: dict[str, dict[str, int]] = {}
+    ending: dict[str, dict[str, int]] = {}
+    for bound in bounds:
+        starting.setdefault(bound.topic, {})[str(bound.partition)] = bound.log_start_offset
+        ending.setdefault(bound.topic, {})[str(bound.partition)] = bound.end_offset
+    return json.dumps(starting), json.dumps(ending)
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def decoder(run_id: int, read_ns: int) -> Callable[[Batches], Batches]:
+    """A function for `mapInArrow`: records as Kafka has them become rows of READS."""
+
+    def work(batches: Batches) -> Batches:
+        for batch in batches:
+            yield rows_of(batch, run_id, read_ns)
+
+    return work
+
+
+def rows_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:
+    """READS rows of records with `key`, `value`, `topic`, `partition`, `offset` and `timestamp_ms`."""
+    count = batch.num_rows
+    values = batch.column("value").to_pylist()
+    decoded = decode(values, run_id)
+    undecodable = decoded.state == UNDECODABLE
+    kept: list[bytes | None] = [None] * count
+    for index in np.flatnonzero(decoded.state).tolist():
+        kept[index] = (values[index] or b"")[:KEPT_BYTES]
+    stamps = batch.column("timestamp_ms").cast(pa.int64())
+    columns = {
+        "reader": pa.repeat(READER, count),
+        "topic": batch.column("topic").cast(pa.string()),
+        "partition": batch.column("partition").cast(pa.int32()),
+        "offset": batch.column("offset").cast(pa.int64()),
+        "leader_epoch": pa.nulls(count, pa.int32()),
+        "timestamp_ms": pc.if_else(pc.equal(stamps, _NO_TIMESTAMP), pa.scalar(None, pa.int64()), stamps),
+        "state": pa.array([state.value for state in STATES], pa.string()).take(pa.array(decoded.state)),
+        "run": pa.array(decoded.run, mask=undecodable),
+        "producer": pa.array(decoded.producer, mask=undecodable),
+        "seq": pa.array(decoded.seq, mask=undecodable),
+        "key": decode_keys(batch.column("key").to_pylist()),
+        "value": pa.array(kept, pa.binary()),
+        "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
+        "session": pa.nulls(count, pa.int32()),
+        "position": pa.nulls(count, pa.int64()),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=READS)
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return (causes[-1:] or lines[:1] or [type(error).__name__])[0]

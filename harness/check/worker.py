@@ -1,0 +1,113 @@
+"""Checks runs on Spark in one background thread, so that a finished run is checked while the next one runs.
+
+The thread and the JVM that it starts are niced: brokers and producers go first, and what they do is what is
+measured. The Spark session stays for the next check of this process.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cache
+
+from checkers.judgement.judge import judge
+from checkers.spark.master import SparkPlace
+from harness.model.errors import KafkaChaosError
+from harness.model.result import ArmResult
+from harness.model.run import RunMeta
+from harness.model.storage import Place
+
+_NICE = 10
+
+Job = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
+
+
+class _Worker:
+    """One daemon thread: a check that is under way must not keep an interrupted process alive."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="checking", daemon=True).start()
+
+    def submit(self, job: Callable[[], ArmResult]) -> Future[ArmResult]:
+        future: Future[ArmResult] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    def _run(self) -> None:
+        # On Linux niceness belongs to a thread, and processes started from it inherit it.
+        if hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        while True:
+            job, future = self._jobs.get()
+            try:
+                future.set_result(job())
+            except BaseException as error:  # raised again by whoever asks for the result
+                future.set_exception(error)
+
+
+@cache
+def _worker() -> _Worker:
+    return _Worker()
+
+
+@dataclass(frozen=True)
+class How:
+    """How runs are checked: on which Spark (the first check of a process decides), where findings go (None:
+    into the run's folder), and, with `bootstrap`, read by Spark from the topic, not from the journal."""
+
+    spark: SparkPlace = field(default_factory=SparkPlace)
+    results: Place | None = None
+    bootstrap: str | None = None
+
+
+HERE = How()
+
+
+def start_checking(
+    parent: Place, name: str, tell: Callable[[str], None], how: How = HERE
+) -> Future[ArmResult]:
+    """Check the run in `parent`/`name` as soon as the checks before it are done; its result comes later.
+
+    The result raises:
+        JournalError: the run's metadata cannot be read.
+        PrerequisiteMissing, CheckError: Spark cannot be started.
+    A check that fails otherwise gives a result that is `unknown` and says why.
+    """
+    return _worker().submit(lambda: _check(parent, name, tell, how))
+
+
+def _check(parent: Place, name: str, tell: Callable[[str], None], how: How) -> ArmResult:
+    from checkers.check import check_run
+    from checkers.spark.session import spark_session
+    from harness.check.spark_topic_reader import SPARK_READS_DIR, read_topic
+
+    began = time.monotonic()
+    meta = RunMeta.load(parent / name)
+    spark = spark_session(
+        master=how.spark.master,
+        driver_memory=how.spark.driver_memory,
+        settings=how.spark.settings,
+        jars=how.spark.jars,
+    )
+    results = None if how.results is None else how.results / name
+    try:
+        reads_folder = None
+        if how.bootstrap is not None:
+            tell(f"{meta.experiment} · {name} · reading the topic with Spark")
+            reads_folder = (results or parent / name) / SPARK_READS_DIR
+            read_topic(spark, how.bootstrap, meta, reads_folder)
+        tell(f"{meta.experiment} · {name} · checking")
+        summary = check_run(spark, parent / name, results=results, reads_folder=reads_folder)
+    except KafkaChaosError as error:
+        meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
+        return ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None))
+    took = round(time.monotonic() - began, 3)
+    return ArmResult(
+        folder=name, meta=meta, summary=summary, judgement=judge(meta, summary), check_seconds=took
+    )

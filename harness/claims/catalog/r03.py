@@ -1,0 +1,66 @@
+"""R3: a follower that does not fetch leaves the ISR."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import LAG, experiment
+from harness.claims.expect_brokers import back_in_isr, isr_history, left_isr
+from harness.claims.expect_records import errors, lost, stall, stall_as_long_as
+from harness.claims.model import Claim, Role, Trial
+
+_TEXT = """
+name: r03-{name}
+title: One follower does not hear the leader for {seconds} s
+topic: {{config: {{min.insync.replicas: 2}}}}
+workload: {{rate: 20}}
+steps:
+- write:
+    name: writing
+    seconds: {length}
+    faults:
+    - {{fault: {{partition: {{from: {{broker: 1}}, to: {{broker: 3}}}}}}, at: 1, for: {seconds}}}
+- wait: {{isr: 3}}
+arms:
+- {{name: {name}, producer: {{acks: all}}, promise: {{lost: 0, duplicate: 0}}}}
+"""
+
+_LONG = experiment(_TEXT.format(name="long", seconds=14, length=18), LAG)
+_SHORT = experiment(_TEXT.format(name="short", seconds=2, length=6), LAG)
+
+CLAIM = Claim(
+    id="R3",
+    title="A follower that does not fetch leaves the ISR, and comes back when it has caught up",
+    words="A follower that has not caught up within replica.lag.time.max.ms leaves the ISR; the rest go on "
+    "committing; once it has caught up it is back.",
+    set_up="replica.lag.time.max.ms is 8 s. 20 records/s with acks=all; one follower is cut from the leader"
+    " for 14 s, and then not. Control: cut for 2 s.",
+    today="The leader looks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
+    "and a half times that (Kafka 0.9 and later, KIP-16).",
+    by_day=True,
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _LONG,
+            "long",
+            (
+                isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
+                left_isr(3, "partition", 7.5, 14.0),
+                stall("writing", 6.5, 15.0),
+                # TCP tries again after twice as long each time: at most as late as the cut was long.
+                back_in_isr(3, "partition", 18.0),
+                errors("writing", {}),
+                lost(0),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _SHORT,
+            "short",
+            (
+                isr_history((1, 2, 3)),
+                stall_as_long_as("writing", "partition"),
+                errors("writing", {}),
+                lost(0),
+            ),
+        ),
+    ),
+)

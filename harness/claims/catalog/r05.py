@@ -1,0 +1,86 @@
+"""R5: checkpoints, segment dumps and what clients saw."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_answers import batches, number, read_by
+from harness.claims.expect_brokers import replicas_identical
+from harness.claims.expect_records import acked_meanwhile, lost
+from harness.claims.expectations import given
+from harness.claims.model import Claim, Role, Trial
+
+_BEGIN = """
+- write: {name: message1, records: 10}
+- wait: {high_watermark: {of: {nodes: [1, 2, 3]}, exactly: 10}}
+- wait: {checkpoint: {of: {nodes: [1, 2, 3]}, file: replication-offset-checkpoint, exactly: 10}}
+- inject: {partition: {from: {broker: 1}, to: {nodes: [2, 3]}}, name: cut}
+- write: {name: message2, records: 5, at_most: 5}
+- wait: {log_end: {of: {broker: 1}, exactly: 15}, within: 1}
+- ask: {name: above, of: {nodes: [1, 2, 3]}, what: [checkpoint, fetch, files]}
+"""
+
+_COMMITTED = experiment(f"""
+name: r05-committed
+title: What the leader took alone is committed, and checkpointed, once followers have it
+replicas: always
+steps:{_BEGIN}
+- heal: {{only: [cut]}}
+- wait: {{high_watermark: {{of: {{nodes: [1, 2, 3]}}, exactly: 15}}}}
+- wait: {{checkpoint: {{of: {{nodes: [1, 2, 3]}}, file: replication-offset-checkpoint, exactly: 15}}}}
+- ask: {{name: committed, of: {{nodes: [1, 2, 3]}}, what: [checkpoint, fetch, files]}}
+arms:
+- {{name: acks=1, producer: {{acks: 1}}, promise: {{lost: 0}}}}
+""")
+
+_NEVER = experiment(f"""
+name: r05-never-committed
+title: The leader dies with records above the high watermark
+replicas: always
+steps:{_BEGIN}
+- wait: {{isr: 3, within: 1}}
+- inject: {{kill: {{target: {{broker: 1}}}}, name: death}}
+- ask: {{name: dead, of: {{broker: 1}}, what: [files]}}
+- ask: {{name: after, of: {{nodes: [2, 3]}}, what: [fetch]}}
+- heal:
+arms:
+- {{name: acks=1, producer: {{acks: 1}}, promise: {{lost: acked in message2}}}}
+""")
+
+CLAIM = Claim(
+    id="R5",
+    title="Checkpoints and segment files agree with what clients saw",
+    words="replication-offset-checkpoint holds the committed offset of each partition, a segment dump shows"
+    " base offset, leader epoch, producer id and sequence, and both agree with what consumers are given.",
+    set_up="10 records are committed. The leader is cut from its followers and takes 5 more with acks=1; "
+    "healed, they are committed. Control: the leader dies instead, and the 5 are in its files only.",
+    by_day=True,
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _COMMITTED,
+            "acks=1",
+            (
+                given(acked_meanwhile("message2", 5)),
+                replicas_identical(),
+                number("above", "files", 1, 15),
+                number("above", "checkpoint", 1, 10),
+                read_by("above", 1, 10),
+                number("committed", "checkpoint", 1, 15),
+                read_by("committed", 1, 15),
+                batches("committed", 1, leader_epoch=0, records=15),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _NEVER,
+            "acks=1",
+            (
+                given(acked_meanwhile("message2", 5)),
+                number("dead", "files", 1, 15),
+                read_by("above", 1, 10),
+                read_by("after", 2, 10),
+                lost(5, of=15),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,95 @@
+"""R7: leader epochs prevent divergence after all replicas died (KIP-101, scenario 2)."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import TWO_OF_OLD, experiment
+from harness.claims.expect_answers import number, unlike
+from harness.claims.expect_records import acked, found, lost
+from harness.claims.expectations import given
+from harness.claims.model import Claim, Role, Trial
+from harness.model.result import FindingClass
+
+_BOTH_DIE = experiment(
+    """
+name: r07-both-die
+title: Both replicas die, and the one that comes back first had not flushed all
+topic: {assignment: [[1, 2]]}
+replicas: always
+together: true
+steps:
+- write: {name: m1, records: 100}
+# What it knows of the high watermark is what it would truncate to in the old format.
+- wait: {high_watermark: {of: {nodes: [1, 2]}, exactly: 100}}
+# A broker that ends in good order has flushed: this is what a power loss leaves of the follower.
+- inject: {stop: {target: {broker: 2}}, name: flushed}
+- heal: {only: [flushed]}
+- write: {name: m2, records: 100}
+- wait: {log_end: {of: {nodes: [1, 2]}, exactly: 200}}
+- wait: {checkpoint: {of: {broker: 1}, file: replication-offset-checkpoint, exactly: 200}}
+- inject: {kill: {target: {broker: 1}}, name: leader}
+# In both topics: it is one machine.
+- inject: {power_loss: {target: {broker: 2}, topic: all}, name: follower}
+- ask: {name: dead, of: {nodes: [1, 2]}, what: [files]}
+# Both sessions, of 4 s, have ended then.
+- sleep: {seconds: 7}
+- heal: {only: [follower], awaited: false}
+- wait: {leader: {is: {broker: 2}}, within: 40}
+# Until the client has heard of it: a broker that has just started knows of no topic.
+- sleep: {seconds: 2}
+- write: {name: m3, records: 100}
+- heal:
+- wait: {isr: 2}
+- write: {name: m4, records: 100}
+- wait: {replicated: true}
+- ask: {name: end, of: {nodes: [1, 2]}, what: [files]}
+arms:
+# What only the follower had is lost in both: it had not reached its disk.
+- name: new
+  producer: &soon {acks: all, extra: {topic.metadata.refresh.interval.ms: 500}}
+  promise: {lost: acked in m2, diverged: 0}
+- name: old
+  topic: {message.format.version: 0.10.2}
+  producer: *soon
+  promise: {lost: acked in m2, diverged: 100}
+""",
+    TWO_OF_OLD,
+)
+
+_GIVEN = (
+    given(acked("m2", 100)),
+    given(acked("m3", 100)),
+    given(acked("m4", 100)),
+    given(number("dead", "files", 1, 200)),
+    given(number("dead", "files", 2, 100)),
+    given(lost(100, of=400)),
+)
+
+CLAIM = Claim(
+    id="R7",
+    title="Leader epochs prevent divergence after both replicas die",
+    words="When leader and follower die, the follower has lost its tail and comes back first, it leads and "
+    "takes other records at those offsets. Without leader epochs the old leader keeps its own, and two "
+    "replicas differ for good; with them it truncates, and they are identical.",
+    set_up="Kafka 2.8.2 with ZooKeeper, two replicas, min.insync.replicas=1. m1 and m2 are acknowledged by "
+    "both; the leader is killed; the follower loses power and with it m2; it comes back, leads, and takes "
+    "m3 at those offsets; the old leader comes back; m4. Control: at the same time, under the very same "
+    "faults, a second topic of this cluster in message format 0.10.2, which has no leader epochs.",
+    today="m2 is lost in both arms: one copy never reached the disk, the other is given up to the new "
+    "leader. Leader epochs promise that replicas agree, not that what was never flushed survives. Kafka 4.0"
+    " and later write no format older than 0.11's (KIP-724).",
+    only="2.8.2",
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _BOTH_DIE,
+            "new",
+            (*_GIVEN, unlike("end", 1, 2, 0), found(FindingClass.DIVERGED, 0)),
+        ),
+        Trial(
+            Role.CONTROL,
+            _BOTH_DIE,
+            "old",
+            (*_GIVEN, unlike("end", 1, 2, 100), found(FindingClass.DIVERGED, 100)),
+        ),
+    ),
+)

@@ -1,0 +1,75 @@
+"""R8: leader epochs and leader-epoch-checkpoint."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_answers import told_epoch_end
+from harness.claims.expect_brokers import epoch_lines
+from harness.claims.expect_records import lost
+from harness.claims.model import Claim, Role, Trial
+
+_WRITES = experiment("""
+name: r08-writes
+title: Two elections, a write after each
+replicas: always
+steps:
+- write: {name: epoch0, records: 5}
+- wait: {replicated: true}
+- inject: {transfer: {to: {broker: 2}}}
+- write: {name: epoch1, records: 5}
+- wait: {replicated: true}
+- inject: {stop: {target: {broker: 2}}}
+- write: {name: epoch2, records: 5}
+- ask: {name: ends, of: {leader: 0}, what: [epoch_ends]}
+arms:
+- {name: acks=all, producer: {acks: all}, promise: {lost: 0}}
+""")
+
+_SILENT = experiment("""
+name: r08-silent
+title: Two elections, and a write only after the second
+replicas: always
+steps:
+- write: {name: epoch0, records: 5}
+- wait: {replicated: true}
+- inject: {transfer: {to: {broker: 2}}}
+- inject: {stop: {target: {broker: 2}}}
+- write: {name: epoch2, records: 5}
+- ask: {name: ends, of: {leader: 0}, what: [epoch_ends]}
+arms:
+- {name: acks=all, producer: {acks: all}, promise: {lost: 0}}
+""")
+
+CLAIM = Claim(
+    id="R8",
+    title="Each election raises the leader epoch, and leader-epoch-checkpoint gains a line",
+    words="The leader epoch rises at each election, and leader-epoch-checkpoint gains a line with the epoch"
+    " and the offset at which it begins.",
+    set_up="Leadership is moved once and the new leader is stopped, with 5 records in each epoch. Control: "
+    "nothing is written in the middle epoch.",
+    today="An epoch that wrote nothing has no line, and OffsetForLeaderEpoch answers for it with the "
+    "largest epoch below that did write.",
+    by_day=True,
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _WRITES,
+            "acks=all",
+            (
+                epoch_lines((0, 0), (1, 5), (2, 10)),
+                told_epoch_end("ends", 1, (1, 10)),
+                lost(0, of=15),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _SILENT,
+            "acks=all",
+            (
+                epoch_lines((0, 0), (2, 5)),
+                told_epoch_end("ends", 1, (0, 5)),
+                lost(0, of=10),
+            ),
+        ),
+    ),
+)

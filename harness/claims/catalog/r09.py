@@ -1,0 +1,74 @@
+"""R9: how long elections take."""
+
+from __future__ import annotations
+
+import json
+
+from harness.claims.clusters import MANY, experiment
+from harness.claims.expect_brokers import all_led
+from harness.claims.expect_records import acked, lost
+from harness.claims.expectations import given
+from harness.claims.model import Claim, Role, Trial
+from harness.spec.experiment import Experiment
+
+
+def _size(partitions: int) -> Experiment:
+    return experiment(
+        f"""
+name: r09-leaders-of-{partitions}
+title: The leader of {partitions:,} partition(s) is killed, and the next one is stopped
+topic: {{assignment: {json.dumps([[1, 2, 3]] * partitions)}}}
+steps:
+- write: {{name: before, records: {min(partitions, 20)}}}
+- wait: {{replicated: true, within: 120}}
+# Its partitions go to the next replica in sync: broker 2 leads all of them then.
+- inject: {{kill: {{target: {{broker: 1}}}}}}
+- heal:
+- inject: {{stop: {{target: {{broker: 2}}}}}}
+- heal:
+arms:
+- {{name: of-{partitions}, producer: {{acks: all, delivery.timeout.ms: 120000}}, promise: {{lost: 0}}}}
+""",
+        MANY,
+    )
+
+
+def _trials(partitions: int, killed: float, stopped: float) -> tuple[Trial, Trial]:
+    """`killed`, `stopped`: seconds at most until every partition has a new leader."""
+    size = _size(partitions)
+    all_acked = given(acked("before", min(partitions, 20)))
+    return (
+        Trial(
+            Role.CLAIM,
+            size,
+            f"of-{partitions}",
+            (all_acked, all_led("kill", {2, 3}, 2.5, killed), lost(0)),
+        ),
+        Trial(
+            Role.CONTROL,
+            size,
+            f"of-{partitions}",
+            (all_acked, all_led("stop", {1, 3}, 0, stopped), lost(0)),
+        ),
+    )
+
+
+CLAIM = Claim(
+    id="R9",
+    title="The controller elects from the ISR, and it takes longer the more partitions there are",
+    words="When a broker dies the controller elects leaders from the ISR of all its partitions; that takes "
+    "longer the more there are: 0.2 s for one partition, half an hour for 10,000.",
+    set_up="The leader of 1, 100, 1,000 and 5,000 partitions is killed: how long until every partition has a "
+    "leader that lives? Control: the next leader of all of them is stopped in good order. The broker session "
+    "time-out is 4 s; log dirs are in memory, so that making files is not what takes the time.",
+    today="Out of date: the figures are from before Kafka 1.1. With KRaft (3.3 and later) a dead leader "
+    "costs broker.session.timeout.ms, and thousands of partitions little more than one.",
+    alone=True,
+    trials=(
+        # The few partitions first: those of all before are still there.
+        *_trials(1, 8, 2.5),
+        *_trials(100, 8, 2.5),
+        *_trials(1000, 15, 8),
+        *_trials(5000, 40, 30),
+    ),
+)

@@ -1,0 +1,93 @@
+"""R11: retention and compaction are not loss."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_records import acked, found, in_log, lost
+from harness.claims.expectations import given
+from harness.claims.model import Claim, Role, Trial
+from harness.model.result import FindingClass
+
+_EXPIRED = experiment("""
+name: r11-expired
+title: Records grow older than retention.ms
+topic: {assignment: [[1]], config: {min.insync.replicas: 1, retention.ms: 2000}}
+steps:
+- write: {name: old, records: 100}
+- wait: {logged: {of: {broker: 1}, text: due to log retention time}, within: 30}
+arms:
+- {name: retention, producer: {acks: all}, promise: {lost: 0, expired: 100}}
+""")
+
+_COMPACTED = experiment("""
+name: r11-compacted
+title: Only the newest record of each key is kept
+topic:
+  assignment: [[1]]
+  config:
+    min.insync.replicas: 1
+    cleanup.policy: compact
+    min.cleanable.dirty.ratio: 0.01
+    segment.ms: 500
+workload: {keys: 3}
+steps:
+- write: {name: old, records: 30}
+# The active segment is never compacted: one record more makes a new one.
+- sleep: {seconds: 1}
+- write: {name: roll, records: 1}
+- wait: {logged: {of: {broker: 1}, text: cleaned log r11-compacted}, within: 60}
+- sleep: {seconds: 1}
+arms:
+- {name: compaction, producer: {acks: all}, promise: {lost: 0, compacted: 27}}
+""")
+
+_GONE = experiment("""
+name: r11-gone
+title: The same records are gone from the disk, without such a policy
+topic: {assignment: [[1]], config: {min.insync.replicas: 1}}
+steps:
+- write: {name: old, records: 100}
+# Nothing of a new segment has been flushed.
+- inject: {power_loss: {target: {broker: 1}}}
+- heal:
+arms:
+- {name: gone, producer: {acks: all}, promise: {lost: acked in old}}
+""")
+
+CLAIM = Claim(
+    id="R11",
+    title="Retention and compaction remove records: that is not loss",
+    words="Records that retention removes, or compaction because their key has a newer one, are gone by "
+    "policy and not lost.",
+    set_up="One replica. (1) 100 records, retention.ms=2000. (2) 30 records of 3 keys and one more, "
+    "cleanup.policy=compact: the newest of each key stays. Control: no policy, and the broker loses power "
+    "before any of the 100 has reached its disk.",
+    today="Retention also removes the active segment, once all of it is old enough; compaction never does.",
+    by_day=True,
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _EXPIRED,
+            "retention",
+            (given(acked("old", 100)), found(FindingClass.EXPIRED, 100), lost(0)),
+        ),
+        Trial(
+            Role.CLAIM,
+            _COMPACTED,
+            "compaction",
+            (
+                given(acked("old", 30)),
+                found(FindingClass.COMPACTED, 27),
+                in_log("old", 3),
+                found(FindingClass.EXPIRED, 0),
+                lost(0),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _GONE,
+            "gone",
+            (given(acked("old", 100)), lost(100, of=100), found(FindingClass.EXPIRED, 0)),
+        ),
+    ),
+)

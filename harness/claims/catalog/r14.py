@@ -1,0 +1,89 @@
+"""R14: leadership of a dead broker's partitions moves; without a leader a partition is unavailable."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import FOUR, experiment
+from harness.claims.expect_brokers import leaders_at_end_of
+from harness.claims.expect_records import acked_meanwhile, lost, refused_partitions, slowest, spared
+from harness.claims.model import Claim, Role, Trial
+
+_TOPIC = "{assignment: [[1, 2, 3], [2, 3, 4], [3, 4, 1], [4, 1, 2]], config: {min.insync.replicas: 1}}"
+
+_KILLED = experiment(
+    f"""
+name: r14-killed
+title: One of four brokers dies, then all replicas of one partition
+topic: {_TOPIC}
+steps:
+# Connections are made and everything is warm: what is measured is not that.
+- write: {{name: warm, records: 40}}
+- write:
+    name: one-down
+    seconds: 9
+    rate: 80
+    faults:
+    - {{fault: {{kill: {{target: {{broker: 1}}}}}}, at: 1, for: 5}}
+- wait: {{isr: 3}}
+- inject: {{kill: {{target: {{nodes: [1, 2, 3]}}}}}}
+- write: {{name: all-down, records: 40, at_most: 5}}
+- heal:
+arms:
+- {{name: killed, producer: {{acks: all}}, promise: {{lost: 0}}}}
+""",
+    FOUR,
+)
+
+_QUIET = experiment(
+    f"""
+name: r14-quiet
+title: No broker dies
+topic: {_TOPIC}
+steps:
+- write: {{name: warm, records: 40}}
+- write: {{name: one-down, seconds: 5, rate: 80}}
+- write: {{name: all-down, records: 40, at_most: 5}}
+arms:
+- {{name: quiet, producer: {{acks: all}}, promise: {{lost: 0}}}}
+""",
+    FOUR,
+)
+
+CLAIM = Claim(
+    id="R14",
+    title="Leadership of a dead broker's partitions moves; without any replica a partition is unavailable",
+    words="With 4 brokers, 4 partitions and 3 replicas each, the partition of a dead leader is led by one "
+    "of its followers; when all its replicas are dead it has no leader, and writes to it wait.",
+    set_up="Partition 0 is on brokers 1, 2, 3, partition 1 on 2, 3, 4, and so on. Broker 1 is killed under "
+    "writes; later brokers 1, 2 and 3. Control: nothing is killed.",
+    today="With acks=all the partitions that the dead broker followed stall as well, until the controller "
+    "has taken it out of their ISR. With retries=0 only what is in flight at the kill fails at once; what "
+    "is sent later waits for delivery.timeout.ms.",
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _KILLED,
+            "killed",
+            (
+                leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
+                slowest("one-down", 2.5, 9, partition=0),
+                # Those wait until the dead broker is fenced, 3 to 4 s; this one does not.
+                spared("one-down", 1, 1.0, None),
+                slowest("one-down", 2.5, 9, partition=2),
+                slowest("one-down", 2.5, 9, partition=3),
+                refused_partitions("all-down", {0}),
+                lost(0),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _QUIET,
+            "quiet",
+            (
+                spared("one-down", 1, None, 1.0),
+                acked_meanwhile("all-down", 40),
+                refused_partitions("all-down", set()),
+                lost(0),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,58 @@
+"""R17: min.insync.replicas."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_records import acked, errors, in_log, lost
+from harness.claims.expectations import given
+from harness.claims.model import Claim, Role, Trial
+
+_DOWN = experiment("""
+name: r17-two-down
+title: One broker is down, then two
+together: true
+topic: {config: {min.insync.replicas: 2}}
+steps:
+- write: {name: all-up, records: 20}
+- inject: {kill: {target: {broker: 3}}}
+- wait: {isr: {is: {nodes: [1, 2]}}}
+- write: {name: one-down, records: 20}
+- inject: {kill: {target: {broker: 2}}}
+- wait: {isr: {is: {broker: 1}}}
+- write: {name: two-down, records: 20}
+- heal:
+arms:
+- {name: acks=all, producer: {acks: all, retries: 0}}
+- {name: acks=1, producer: {acks: 1}}
+- {name: min.insync.replicas=1, topic: {min.insync.replicas: 1}, producer: {acks: all, retries: 0}}
+""")
+
+CLAIM = Claim(
+    id="R17",
+    title="An ISR below min.insync.replicas refuses acks=all",
+    words="With n replicas and min.insync.replicas=2, n - 2 brokers may fail and writes with acks=all go "
+    "on; one more, and they are refused with NOT_ENOUGH_REPLICAS, while acks=1 is still accepted.",
+    set_up="Three replicas, min.insync.replicas=2. One follower is killed, 20 records are written; the "
+    "other is killed, 20 more. Control: min.insync.replicas=1.",
+    by_day=True,
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _DOWN,
+            "acks=all",
+            (
+                errors("two-down", {"NOT_ENOUGH_REPLICAS": 20}),
+                acked("one-down", 20),
+                in_log("two-down", 0),
+                lost(0, of=40),
+            ),
+        ),
+        Trial(Role.CLAIM, _DOWN, "acks=1", (acked("two-down", 20), lost(0, of=60))),
+        Trial(
+            Role.CONTROL,
+            _DOWN,
+            "min.insync.replicas=1",
+            (given(acked("one-down", 20)), acked("two-down", 20), lost(0, of=60)),
+        ),
+    ),
+)

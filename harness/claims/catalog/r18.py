@@ -1,0 +1,89 @@
+"""R18: two recipes and the defaults under the same faults."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_brokers import led_during
+from harness.claims.expect_records import acked, duplicates, lost, unavailable
+from harness.claims.model import Claim, Role, Trial
+
+_SAME = experiment("""
+name: r18-recipes
+title: The followers die, then the leader; the followers come back, then the leader
+together: true
+steps:
+- write: {name: together, records: 20}
+- wait: {replicated: true}
+- inject: {kill: {target: {nodes: [2, 3]}}, name: followers}
+- wait: {isr: {is: {broker: 1}}}
+- write: {name: alone, records: 40}
+- inject: {kill: {target: {broker: 1}}, name: leader}
+- heal: {only: [followers], awaited: false}
+- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 20}, within: 40}
+- write: {name: after, records: 5, at_most: 7}
+- heal:
+arms:
+- name: no-loss
+  topic: {min.insync.replicas: 2, unclean.leader.election.enable: false}
+  producer: {acks: all, enable.idempotence: true, delivery.timeout.ms: 6000}
+  promise: {lost: 0, duplicate: 0}
+- name: available
+  topic: {min.insync.replicas: 1, unclean.leader.election.enable: true}
+  producer: {acks: 1, delivery.timeout.ms: 6000}
+  promise: {lost: acked in alone}
+- name: defaults
+  producer: {acks: all, enable.idempotence: true, delivery.timeout.ms: 6000}
+  promise: {lost: 0, duplicate: 0}
+""")
+
+CLAIM = Claim(
+    id="R18",
+    title="Two recipes: no loss, or availability",
+    words="Replication factor 3, min.insync.replicas=2 and acks=all lose nothing and refuse writes when "
+    "they must; unclean election and acks=1 always go on, and lose.",
+    set_up="The same faults for both: the followers die, 40 records are written, the leader dies, the "
+    "followers come back, 5 records are written, the leader comes back. Control: Kafka's defaults "
+    "(min.insync.replicas=1, acks=all, no unclean election).",
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _SAME,
+            "no-loss",
+            (
+                lost(0, of=20),
+                acked("together", 20),
+                acked("alone", 0),
+                acked("after", 0),
+                duplicates(0),
+                unavailable(),
+            ),
+        ),
+        Trial(
+            Role.CLAIM,
+            _SAME,
+            "available",
+            (
+                lost(40, of=65),
+                acked("together", 20),
+                acked("alone", 40),
+                acked("after", 5),
+                duplicates(0),
+                unavailable(),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _SAME,
+            "defaults",
+            (
+                lost(0, of=60),
+                acked("together", 20),
+                acked("alone", 40),
+                acked("after", 0),
+                duplicates(0),
+                unavailable(),
+                led_during("after", {-1}),
+            ),
+        ),
+    ),
+)

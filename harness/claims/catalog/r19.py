@@ -1,0 +1,75 @@
+"""R19: no consumer goes back at an election."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_brokers import elections, ends_fall
+from harness.claims.expect_readers import went_back
+from harness.claims.expect_records import acked, lost
+from harness.claims.expectations import given
+from harness.claims.model import Claim, Role, Trial
+
+_CLEAN = experiment("""
+name: r19-clean
+title: The leader dies under writes, and a replica in sync is elected
+workload: {rate: 300}
+readers: [{name: c}]
+steps:
+- write:
+    name: writing
+    seconds: 9
+    faults:
+    - {fault: {kill: {target: {broker: 1}}}, at: 2, for: 5}
+arms:
+- {name: clean, producer: {acks: all}, promise: {lost: 0}}
+""")
+
+_UNCLEAN = experiment("""
+name: r19-unclean
+title: The last replica in sync dies, and another is elected
+topic: {config: {min.insync.replicas: 1, unclean.leader.election.enable: true}}
+readers: [{name: c}]
+steps:
+- write: {name: together, records: 20}
+- wait: {replicated: true}
+- inject: {kill: {target: {nodes: [2, 3]}}, name: followers}
+- wait: {isr: {is: {broker: 1}}}
+- write: {name: alone, records: 30}
+- wait: {high_watermark: {of: {broker: 1}, exactly: 50}}
+- sleep: {seconds: 1}
+- inject: {kill: {target: {broker: 1}}, name: leader}
+- heal: {only: [followers], awaited: false}
+- wait: {leader: {is: {nodes: [2, 3]}}, within: 40}
+- write: {name: after, records: 5}
+- sleep: {seconds: 1}
+- heal:
+arms:
+- {name: unclean, producer: {acks: all}, promise: {lost: 30}}
+""")
+
+CLAIM = Claim(
+    id="R19",
+    title="At an election the high watermark may lag, but no consumer goes back",
+    words="After an election the new leader's high watermark may lag the old one's, and ListOffsets may "
+    "answer OFFSET_NOT_AVAILABLE; but no leader tells an end before one that was told earlier.",
+    set_up="300 records/s with acks=all; the leader is killed; every broker is asked for the end of the "
+    "partition four times a second, and a consumer reads all the time. Control: an unclean election after "
+    "30 records that only the leader had: all are lost, and at 5 of their offsets others are written then, "
+    "so that the consumer is given both.",
+    today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered for a moment only, and seldom seen with "
+    "one partition.",
+    trials=(
+        Trial(Role.CLAIM, _CLEAN, "clean", (given(elections(1)), ends_fall(0), went_back("c", 0), lost(0))),
+        Trial(
+            Role.CONTROL,
+            _UNCLEAN,
+            "unclean",
+            (
+                given(acked("alone", 30)),
+                ends_fall(1),
+                went_back("c", 1),
+                lost(30, of=55),
+            ),
+        ),
+    ),
+)

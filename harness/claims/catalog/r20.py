@@ -1,0 +1,51 @@
+"""R20: a slow follower is evicted and comes back."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import LAG, experiment
+from harness.claims.expect_brokers import back_in_isr, isr_history, left_isr
+from harness.claims.expect_records import lost
+from harness.claims.model import Claim, Role, Trial
+
+_TEXT = """
+name: r20-{name}
+title: The link from the leader to one follower takes {rate}
+workload: {{record_size: 5000, rate: 200}}
+steps:
+- write:
+    name: writing
+    seconds: 18
+    faults:
+    - {{fault: {{bandwidth: {{target: {{broker: 1}}, to: {{broker: 3}}, rate: {rate}}}}}, at: 1, for: 15}}
+- wait: {{isr: 3}}
+arms:
+- {{name: {name}, producer: {{acks: 1}}, promise: {{lost: 0}}}}
+"""
+
+_SLOW = experiment(_TEXT.format(name="slow", rate="2mbit"), LAG)
+_FAST = experiment(_TEXT.format(name="fast", rate="32mbit"), LAG)
+
+CLAIM = Claim(
+    id="R20",
+    title="A slow follower is evicted, catches up and returns",
+    words="A follower that is not dead but slower than the writes leaves the ISR, and returns once it has "
+    "caught up.",
+    set_up="1 MB/s (8 Mbit/s) is written with acks=1. The link from the leader to one follower takes 2 "
+    "Mbit/s for 15 s. Control: 32 Mbit/s.",
+    today="With acks=all the producer slows down to the follower's pace, and nobody need be evicted.",
+    by_day=True,
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _SLOW,
+            "slow",
+            (
+                isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
+                left_isr(3, "bandwidth", 7.5, 15.0),
+                back_in_isr(3, "bandwidth", 10.0),
+                lost(0),
+            ),
+        ),
+        Trial(Role.CONTROL, _FAST, "fast", (isr_history((1, 2, 3)), lost(0))),
+    ),
+)

@@ -1,0 +1,67 @@
+"""R23: ISR against majority."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import FIVE_CONTROLLERS, experiment
+from harness.claims.expect_brokers import leaders_at_end_of, led_during
+from harness.claims.expect_records import acked, acked_meanwhile, lost
+from harness.claims.model import Claim, Role, Trial
+
+_TEXT = """
+name: r23-{name}
+title: {count} of 5 controllers are dead, then the leader of a partition of two replicas is frozen
+topic: {{assignment: [[1, 2]]}}
+steps:
+- write: {{name: all-up, records: 20}}
+- wait: {{replicated: true}}
+- inject: {{kill: {{target: {dead}}}, name: controllers}}
+- write: {{name: with-leader, records: 20, at_most: 10}}
+- wait: {{replicated: true}}
+- inject: {{pause: {{target: {{broker: 1}}}}, name: leader}}
+- write: {{name: without-leader, records: 20, at_most: 20}}
+- heal:
+arms:
+- {{name: {name}, producer: {{acks: all, socket.timeout.ms: 3000}}, promise: {{lost: 0}}}}
+"""
+
+# Not the active one in the control: to elect another, and for brokers to find it, takes half a minute where
+# two of the voters' addresses are dead, and it is a partition's election that is to be seen.
+_OTHERS = "{some: {of: {both: [controllers, {not: controller}]}, count: 2}}"
+_MAJORITY = experiment(
+    _TEXT.format(name="three-dead", count=3, dead="{nodes: [101, 102, 103]}"), FIVE_CONTROLLERS
+)
+_MINORITY = experiment(_TEXT.format(name="two-dead", count=2, dead=_OTHERS), FIVE_CONTROLLERS)
+
+CLAIM = Claim(
+    id="R23",
+    title="n failures need n + 1 replicas by ISR where a majority needs 2n + 1",
+    words="Data survives n failures with n + 1 replicas; metadata, kept by a majority, needs 2n + 1 "
+    "controllers: without a majority of them there are no elections, while leaders that live go on.",
+    set_up="5 controllers, a partition with 2 replicas. 3 controllers are killed: writes to the living "
+    "leader go on. Then the leader is frozen: nobody is elected. Control: 2 controllers but the "
+    "active one are killed, and the other replica is elected.",
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _MAJORITY,
+            "three-dead",
+            (
+                acked_meanwhile("without-leader", 0),
+                acked_meanwhile("with-leader", 20),
+                led_during("without-leader", {1}),
+                lost(0),
+            ),
+        ),
+        Trial(
+            Role.CONTROL,
+            _MINORITY,
+            "two-dead",
+            (
+                acked("without-leader", 20),
+                acked_meanwhile("with-leader", 20),
+                leaders_at_end_of("without-leader", {0: (2,)}),
+                lost(0),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,125 @@
+"""R25: three errors of a write told apart: which of them may be in the log."""
+
+from __future__ import annotations
+
+from harness.claims.clusters import experiment
+from harness.claims.expect_records import errors, errors_among, in_log
+from harness.claims.model import Claim, Role, Trial
+
+_REFUSED = experiment("""
+name: r25-refused
+title: Too few replicas are in sync
+topic: {config: {min.insync.replicas: 3}}
+steps:
+- write: {name: before, records: 1}
+- inject: {kill: {target: {broker: 3}}}
+- wait: {isr: {is: {nodes: [1, 2]}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: refused, producer: {acks: all, retries: 0}}
+""")
+
+_UNANSWERED = experiment("""
+name: r25-uncopied
+title: All replicas are in sync, and no follower fetches
+topic: {config: {min.insync.replicas: 2}}
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {partition: {from: {broker: 1}, to: {nodes: [2, 3]}}}
+- write: {name: failing, records: 20}
+- wait: {isr: 3, within: 1}
+- heal:
+arms:
+- {name: uncopied, producer: {acks: all, retries: 0, request.timeout.ms: 1000}}
+""")
+
+_UNHEARD = experiment("""
+name: r25-unheard
+title: The leader's answers do not reach the client
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {drop_responses: {target: {broker: 1}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: unheard, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
+""")
+
+_GIVEN_UP = experiment("""
+name: r25-given-up
+title: Nothing reaches the leader until the client has given up
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {partition: {from: client, to: {broker: 1}}}
+- write: {name: failing, records: 20}
+- heal:
+# They come late, and the final read must not be made meanwhile.
+- wait: {log_end: {of: {broker: 1}, exactly: 21}, within: 60}
+arms:
+- {name: given-up, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
+""")
+
+_UNSENT = experiment("""
+name: r25-unsent
+title: There is no connection on which anything could be sent
+topic: {assignment: [[1]]}
+steps:
+- write: {name: before, records: 1}
+- wait: {replicated: true}
+- inject: {kill: {target: {broker: 1}}}
+- write: {name: failing, records: 20}
+- heal:
+arms:
+- {name: unsent, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
+""")
+
+_OWN = frozenset({"_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT"})
+
+CLAIM = Claim(
+    id="R25",
+    title="NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT and the client's own time-out are three things",
+    words="A record refused with NOT_ENOUGH_REPLICAS is not in the log; one that failed with "
+    "REQUEST_TIMED_OUT or by the client's own time-out may be.",
+    set_up="20 records with acks=all and retries=0: (1) the ISR is below min.insync.replicas; (2) the ISR "
+    "is full and no follower fetches; (3) the leader's answers to the client are dropped; (4) client and "
+    "leader are cut from each other until the client has given up. Control: the only leader is dead, so "
+    "that there is nothing to send on, and the client's own time-out means that nothing was written.",
+    today="In (4) the records arrive after the client has told the application that they failed: its kernel"
+    " goes on sending what was handed to a connection, closed or not, until it is acknowledged.",
+    trials=(
+        Trial(
+            Role.CLAIM,
+            _REFUSED,
+            "refused",
+            (in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
+        ),
+        Trial(
+            Role.CLAIM,
+            _UNANSWERED,
+            "uncopied",
+            (in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})),
+        ),
+        Trial(
+            Role.CLAIM,
+            _UNHEARD,
+            "unheard",
+            (in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        ),
+        Trial(
+            Role.CLAIM,
+            _GIVEN_UP,
+            "given-up",
+            (in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        ),
+        Trial(
+            Role.CONTROL,
+            _UNSENT,
+            "unsent",
+            (in_log("failing", 0), errors_among("failing", 20, _OWN)),
+        ),
+    ),
+)

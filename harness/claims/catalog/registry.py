@@ -1,0 +1,42 @@
+"""Every claim, in order."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import re
+from collections.abc import Sequence
+
+from harness.claims import catalog
+from harness.claims.model import Claim
+from harness.model.errors import BadInput
+
+
+def _found() -> tuple[Claim, ...]:
+    """The claims of the modules that are named after one, by their numbers."""
+    names = sorted(module.name for module in pkgutil.iter_modules(catalog.__path__))
+    modules = [name for name in names if re.fullmatch(r"r\d\d", name)]
+    return tuple(importlib.import_module(f"{catalog.__name__}.{name}").CLAIM for name in modules)
+
+
+CLAIMS: tuple[Claim, ...] = _found()
+
+
+def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
+    """Claims by their ids, in whatever case; none given: all.
+
+    Raises:
+        BadInput: there is no such claim.
+    """
+    known = {claim.id: claim for claim in CLAIMS}
+    wanted = [one.upper() for one in ids]
+    for number in wanted:
+        if number not in known:
+            close = difflib.get_close_matches(number, known, n=1)
+            raise BadInput(
+                f"there is no claim {number!r}",
+                expected=f"one of {', '.join(known)}",
+                next_step=f"did you mean {close[0]}?" if close else "`kafka-chaos claims --list` lists them",
+            )
+    return tuple(known[number] for number in dict.fromkeys(wanted)) or CLAIMS

@@ -1,0 +1,137 @@
+"""Expectations on what brokers answered in ask steps: to consumers and producers, and from their files."""
+
+from __future__ import annotations
+
+import re
+
+from harness.claims.expectations import Expectation, between, exactly, told
+from harness.claims.run_evidence import Finished, NotThere, Row
+
+
+def read_by(ask: str, broker: int, count: int) -> Expectation:
+    """So many records a consumer was given by a broker that was asked."""
+    return exactly(
+        f"records that broker {broker} gives a consumer in {ask}",
+        count,
+        lambda run: len(records(run.answer(ask, "fetch", broker))),
+    )
+
+
+def records(answer: Row) -> list[tuple[int, int, int]]:
+    """(offset, producer, seq) of what an answer holds."""
+    if answer["error"] is not None:
+        raise NotThere(f"broker {answer['broker']} answered {answer['error']}")
+    return [(offset, producer, seq) for offset, producer, seq in answer["detail"]["records"]]
+
+
+def vanished_between(first: str, second: str, count: int) -> Expectation:
+    """So many of the records that a consumer was given in one ask step, another was not given in a later one.
+
+    Whoever answered without an error is taken: the leader of the time."""
+
+    def of(run: Finished) -> int:
+        return len(set(_served(run, first)) - set(_served(run, second)))
+
+    return exactly(f"records read in {first} and not in {second}", count, of)
+
+
+def _served(run: Finished, ask: str) -> list[tuple[int, int, int]]:
+    served = [row for row in run.answers(ask, "fetch").values() if row["error"] is None]
+    if not served:
+        raise NotThere(f"nobody served a consumer in {ask}")
+    return max((records(row) for row in served), key=len)
+
+
+def answered(ask: str, question: str, broker: int, error: str | None) -> Expectation:
+    """What a broker said to a question: an error by Kafka's name, or none."""
+    return exactly(
+        f"broker {broker}'s answer to {question} in {ask}",
+        error or "no error",
+        lambda run: run.answer(ask, question, broker)["error"] or "no error",
+    )
+
+
+def number(ask: str, question: str, broker: int, value: int) -> Expectation:
+    """The number that a broker answered."""
+
+    def of(run: Finished) -> object:
+        row = run.answer(ask, question, broker)
+        return row["number"] if row["error"] is None else row["error"]
+
+    return exactly(f"{question} of broker {broker} in {ask}", value, of)
+
+
+def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expectation:
+    """The batches in a broker's own segment files: whole, in this leader epoch, one after the other without
+    a gap, and so many records in all."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = run.answer(ask, "files", broker)["detail"]["batches"]
+        epochs = {one["leader_epoch"] for one in found}
+        place = 0
+        for one in found:
+            if one["base_offset"] != place or not one["crc_ok"]:
+                return f"a broken batch at offset {place}", False
+            place = one["last_offset"] + 1
+        words = f"offsets 0 to {place - 1}, leader epoch {told(epochs)}, {len(found)} batch(es)"
+        return words, place == records and epochs == {leader_epoch}
+
+    expected = f"offsets 0 to {records - 1}, leader epoch {leader_epoch}"
+    return Expectation(f"dump of broker {broker} in {ask}", expected, look)
+
+
+def unlike(ask: str, one: int, other: int, count: int) -> Expectation:
+    """At so many offsets the files of two brokers hold different records."""
+
+    def of(run: Finished) -> int:
+        first, second = (
+            {offset: who for offset, *who in run.answer(ask, "files", broker)["detail"]["records"]}
+            for broker in (one, other)
+        )
+        return sum(first[offset] != second[offset] for offset in first.keys() & second.keys())
+
+    return exactly(f"offsets where brokers {one} and {other} differ in {ask}", count, of)
+
+
+def told_epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
+    """What the leader says of where an epoch ends: the largest epoch up to it that wrote, and its end."""
+
+    def of(run: Finished) -> object:
+        served = [row for row in run.answers(ask, "epoch_ends").values() if row["error"] is None]
+        ends = [row["detail"]["ends"].get(str(epoch)) for row in served]
+        return tuple(ends[0]) if ends and ends[0] else "no answer"
+
+    return exactly(f"epoch {epoch} ends, says the leader, at (epoch, offset)", end, of)
+
+
+def missed(ask: str, broker: int, count: int) -> Expectation:
+    """So many of the records in the log at the end were not given to a consumer by a broker."""
+
+    def of(run: Finished) -> int:
+        given = {offset for offset, _, _ in records(run.answer(ask, "fetch", broker))}
+        return sum(row["offset"] not in given for row in run.final_log)
+
+    return exactly(f"committed records that a read from broker {broker} misses in {ask}", count, of)
+
+
+def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expectation:
+    """So many lines with the text of an ask step a broker had printed."""
+
+    def of(run: Finished) -> int:
+        return len(run.answer(ask, "printed", broker)["detail"]["lines"])
+
+    return between(f"lines that broker {broker} printed: {ask}", least, most, of)
+
+
+def load_seconds(ask: str, broker: int) -> Expectation:
+    """How long the last start of a broker took to load its logs, as it says; any time will do."""
+
+    def of(run: Finished) -> float:
+        lines = run.answer(ask, "printed", broker)["detail"]["lines"]
+        found = [re.search(r"Loaded \d+ logs in (\d+)\s*ms", line) for line in lines]
+        times = [int(one.group(1)) for one in found if one]
+        if not times:
+            raise NotThere(f"broker {broker} has not said how long it took")
+        return times[-1] / 1000
+
+    return between(f"log load of broker {broker}", 0, 60, of, "s")

@@ -1,0 +1,42 @@
+"""Expectations on what live readers were given while the faults went on."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from harness.claims.expectations import Expectation, exactly
+from harness.claims.run_evidence import Finished, NotThere, Row
+
+
+def given_and_gone(reader: str, count: int) -> Expectation:
+    """So many records that a live reader was given do not stand in the log at the end where it got them."""
+
+    def of(run: Finished) -> int:
+        log = {(row["partition"], row["offset"], row["producer"], row["seq"]) for row in run.final_log}
+        return sum(
+            (row["partition"], row["offset"], row["producer"], row["seq"]) not in log
+            for row in _rows(run, reader)
+        )
+
+    return exactly(f"records that consumer {reader} was given and that are gone", count, of)
+
+
+def went_back(reader: str, times: int) -> Expectation:
+    """So many times a live reader was given an offset that is not above the one before it."""
+
+    def of(run: Finished) -> int:
+        offsets = [row["offset"] for row in _rows(run, reader) if row["partition"] == 0]
+        return sum(late <= early for early, late in pairwise(offsets))
+
+    return exactly(f"times that consumer {reader} went back", times, of)
+
+
+def was_given(reader: str, count: int) -> Expectation:
+    """So many records a live reader was given in all."""
+    return exactly(f"records that consumer {reader} was given", count, lambda run: len(_rows(run, reader)))
+
+
+def _rows(run: Finished, reader: str) -> list[Row]:
+    if reader not in {one.name for one in run.meta.readers}:
+        raise NotThere(f"there was no consumer {reader}")
+    return sorted(run.live(reader), key=lambda row: row["position"])

@@ -1,0 +1,177 @@
+"""Expectations on records: how many were acknowledged, refused, lost, and in which order they stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from harness.claims.expectations import Expectation, between, exactly, told
+from harness.claims.run_evidence import SECOND, Finished, NotThere
+from harness.model.journal import Outcome
+from harness.model.result import FindingClass
+
+
+def acked(step: str, count: int) -> Expectation:
+    """So many sends of a write step were acknowledged, whenever that was."""
+    return exactly(f"acked in {step}", count, lambda run: run.summary.acked_by_step.get(step, 0))
+
+
+def acked_meanwhile(step: str, count: int) -> Expectation:
+    """So many sends of a write step were acknowledged before the step ended."""
+
+    def of(run: Finished) -> int:
+        end = run.step(step).ended_ns or 0
+        return sum(
+            row["outcome"] == Outcome.ACKED and (row["closed_ns"] or end + 1) <= end
+            for row in run.sends(step)
+        )
+
+    return exactly(f"acked while {step} went on", count, of)
+
+
+def outcomes(step: str, **counts: int) -> Expectation:
+    """Sends of a write step by outcome."""
+    return exactly(f"sends of {step}", counts, lambda run: _tally(row["outcome"] for row in run.sends(step)))
+
+
+def errors(step: str, counts: dict[str, int]) -> Expectation:
+    """Sends of a write step by the client's error; those without one are not counted."""
+    return exactly(
+        f"errors in {step}",
+        counts,
+        lambda run: _tally(row["error"] for row in run.sends(step) if row["error"] is not None),
+    )
+
+
+def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
+    """So many sends of a write step failed, each with one of these errors."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
+        return told(found), sum(found.values()) == count and set(found) <= allowed
+
+    return Expectation(f"errors in {step}", f"{count:,} times {' or '.join(sorted(allowed))}", look)
+
+
+def _tally(words: object) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))  # type: ignore[call-overload]
+
+
+def lost(count: int, of: int | None = None) -> Expectation:
+    """So many acknowledged records are gone, of so many in all (None: that is not said)."""
+    what = "acked records lost" if of is None else f"of {of:,} acked records lost"
+    return exactly(what, count, lambda run: run.count(FindingClass.LOST))
+
+
+def found(finding: FindingClass, count: int) -> Expectation:
+    """So many findings of a class."""
+    return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
+
+
+def duplicates(count: int) -> Expectation:
+    """So many records are in the log more than once."""
+    return found(FindingClass.DUPLICATE, count)
+
+
+def in_log(step: str, count: int) -> Expectation:
+    """So many records of a write step stand in the log at the end, copies counted once."""
+
+    def of(run: Finished) -> int:
+        written = {(row["producer"], row["seq"]) for row in run.sends(step)}
+        return len(written & {(row["producer"], row["seq"]) for row in run.final_log})
+
+    return exactly(f"records of {step} in the log", count, of)
+
+
+def unavailable() -> Expectation:
+    """How long some partition took no writes, as the check has it from the journals; any time will do."""
+    return between("unavailable for", 0, 600, lambda run: run.summary.unavailable_seconds, "s")
+
+
+def log_reads(messages: str) -> Expectation:
+    """The whole log, in order; the n-th record that was sent is called Mn."""
+
+    def of(run: Finished) -> str:
+        return " ".join("?" if row["seq"] is None else f"M{row['seq'] + 1}" for row in run.final_log)
+
+    return exactly("the log", messages, of)
+
+
+def stall(step: str, least: float, most: float | None) -> Expectation:
+    """The longest time in a write step without an acknowledgement, in seconds, until the last one came."""
+    return between(f"longest wait for an ack in {step}", least, most, lambda run: _stall(run, step), "s")
+
+
+def _stall(run: Finished, step: str) -> float:
+    begun = run.step(step).started_ns
+    closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED)
+    return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
+
+
+def acks_curve(run: Finished, step: str, bucket: float = 0.25) -> tuple[tuple[float, float], ...]:
+    """Acknowledged records a second, by seconds after a write step began; () where nothing was."""
+    try:
+        begun = run.step(step).started_ns
+        closed = [row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED]
+    except NotThere:
+        return ()
+    counted = Counter(int((at_ns - begun) / SECOND / bucket) for at_ns in closed)
+    return tuple(
+        (round(number * bucket, 2), counted[number] / bucket)
+        for number in range(max(counted, default=-1) + 1)
+    )
+
+
+def stall_as_long_as(step: str, kind: str) -> Expectation:
+    """Acknowledgements stopped, for no longer than a fault was there and TCP took to try again: it waits
+    twice as long each time."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        there = (run.undone_ns(kind) - run.applied_ns(kind)) / SECOND
+        waited = _stall(run, step)
+        return f"{waited:.1f} s, {kind} for {there:.1f} s", there / 2 <= waited <= 2 * there + 2
+
+    return Expectation(f"longest wait for an ack in {step}", f"about as long as the {kind}", look)
+
+
+def slowest(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:
+    """The longest time from a send of a write step to its acknowledgement, in seconds."""
+    where = "" if partition is None else f", partition {partition}"
+    return between(
+        f"slowest ack in {step}{where}", least, most, lambda run: _slowest(run, step, partition), "s"
+    )
+
+
+def _slowest(run: Finished, step: str, partition: int | None) -> float:
+    waits = (
+        row["closed_ns"] - row["sent_ns"]
+        for row in run.sends(step)
+        if row["outcome"] == Outcome.ACKED and partition in (None, row["partition"])
+    )
+    return max(waits, default=0) / SECOND
+
+
+def spared(step: str, partition: int, least: float | None, most: float | None) -> Expectation:
+    """By how many seconds the slowest acknowledgement of a partition is earlier than that of every other one
+    (least None: or later). What makes all of them slow, as a busy machine does, is not in it."""
+
+    def of(run: Finished) -> float:
+        others = {row["partition"] for row in run.sends(step)} - {partition}
+        return min(_slowest(run, step, other) for other in others) - _slowest(run, step, partition)
+
+    low = -3600.0 if least is None else least
+    return between(f"partition {partition} waits less than every other in {step} by", low, most, of, "s")
+
+
+def refused_partitions(step: str, partitions: set[int]) -> Expectation:
+    """The partitions of which some send of a write step was not acknowledged before the step ended."""
+
+    def of(run: Finished) -> frozenset[int]:
+        end = run.step(step).ended_ns or 0
+        return frozenset(
+            row["partition"]
+            for row in run.sends(step)
+            if row["outcome"] != Outcome.ACKED or (row["closed_ns"] or end + 1) > end
+        )
+
+    return exactly(f"partitions that took not all of {step}", frozenset(partitions), of)

@@ -1,0 +1,108 @@
+"""Expectations on log ends and high watermarks that brokers told in rounds, one question after the other.
+
+A round asks who leads with which ISR, then for high watermarks, then for log ends, then again who leads. Log
+ends only rise meanwhile: a high watermark above one of them was really above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.claims.expectations import Expectation, between, exactly
+from harness.claims.run_evidence import SECOND, Finished, NotThere, Row
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round in which leader and ISR were the same before and after."""
+
+    at_ns: int
+    leader: int
+    isr: tuple[int, ...]
+    high_watermark: int
+    log_ends: dict[int, int]
+
+
+def rounds(run: Finished, ask: str) -> list[Round]:
+    """The rounds of an ask step that can be judged.
+
+    Raises:
+        NotThere: there is none.
+    """
+    grouped: dict[int, list[Row]] = {}
+    for row in run.all_answers:
+        if row["ask"] == ask and row["error"] is None:
+            grouped.setdefault(row["round"], []).append(row)
+    found = [one for rows in grouped.values() for one in _judged(rows)]
+    if not found:
+        raise NotThere(f"no round of {ask} can be judged")
+    return found
+
+
+def _judged(rows: list[Row]) -> Iterator[Round]:
+    places = sorted({row["place"] for row in rows if row["question"] == "leader"})
+    beliefs = [
+        {
+            (row["number"], tuple(sorted(row["detail"]["isr"])), row["detail"]["leader_epoch"])
+            for row in rows
+            if row["place"] == place and row["number"] == row["broker"]
+        }
+        for place in places
+    ]
+    if len(beliefs) != 2 or beliefs[0] != beliefs[1] or len(beliefs[0]) != 1:
+        return
+    leader, isr, _ = next(iter(beliefs[0]))
+    ends = {row["broker"]: row["number"] for row in rows if row["question"] == "log_end"}
+    marks = {row["broker"]: row["number"] for row in rows if row["question"] == "high_watermark"}
+    if leader in marks and set(isr) <= set(ends):
+        yield Round(rows[0]["at_ns"], leader, isr, marks[leader], ends)
+
+
+def never_above(*asks: str) -> Expectation:
+    """In no round was the leader's high watermark above the smallest log end of the ISR."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = [one for ask in asks for one in rounds(run, ask)]
+        above = sum(one.high_watermark > min(one.log_ends[broker] for broker in one.isr) for one in found)
+        return f"{above:,} of {len(found):,}", above == 0 and len(found) >= 25
+
+    return Expectation("rounds with HW above min LEO of the ISR", "0 of 25 or more", look)
+
+
+def behind(ask: str, isr: tuple[int, ...]) -> Expectation:
+    """In every round with this ISR the high watermark was below the leader's log end."""
+
+    def look(run: Finished) -> tuple[str, bool | None]:
+        found = [one for one in rounds(run, ask) if one.isr == isr]
+        if not found:
+            raise NotThere(f"no round of {ask} with the ISR {isr}")
+        below = sum(one.high_watermark < one.log_ends[one.leader] for one in found)
+        return f"{below:,} of {len(found):,}", below == len(found)
+
+    return Expectation(f"rounds of {ask} with HW below the leader's LEO", "all, while the ISR is full", look)
+
+
+def longest_stand(ask: str, least: float, most: float) -> Expectation:
+    """For so many seconds the leader's high watermark did not move, at most."""
+
+    def of(run: Finished) -> float:
+        longest = 0
+        since, mark = 0, -1
+        for one in rounds(run, ask):
+            if one.high_watermark != mark:
+                since, mark = one.at_ns, one.high_watermark
+            longest = max(longest, one.at_ns - since)
+        return longest / SECOND
+
+    return between(f"HW stands still in {ask} for", least, most, of, "s")
+
+
+def equal_at_rest(ask: str) -> Expectation:
+    """With nothing being written the high watermark is every replica's log end."""
+
+    def of(run: Finished) -> bool:
+        last = rounds(run, ask)[-1]
+        return {last.high_watermark} == set(last.log_ends.values())
+
+    return exactly(f"HW is every replica's LEO in {ask}", True, of)

@@ -1,0 +1,207 @@
+"""What happened in a run, moment by moment, as text: who had what, who led, which ISR and high watermark.
+
+Drawn from the journals of the run itself: steps, fault events, the samples of what every broker believed,
+what brokers answered in ask steps, and the records in their own files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+
+from harness.claims.run_evidence import SECOND, Finished, NotThere, Row
+from harness.spec.experiment import Experiment
+from harness.spec.plan import plan_of
+
+MOST_PARTITIONS = 8
+"""Of topics with more partitions there is no story: a column a broker would not hold them."""
+_SOON_NS = SECOND // 2
+_MOST_LINES = 60
+_MOST_SPANS = 12
+_NUMBERS = {
+    "leader": "who leads",
+    "log_end": "log end offset",
+    "high_watermark": "high watermark",
+    "list_offsets": "end for a consumer",
+    "fetch": "high watermark given to a consumer",
+    "fetch_v10": "answer to Fetch 10",
+    "produce": "answer to Produce",
+    "checkpoint": "replication-offset-checkpoint",
+}
+_UNTOLD = frozenset({"sleep"})
+
+
+def story(run: Finished, experiment: Experiment) -> tuple[str, ...]:
+    """Lines of text: a table of moments, then who held which records; none for a run that shows too little.
+
+    A row is the state after something had happened: of each broker its log end offset (LEO), of the leader
+    the high watermark (HW) too, its epoch and the ISR as it sees it.
+    """
+    if run.meta.partitions > MOST_PARTITIONS:
+        return ()
+    try:
+        table = _table(run, experiment)
+    except NotThere:
+        return ()
+    return (*table, "", *_holdings(run))
+
+
+def _table(run: Finished, experiment: Experiment) -> list[str]:
+    brokers = sorted({row["broker"] for row in run.samples})
+    rows = [["s", "what happened", *(f"broker {number}" for number in brokers), "ISR"]]
+    begin = run.meta.started_ns
+    moments = sorted(_moments(run, experiment))
+    # A fault begins to work when it is decided on.
+    changes = sorted([*(at_ns for at_ns, _ in moments), *run.decided_ns()])
+    for at_ns, what in moments:
+        beliefs = _beliefs(run, at_ns, next((one for one in changes if one > at_ns), None))
+        cells = [_cell(beliefs.get(number)) for number in brokers]
+        led = [row for row in beliefs.values() if _leads(row)]
+        newest = max(led, key=lambda row: row["leader_epoch"], default=None)
+        isr = ",".join(map(str, sorted(newest["isr"]))) if newest else "-"
+        rows.append([f"{(at_ns - begin) / SECOND:.1f}", what, *cells, isr])
+    left_out = len(rows) - 1 - _MOST_LINES
+    if left_out > 0:
+        rows[_MOST_LINES + 1 :] = [["", f"... and {left_out} more", *("" for _ in brokers), ""]]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column == 0 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _moments(run: Finished, experiment: Experiment) -> Iterator[tuple[int, str]]:
+    """What happened when, in nanoseconds."""
+    planned = {step.index: step.what for step in plan_of(experiment, run.meta.seed).steps}
+    for step in run.meta.steps:
+        if step.ended_ns is None or step.kind in ("inject", "heal", *_UNTOLD):
+            continue
+        what = planned[step.index]
+        if step.kind in ("write", "drive"):
+            what = f"{step.name}: {_outcomes(run, step.index, step.ended_ns)}"
+        elif step.kind == "wait":
+            what = what.rpartition(", ")[0].replace("wait until ", "seen: ")
+        elif step.kind == "ask":
+            what = (
+                f"{_ask_name(experiment, step.index)}: {what.partition(' for ')[0].replace('ask', 'asked')}"
+            )
+        yield step.ended_ns, what
+    for at_ns, what in run.events():
+        yield at_ns, what
+    if run.meta.ended_ns is not None:
+        yield run.meta.ended_ns, "final read"
+
+
+def _ask_name(experiment: Experiment, index: int) -> str:
+    ask = experiment.steps[index].ask
+    return "" if ask is None else ask.name
+
+
+def _outcomes(run: Finished, index: int, until_ns: int) -> str:
+    counted: Counter[str] = Counter()
+    for row in run.all_sends:
+        if row["step"] == index:
+            late = row["closed_ns"] is None or row["closed_ns"] > until_ns
+            counted["still open" if late else row["outcome"]] += 1
+    return ", ".join(f"{count:,} {word}" for word, count in counted.items()) or "nothing sent"
+
+
+def _beliefs(run: Finished, at_ns: int, next_ns: int | None) -> dict[int, Row]:
+    """By broker, of partition 0, the first sample after a moment if it was taken soon and before the next
+    thing happened, else the last one before."""
+    until = at_ns + _SOON_NS if next_ns is None else min(at_ns + _SOON_NS, next_ns)
+    chosen = next((one for one in run.sample_moments if at_ns <= one < until), None)
+    if chosen is None:
+        chosen = next((one for one in reversed(run.sample_moments) if one <= at_ns), None)
+    if chosen is None:
+        return {}
+    return {row["broker"]: row for row in run.sampled(chosen) if row["partition"] in (0, None)}
+
+
+def _leads(row: Row) -> bool:
+    return bool(row["answered"]) and row["leader"] is not None and row["leader"] == row["broker"]
+
+
+def _cell(row: Row | None) -> str:
+    if row is None or not row["answered"]:
+        return "no answer"
+    if row["log_end_offset"] is None:
+        return "no replica"
+    text = f"LEO {row['log_end_offset']}"
+    if _leads(row):
+        mark = "-" if row["high_watermark"] is None else row["high_watermark"]
+        text += f" HW {mark} leads, epoch {row['leader_epoch']}"
+    return text
+
+
+def _holdings(run: Finished) -> Iterator[str]:
+    """Who held which records: when brokers' files were asked for, and at the end."""
+    steps = {step.index: step.name for step in run.meta.steps}
+    with suppress(NotThere):
+        names = {(row["producer"], row["seq"]): steps[row["step"]] for row in run.all_sends}
+        with suppress(NotThere):
+            yield from _told(run.all_answers)
+            for row in run.all_answers:
+                if row["question"] == "files" and row["error"] is None:
+                    held = [(offset, (producer, seq)) for offset, producer, seq in row["detail"]["records"]]
+                    epochs = [tuple(line) for line in row["detail"]["epochs"]]
+                    yield f"{row['ask']}, files of broker {row['broker']}: {_ranges(held, names, epochs)}"
+        with suppress(NotThere):
+            replicas = [row for row in run.replicas if row["partition"] == 0 and not row["control"]]
+            for broker, rows in groupby(replicas, key=lambda row: row["broker"]):
+                yield f"at the end, files of broker {broker}: {_read(list(rows), names)}"
+        with suppress(NotThere):
+            log = [row for row in run.final_log if row["partition"] == 0]
+            yield f"at the end, final read: {_read(log, names)}"
+
+
+def _told(answers: Sequence[Row]) -> Iterator[str]:
+    """What brokers answered with a number or an error, where they were asked once."""
+    for ask, rows in groupby(answers, key=lambda row: row["ask"]):
+        found = [row for row in rows if row["question"] in _NUMBERS]
+        if max((row["round"] for row in found), default=1) > 0:
+            continue
+        for question, ones in groupby(found, key=lambda row: row["question"]):
+            said = ", ".join(f"broker {row['broker']}: {_said(row)}" for row in ones)
+            yield f"{ask}, {_NUMBERS[question]}: {said}"
+
+
+def _said(row: Row) -> str:
+    return str(row["error"] or ("no error" if row["number"] is None else row["number"]))
+
+
+def _read(rows: Sequence[Row], names: dict[tuple[int, int], str]) -> str:
+    held = [(row["offset"], (row["producer"], row["seq"]), row["leader_epoch"]) for row in rows]
+    return _spans([(offset, names.get(who, "?"), epoch) for offset, who, epoch in held])
+
+
+def _ranges(
+    held: Sequence[tuple[int, tuple[int, int]]],
+    names: dict[tuple[int, int], str],
+    epochs: Sequence[tuple[int, ...]],
+) -> str:
+    def epoch_at(offset: int) -> int | None:
+        return max((epoch for epoch, start in epochs if start <= offset), default=None)
+
+    return _spans([(offset, names.get(who, "?"), epoch_at(offset)) for offset, who in held])
+
+
+def _spans(held: Iterable[tuple[int, str, int | None]]) -> str:
+    """Neighbours of one write step and epoch as one: `0-499 together (epoch 0)`."""
+    spans: list[tuple[int, int, str, int | None]] = []
+    for offset, name, epoch in held:
+        if spans and spans[-1][1:] == (offset - 1, name, epoch):
+            spans[-1] = (spans[-1][0], offset, name, epoch)
+        else:
+            spans.append((offset, offset, name, epoch))
+    words = []
+    for first, last, name, epoch in spans:
+        where = f"{first}" if first == last else f"{first}-{last}"
+        words.append(f"{where} {name}" + (f" (epoch {epoch})" if epoch is not None and epoch != -1 else ""))
+    more = len(words) - _MOST_SPANS
+    return "; ".join(words[:_MOST_SPANS] + ([f"and {more} more"] if more > 0 else [])) or "nothing"

@@ -1,0 +1,62 @@
+"""What came of claims, for people: a table, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from harness.claims.model import Answer, Claim, ClaimResult, Role
+
+_COLOURS = {Answer.YES: "green", Answer.NO: "bold red", Answer.UNKNOWN: "yellow"}
+COLUMNS = ("claim", "expected", "seen", "control expected", "control seen", "verdict", "seconds")
+
+
+def cells(result: ClaimResult) -> tuple[str, ...]:
+    """A claim's row as text, in the order of `COLUMNS`; one line a trial: its headline."""
+    columns = [f"{result.id} {result.title}"]
+    for role in Role:
+        rows = [(trial.arm, trial.headline()) for trial in result.of(role)]
+        columns.append("\n".join(f"{arm}: {row.what} {row.expected}" if row else arm for arm, row in rows))
+        columns.append("\n".join(f"{arm}: {row.seen}" if row else f"{arm}: -" for arm, row in rows))
+    return (*columns, result.answer.value, f"{result.seconds:.0f}")
+
+
+def table(results: Sequence[ClaimResult]) -> Table:
+    """One row a claim."""
+    shown = Table(box=None, pad_edge=False, header_style="bold underline", show_lines=False, padding=(0, 1))
+    for column in COLUMNS:
+        shown.add_column(column, justify="right" if column == "seconds" else "left", overflow="fold")
+    for result in results:
+        *plain, verdict, seconds = cells(result)
+        shown.add_row(*map(Text, plain), Text(verdict, style=_COLOURS[result.answer]), seconds)
+    return shown
+
+
+def reasons(results: Sequence[ClaimResult]) -> list[str]:
+    """Why claims are not a clean yes, and where to look further."""
+    lines = []
+    for result in results:
+        if result.answer is not Answer.YES:
+            lines.append(f"{result.id}: {result.answer}")
+            lines += [f"  - {reason}" for reason in result.reasons]
+            folders = dict.fromkeys(trial.folder for trial in result.trials if trial.folder)
+            lines += [f"  see {folder}" for folder in folders]
+    return lines
+
+
+def listing(claims: Sequence[Claim]) -> Table:
+    """What there is, without running anything."""
+    shown = Table(box=None, pad_edge=False, header_style="bold underline")
+    for column in ("claim", "title", "arms", "controls"):
+        shown.add_column(column, overflow="fold")
+    for one in claims:
+        shown.add_row(one.id, Text(one.title), *(_arms(one, role) for role in Role))
+    return shown
+
+
+def _arms(claim: Claim, role: Role) -> Text:
+    return Text(
+        "\n".join(f"{trial.experiment.name}: {trial.arm}" for trial in claim.trials if trial.role is role)
+    )

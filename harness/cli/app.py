@@ -1,0 +1,247 @@
+"""The command line. Exit codes: 0 as promised, 1 a promise broken, 2 bad input, 3 the harness could not
+do its work (or could not tell), 130 interrupted."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from harness.cli import audit, bugs, claims, explore, interop, matrix, run
+from harness.cli.options import JsonOption, QuietOption, SeedOption, console, interruptible, print_json, say
+from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.secrets import hidden
+from harness.preflight import kernel_probes
+
+if TYPE_CHECKING:
+    pass
+
+app = typer.Typer(
+    name="kafka-chaos",
+    help="Break real Kafka clusters on purpose, and account for every record.\n\n"
+    "First time: `kafka-chaos doctor`, then `kafka-chaos run kill-leader`.\n\n"
+    "Exit codes: 0 as promised, 1 a promise broken, 2 bad input, 3 the harness could not do its work.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+_out = console(100)  # An arm's name must not be folded in a CI log.
+_err = Console(stderr=True)
+run.add(app)
+
+
+def main() -> NoReturn:
+    """Entry point of the `kafka-chaos` command."""
+    # A polite kill ends like Ctrl-C: faults healed, journals closed, containers removed.
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        _run()
+    except KafkaChaosError as error:
+        told = hidden("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
+        _err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    sys.exit(0)
+
+
+def _run() -> None:
+    """The command; an engine that went away in its middle is told like one that was never there."""
+    try:
+        app(prog_name="kafka-chaos")
+    except Exception as error:
+        # By name, for the engine's client takes its time to import.
+        if type(error).__module__.split(".")[0] not in ("docker", "requests", "urllib3"):
+            raise
+        from harness.containers import engine
+
+        raise engine.gone(error) from error
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise KeyboardInterrupt
+
+
+@app.command()
+def plan(
+    experiment: Annotated[str, typer.Argument(help="A built-in experiment or a YAML file.")],
+    seed: SeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what an experiment will do and when, without a cluster.
+
+    `run` with the same --seed does just that. Conditions and targets are told in words.
+    """
+    from harness.spec import files, plan
+
+    told = plan.plan_of(files.load(experiment), int(time.time()) if seed is None else seed)
+    if as_json:
+        print_json(asdict(told))
+        return
+    for line in plan.lines(told):
+        say(_out, line)
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Tell what this machine has of what is needed, and what its kernel can and cannot do."""
+    from harness.preflight import doctor as examination
+
+    raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
+
+
+@app.command()
+def experiments(as_json: JsonOption = False) -> None:
+    """List the built-in experiments."""
+    from harness.spec.files import EXPERIMENT
+
+    found = [EXPERIMENT.builtin(name)[0] for name in EXPERIMENT.builtin_names()]
+    if as_json:
+        print_json([experiment.model_dump(mode="json", by_alias=True) for experiment in found])
+        return
+    for experiment in found:
+        arms = ", ".join(one.name for one in experiment.arms)
+        _out.print(f"[bold]{experiment.name}[/bold]: {experiment.title}\n  arms: {arms}", highlight=False)
+
+
+@app.command()
+def faults(
+    kind: Annotated[str | None, typer.Argument(help="One fault, to read all about it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the faults with their parameters, and what is possible on this machine."""
+    from harness.catalog import faults
+
+    if kind is not None and not as_json:
+        say(_out, faults.page(kind))
+        return
+    rows = faults.listed(kernel_probes.kernel_capabilities(), kind)
+    if as_json:
+        print_json(rows)
+    else:
+        _out.print(faults.table(rows))
+
+
+@app.command()
+def findings(as_json: JsonOption = False) -> None:
+    """List the classes of findings: what each is, and whether it breaks the verdict."""
+    from harness.catalog import findings
+
+    rows = findings.listed()
+    if as_json:
+        print_json(rows)
+    else:
+        _out.print(findings.table(rows))
+
+
+@app.command()
+def heal(
+    cluster: Annotated[
+        str | None, typer.Argument(help="This cluster (kc-...), whether its harness runs or not.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also clusters of a harness that still runs.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Heal the faults that a killed harness left open on clusters of this machine that still run.
+
+    Harmless where nothing is open. Exit code 3 when something could not be healed.
+    """
+    from harness.cli.progress import progress
+    from harness.containers import engine
+    from harness.run import healing
+
+    with interruptible(_err), progress(_err, quiet) as tell:
+        client = engine.connect_if_there()
+        done = healing.heal_recorded(client, cluster=cluster, everything=everything, tell=tell)
+    if as_json:
+        print_json([asdict(one) | {"clean": one.clean} for one in done])
+    else:
+        for line in healing.told(done):
+            say(_out, line)
+    raise typer.Exit(0 if all(one.clean for one in done) else 3)
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
+) -> None:
+    """Write a commented example of an experiment file."""
+    from importlib import resources
+
+    if path.exists():
+        raise BadInput(
+            "the file exists already",
+            where=str(path),
+            next_step="name another file: `kafka-chaos init my.yaml`",
+        )
+    text = (resources.files("harness.spec") / "example.yaml").read_text()
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise BadInput("the file cannot be written", where=str(path), found=str(error)) from error
+    _out.print(f"wrote {path}; run it with: kafka-chaos run {path}", markup=False, highlight=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of experiment files."""
+    from harness.spec.files import EXPERIMENT
+
+    typer.echo(EXPERIMENT.schema_text(), nl=False)
+
+
+@app.command()
+def clean(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what a harness that still runs is using.")
+    ] = False,
+) -> None:
+    """Remove containers, networks and volumes that a killed harness left behind (by our label only)."""
+    from harness.cluster import state_records
+    from harness.containers import engine
+
+    client = engine.connect()
+    swept = engine.sweep(client, everything=everything)
+    state_records.prune(client)
+    _out.print(
+        f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)",
+        highlight=False,
+    )
+
+
+@app.command()
+def compose(
+    write: Annotated[bool, typer.Option("--write", help="Write the files that have drifted.")] = False,
+) -> None:
+    """Compose files of the same clusters, for use by hand: list them, or write them anew."""
+    from harness.cluster import compose_files
+
+    if write:
+        changed = compose_files.write_all()
+        _out.print(f"written: {', '.join(changed) or 'nothing, all are up to date'}", highlight=False)
+        return
+    drifted = compose_files.drifted()
+    for name in compose_files.VARIANTS:
+        state = "drifted" if name in drifted else "up to date"
+        _out.print(f"{compose_files.folder() / name}: {state}", highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if drifted else 0)
+
+
+claims.add(app)
+bugs.add(app)
+interop.add(app)
+audit.add(app)
+matrix.add(app)
+
+explore.add(app)
+
+if __name__ == "__main__":
+    main()

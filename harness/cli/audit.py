@@ -1,0 +1,155 @@
+"""The command that looks at a team's own configuration."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.options import print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.audit.audit import Audit
+    from harness.spec.experiment import Experiment
+
+
+class ClientName(StrEnum):
+    """Whose names and defaults a configuration is read by."""
+
+    AUTO = "auto"
+    JAVA = "java"
+    LIBRDKAFKA = "librdkafka"
+
+
+_CONFIG_HELP = "Properties file of your own {}, in place of the experiment's."
+ProducerConfigOption = Annotated[
+    Path | None, typer.Option("--producer-config", help=_CONFIG_HELP.format("producer"))
+]
+TopicConfigOption = Annotated[
+    Path | None,
+    typer.Option("--topic-config", help=_CONFIG_HELP.format("topic (also partitions, replication.factor)")),
+]
+BrokerConfigOption = Annotated[
+    Path | None, typer.Option("--broker-config", help=_CONFIG_HELP.format("brokers"))
+]
+
+
+def chosen(
+    names: list[str], files: tuple[Path | None, Path | None, Path | None], console: Console
+) -> list[Experiment]:
+    """The experiments that are meant, with a configuration of one's own in place of theirs.
+
+    Raises:
+        BadInput: none is named, one cannot be read, or the client refuses the configuration.
+    """
+    from harness.audit import user_config
+    from harness.model.errors import BadInput
+    from harness.spec.files import load
+
+    own = user_config.Own(*files)
+    if not names and not own:
+        raise BadInput(
+            "no experiment is named",
+            expected="names of built-in experiments, YAML files, or a configuration of your own",
+            next_step="`kafka-chaos experiments` lists the built-in experiments",
+        )
+    found = [load(name) for name in names or [user_config.STANDARD]]
+    if not own:
+        return found
+    done = []
+    for experiment in found:
+        changed, left_out = user_config.with_own(experiment, own)
+        for line in left_out:
+            console.print(f"not used: {line}", markup=False, highlight=False, soft_wrap=True)
+        done.append(changed)
+    return done
+
+
+def audit_settings(
+    files: Annotated[
+        list[Path], typer.Argument(help="Properties files of a producer, a consumer, a topic or brokers.")
+    ],
+    client: Annotated[
+        ClientName, typer.Option(help="Whose names and defaults count; auto: as the names tell.")
+    ] = ClientName.AUTO,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Run the experiments that show what was found, on real brokers.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="Folder for what --prove leaves.")] = Path("results"),
+    seed: Annotated[int | None, typer.Option(help="Seed of --prove; default: by the clock.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Tell what a configuration promises and where it contradicts itself. Needs no cluster.
+
+    Several files are read as one configuration: a producer's together with its topic's and the brokers' say
+    more than each alone. Names are Java's or librdkafka's; secrets are masked.
+
+    Exit codes: 0 nothing contradicts itself (there may be risks), 1 something is refused by the client,
+    contradicts itself or is misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
+
+    Example: kafka-chaos audit producer.properties topic.properties --prove
+    """
+    from harness.audit import audit, text
+    from harness.audit.settings_catalog import Client
+    from harness.config import properties
+
+    entries = [entry for file in files for entry in properties.read_properties(file)]
+    found = audit.audit(entries, None if client is ClientName.AUTO else Client(client.value))
+    if as_json:
+        told = found.model_dump(mode="json")
+    else:
+        for line in text.lines(found):
+            typer.echo(line)
+    code = found.exit_code()
+    if prove:
+        outcomes = _proved(found, results, int(time.time()) if seed is None else seed, quiet=as_json)
+        if as_json:
+            told["proofs"] = [outcome for outcome, _ in outcomes]
+        code = 3 if any(broken == 3 for _, broken in outcomes) else code
+    if as_json:
+        print_json(told)
+    raise typer.Exit(code)
+
+
+def _proved(found: Audit, results: Path, seed: int, quiet: bool) -> list[tuple[dict[str, object], int]]:
+    """Run the experiments that show the findings; each result with its exit code."""
+    from rich.console import Console
+
+    from harness.cli.progress import progress
+    from harness.report.html import write_report
+    from harness.report.table import explanation, table
+    from harness.run import executor
+    from harness.spec.files import load
+
+    done: list[tuple[dict[str, object], int]] = []
+    console = Console(stderr=True)
+    proofs = found.proofs()
+    if not proofs and not quiet:
+        typer.echo("\nno built-in experiment shows any of this")
+    for proof in proofs:
+        arms = [word for arm in proof.arms for word in ("--arm", arm)]
+        command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
+        with progress(console, quiet) as tell:
+            options = executor.Options(
+                results=results, seed=seed, arms=proof.arms, tell=tell, command=command
+            )
+            ((folder, result),) = executor.execute([load(proof.experiment)], options)
+        write_report(result, folder)
+        if not quiet:
+            Console().print(table(result))
+            for arm in result.arms:
+                typer.echo(explanation(arm))
+            typer.echo(f"report: {folder / 'report.html'}\n")
+        done.append((result.model_dump(mode="json"), result.exit_code()))
+    return done
+
+
+def add(app: typer.Typer) -> None:
+    """Give the command line this command."""
+    app.command("audit")(audit_settings)

@@ -1,0 +1,114 @@
+"""The command that searches for failures by itself: explore."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.cli.options import (
+    JsonOption,
+    ProfileOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    console,
+    print_json,
+    say,
+)
+from harness.model.secrets import this_command
+
+_out = console(140)
+_err = Console(stderr=True)
+
+
+def explore(
+    menu: Annotated[Path | None, typer.Option(help="A menu of your own: docs/explore.md.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time in all: 20m (default), 1h, ...")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs in all, instead of a time.")] = None,
+    seed: SeedOption = None,
+    confirm: Annotated[
+        str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
+    ] = None,
+    shrink_share: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")
+    ] = None,
+    results: ResultsOption = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image.")] = None,
+    profile: ProfileOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what there is to explore.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the built-in menu, to start your own.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of menu files.")] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search for failures: draw schedules of ordinary faults and settings, and shrink what breaks.
+
+    For example: `kafka-chaos explore --budget 20m`. What comes next is drawn by weight and by what has not
+    been covered yet. Every violation is made smaller by running it again, and saved as an experiment file
+    and a pytest test. Ends with tables; result.json and report.md are in a folder below results/.
+
+    Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 nothing can be said, 130 interrupted
+    (what was found is kept; --resume goes on).
+    """
+    from harness.cli.progress import progress
+    from harness.explore import command
+    from harness.explore.markdown_report import write_page
+    from harness.explore.menu import BUILT_IN, MENU
+    from harness.explore.result import load_result
+    from harness.explore.store import ExploreStore
+    from harness.explore.table import lines, tables
+
+    if show or schema:
+        typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
+        return
+    chosen_seed = int(time.time()) if seed is None else seed
+    asked = command.Asked(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
+    planned = command.planned(asked, resume, chosen_seed)
+    if dry_run:
+        for line in planned.lines():
+            _say(line)
+        return
+    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
+    store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, planned.menu.name)
+    if not quiet:
+        _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
+    try:
+        with store.held(), progress(_err, quiet) as tell:
+            tell(planned.lines()[-1])
+            result = command.executed(planned, store, this_command(*again), tell)
+    except KeyboardInterrupt:
+        kept = load_result(store.folder)
+        write_page(kept, store.folder)
+        for line in lines(kept):
+            _err.print(line, markup=False, highlight=False, soft_wrap=True)
+        go_on = f"kafka-chaos explore --resume {store.folder}"
+        _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    page = write_page(result, store.folder)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+    else:
+        for one in tables(result):
+            _out.print(one)
+            _out.print()
+        for line in lines(result):
+            _say(line)
+        _say(f"result: {store.folder / 'result.json'}, report: {page}")
+    raise typer.Exit(result.exit_code())
+
+
+def _say(line: str) -> None:
+    say(_out, line)
+
+
+def add(app: typer.Typer) -> None:
+    """Give the command line this command."""
+    app.command()(explore)

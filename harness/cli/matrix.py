@@ -1,0 +1,223 @@
+"""Commands over many runs: matrix, compare, rates."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.cli.options import (
+    JsonOption,
+    ProfileOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    console,
+    print_json,
+    say,
+)
+from harness.model.errors import BadInput
+from harness.model.secrets import this_command
+
+_out = console(120)
+_err = Console(stderr=True)
+
+
+def matrix(
+    spec: Annotated[
+        str | None, typer.Argument(help="A built-in matrix (see --list) or a YAML file: docs/matrix.md.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Runs of each arm, whatever the spec says.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0.1, help="Minutes after which no run may end, over all parts.")
+    ] = None,
+    seed: SeedOption = None,
+    results: ResultsOption = Path("results"),
+    kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all arms.")] = None,
+    image: Annotated[str | None, typer.Option(help="Broker image, for all arms.")] = None,
+    profile: ProfileOption = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Clusters at a time; default: one for each 4 cores and 6 GiB."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell the arms and how long it would take.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Also when it would take more than a day.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the built-in matrices.")] = False,
+    show: Annotated[str | None, typer.Option(help="Print this built-in matrix, to start your own.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of matrix files.")] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run many configurations many times each, and say what each loses, with intervals.
+
+    `kafka-chaos matrix --list`, then `kafka-chaos matrix acks-idempotence --dry-run`.
+
+    Arms are run in turns, in random order by the seed. Ends with a table, and leaves below results/ a folder
+    with report.html, matrix.json (also .csv, .md, .junit.xml) and every run. An arm that the client refuses
+    is told with its words and is no error.
+
+    Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
+    arm.
+    """
+    from harness.campaign.cluster_pool import room
+    from harness.cli.progress import progress
+    from harness.matrix import command
+    from harness.matrix.files import MATRIX
+    from harness.matrix.html import write_page
+    from harness.matrix.store import MatrixStore
+    from harness.matrix.table import notes, table
+
+    if list_:
+        for name in MATRIX.builtin_names():
+            _say(f"{name}: {MATRIX.builtin(name)[0].title}")
+        return
+    if show is not None:
+        typer.echo(MATRIX.builtin_text(show), nl=False)
+        return
+    if schema:
+        typer.echo(MATRIX.schema_text(), nl=False)
+        return
+    chosen_seed = int(time.time()) if seed is None else seed
+    planned = command.planned(
+        spec,
+        resume,
+        command.Changes(repeat, budget, seed, kafka_version, image, profile),
+        chosen_seed,
+    )
+    if dry_run:
+        if as_json:
+            print_json(planned.as_json())
+        else:
+            for line in planned.lines():
+                _say(line)
+        return
+    planned.refuse_days(yes)
+    again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
+    store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, planned.spec.name)
+    if not quiet:
+        _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
+    try:
+        with store.held(), progress(_err, quiet) as tell:
+            for line in planned.lines()[-1:]:
+                tell(line)
+            result = command.executed(planned, store, this_command(*again), tell, clusters=clusters or room())
+    except KeyboardInterrupt:
+        go_on = f"kafka-chaos matrix --resume {store.folder}"
+        _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    page = write_page(result, store.folder)
+    if as_json:
+        typer.echo(result.model_dump_json(indent=2))
+    else:
+        _out.print(table(result))
+        for line in notes(result):
+            _say(line)
+        _say(f"result: {store.folder / 'matrix.json'}, report: {page}")
+    raise typer.Exit(result.exit_code())
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(help="The result to hold against: a folder with matrix.json.")],
+    new: Annotated[Path, typer.Argument(help="The result to judge.")],
+    alpha: Annotated[
+        float,
+        typer.Option(min=0.0001, max=0.5, help="How often two equal results may be called worse, at most."),
+    ] = 0.05,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge whether a matrix's new result is worse than a base, arm by arm, over runs.
+
+    What is lost, duplicated and otherwise found per million records, and for how long nothing could be
+    written: by an exact rank test each, which share one chance of a false alarm. The SLOs of the new
+    matrix (`slo:` in its file) are bounds that it must keep, whatever the base did. docs/matrix.md says more.
+
+    Exit codes: 0 no arm is worse, 1 an arm is worse or breaks an SLO, 2 bad input, 3 an arm could not be
+    compared, or a result could not be read.
+    """
+    from harness.matrix import comparison_table
+    from harness.matrix.compare import compare as compared
+    from harness.matrix.result import load_result
+
+    results = [load_result(folder) for folder in (base, new)]
+    found = compared(results[0], results[1], alpha=alpha, names=(str(base), str(new)))
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        _out.print(comparison_table.shares_table(results[0], results[1]))
+        _out.print(comparison_table.measures_table(found))
+        for line in comparison_table.lines(found):
+            _say(line)
+    raise typer.Exit(found.exit_code())
+
+
+def rates(
+    results: Annotated[str, typer.Argument(help="A folder or URL below which run folders are.")],
+    by: Annotated[
+        str,
+        typer.Option(
+            help="What to group by, with commas: experiment, arm, acks, idempotent, client, version, "
+            "profile, brokers, faults, seed, an axis of a matrix, or producer:NAME, topic:NAME, broker:NAME."
+        ),
+    ] = "experiment,arm",
+    parquet: Annotated[
+        str | None, typer.Option(help="Where the rows go; default: rates.parquet in the folder.")
+    ] = None,
+    latency: Annotated[
+        bool, typer.Option("--latency/--no-latency", help="Also latencies: that reads every send.")
+    ] = True,
+    driver_memory: Annotated[str, typer.Option(help="Heap of Spark's JVM here.")] = "4g",
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
+
+    For example: `kafka-chaos rates results/ --by acks,faults`. The table, and the same rows as Parquet.
+    Runs that are not finished, not checked or of verdict `unknown` are left out, and named. Runs of another
+    schema version are refused.
+
+    Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be added to the others.
+    """
+    from harness.check.rates import run_rates
+    from harness.check.rates import table as rates_table
+    from harness.cli.progress import progress
+
+    axes = tuple(one.strip() for one in by.split(",") if one.strip())
+    if not axes or len(set(axes)) < len(axes):
+        raise BadInput(
+            "what to group by is not clear",
+            where="--by",
+            expected="names with commas between, each once: experiment,arm",
+            found=by,
+        )
+    with progress(_err, quiet) as tell:
+        found, target = run_rates(
+            results, axes, latencies=latency, parquet=parquet, driver_memory=driver_memory, tell=tell
+        )
+    if as_json:
+        print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
+        return
+    _out.print(rates_table(found))
+    for line in found.left_out:
+        _say(f"left out: {line}")
+    _say(f"rows: {target}")
+
+
+def _say(line: str) -> None:
+    say(_out, line)
+
+
+def add(app: typer.Typer) -> None:
+    """Give the command line these commands."""
+    app.command()(matrix)
+    app.command()(compare)
+    app.command()(rates)

@@ -1,0 +1,71 @@
+"""Compose files of the same clusters, for use by hand; made from the same nodes as the tests' clusters."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.cluster.nodes import plan
+from harness.model.node_layout import CLIENT_PORT
+from harness.spec.cluster import ClusterSpec, Profile
+
+FIRST_PORT = 19092
+_CLUSTER_ID = "a2Fma2EtY2hhb3MtaGFuZA"
+VARIANTS = {
+    "cluster-3-brokers.yaml": ClusterSpec(profile=Profile.KAFKA),
+    "cluster-3-brokers-fast.yaml": ClusterSpec(profile=Profile.FAST),
+    "cluster-3-brokers-3-controllers.yaml": ClusterSpec(controllers=3, profile=Profile.KAFKA),
+    "cluster-1-combined.yaml": ClusterSpec(brokers=1, combined=True, profile=Profile.KAFKA),
+}
+_HEADER = """\
+# A Kafka cluster for use by hand: docker compose -f {name} up
+# Made by `kafka-chaos compose --write` from harness/cluster/nodes.py: change that, not this file.
+# Clients: 127.0.0.1:{first} and up. Another image: KAFKA_IMAGE=... docker compose ...
+"""
+
+
+def folder() -> Path:
+    """Where the Compose files live."""
+    return Path(str(resources.files("compose")))
+
+
+def render(name: str) -> str:
+    """The text of one Compose file.
+
+    Raises:
+        KeyError: there is no such variant.
+    """
+    spec = VARIANTS[name]
+    ports = [FIRST_PORT + number for number in range(spec.brokers)]
+    services: dict[str, Any] = {}
+    for node in plan(spec, ports, _CLUSTER_ID):
+        service: dict[str, Any] = {
+            "image": f"${{KAFKA_IMAGE:-apache/kafka:{spec.version}}}",
+            "hostname": node.name,
+            "environment": dict(node.environment),
+        }
+        if node.host_port is not None:
+            service["ports"] = [f"127.0.0.1:{node.host_port}:{CLIENT_PORT}"]
+        services[node.name] = service
+    body = yaml.safe_dump({"services": services}, sort_keys=False, width=1000)
+    return _HEADER.format(name=name, first=FIRST_PORT) + body
+
+
+def drifted() -> tuple[str, ...]:
+    """Files that do not say what the topology code says now."""
+    return tuple(
+        name
+        for name in VARIANTS
+        if not (folder() / name).is_file() or (folder() / name).read_text() != render(name)
+    )
+
+
+def write_all() -> tuple[str, ...]:
+    """Write every file that has drifted; returns their names."""
+    changed = drifted()
+    for name in changed:
+        (folder() / name).write_text(render(name))
+    return changed

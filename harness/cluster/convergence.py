@@ -1,0 +1,124 @@
+"""When is a cluster settled, so that a read of it is worth something?
+
+A broker that has just come back serves stale metadata and its old high watermark, and one metadata answer
+says nothing of the others. So every broker is asked, and all must say the same.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from harness.model.broker_views import TopologyView
+from harness.model.errors import ClusterError
+from harness.model.polling import seen_within, wait_until
+from harness.model.run import PartitionBounds
+
+
+class Viewer(Protocol):
+    """Anything that can be asked for a view of topics."""
+
+    def view(self, topics: tuple[str, ...], timeout: float = ...) -> TopologyView: ...
+
+
+def unsettled(view: TopologyView, topic: str, partitions: int, isr: int) -> str | None:
+    """The first reason why this view proves nothing yet; None: it is settled.
+
+    Settled means: every broker answers; all know each partition with the same leader and leader epoch; its
+    ISR has `isr` members; and the leader's high watermark equals the log end offset of every replica.
+    """
+    silent = [seen.broker for seen in view.views if not seen.answered]
+    if silent:
+        return f"broker {', '.join(map(str, silent))} does not answer"
+    for number in range(partitions):
+        states = view.states(topic, number)
+        ignorant = [seen.broker for seen in view.views if seen.broker not in states]
+        where = f"partition {number}"
+        if ignorant:
+            return f"{where}: broker {', '.join(map(str, ignorant))} does not know it"
+        beliefs = {(state.leader, state.leader_epoch) for state in states.values()}
+        if len(beliefs) > 1:
+            return f"{where}: brokers disagree on (leader, leader epoch): {sorted(beliefs)}"
+        leader = next(iter(beliefs))[0]
+        if leader not in states:
+            return f"{where}: no leader"
+        led = states[leader]
+        if any(len(state.isr) != isr for state in states.values()):
+            return f"{where}: ISR {sorted(led.isr)}, {isr} replicas expected in it (by every broker's word)"
+        mark = led.high_watermark
+        ends = {broker: states[broker].log_end_offset for broker in led.replicas if broker in states}
+        if mark is None or led.log_start_offset is None:
+            return f"{where}: the leader does not tell its high watermark or log start offset yet"
+        if any(end != mark for end in ends.values()):
+            return f"{where}: high watermark {mark}, log end offsets by replica {ends}"
+    return None
+
+
+def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[PartitionBounds, ...]:
+    """Where the records of a settled topic lie."""
+    bounds = []
+    for number in range(partitions):
+        state = view.partition(topic, number)
+        if state is None or state.log_start_offset is None or state.high_watermark is None:
+            raise ValueError(f"partition {number} of {topic} is not settled")
+        bounds.append(
+            PartitionBounds(
+                topic=topic,
+                partition=number,
+                log_start_offset=state.log_start_offset,
+                end_offset=state.high_watermark,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+            )
+        )
+    return tuple(bounds)
+
+
+def await_isr(cluster: Viewer, topic: str, partitions: int, members: int, seconds: float) -> None:
+    """Wait until every partition's ISR has this many members, as its leader sees it.
+
+    Raises:
+        ClusterError: not within `seconds`.
+    """
+
+    def missing() -> str | None:
+        view = cluster.view((topic,))
+        for number in range(partitions):
+            state = view.partition(topic, number)
+            if state is None or len(state.isr) != members:
+                return f"partition {number}: ISR {list(state.isr) if state else 'not known'}"
+        return None
+
+    wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds)
+
+
+def settle(
+    cluster: Viewer, topic: str, partitions: int, isr: int, seconds: float
+) -> tuple[PartitionBounds, ...]:
+    """Wait until two views in a row are settled and show the same offsets; returns these.
+
+    Raises:
+        ClusterError: not within `seconds`; says what was still missing.
+    """
+    found: list[tuple[PartitionBounds, ...]] = []
+
+    def missing() -> str | None:
+        view = cluster.view((topic,), timeout=2.0)
+        why = unsettled(view, topic, partitions, isr)
+        if why is not None:
+            found.clear()
+            return why
+        now = bounds_of(view, topic, partitions)
+        before = found[-1] if found else None
+        found.append(now)
+        return None if before == now else "offsets moved between two views"
+
+    last = seen_within(seconds, missing, every=0.2)
+    if last is not None:
+        raise ClusterError(
+            "the cluster did not settle",
+            where=topic,
+            expected=f"all brokers agree, ISR of {isr}, high watermark = every replica's log end offset",
+            found=last,
+            next_step="see the brokers' logs in the experiment's folder",
+        )
+    return found[-1]

@@ -1,0 +1,96 @@
+"""A cluster's own certificates, user and password, and what brokers are told of them.
+
+Brokers get them in their settings (PEM as values: KIP-651), so that nothing has to be copied into containers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from harness.cluster.certificates import Identity, authority
+from harness.host.ports import HOST
+from harness.protocol.client_security import JAVA_MODULES, Access
+from harness.spec.security import Security
+
+USER = "kafka-chaos"
+LISTEN_SECONDS = 80
+_PASSWORD_BYTES = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """What one cluster's listeners for clients are protected with. `trusted` is the authority's certificate,
+    `identities` are by node name."""
+
+    security: Security
+    trusted: str = ""
+    identities: Mapping[str, Identity] = field(default_factory=dict, repr=False)
+    password: str = field(default="", repr=False)
+
+    @property
+    def access(self) -> Access:
+        """How clients get in."""
+        given = {"security.protocol": self.security.protocol}
+        if self.security.tls:
+            given["ssl.ca.pem"] = self.trusted
+        if self.security.mechanism is not None:
+            given |= {
+                "sasl.mechanism": self.security.mechanism,
+                "sasl.username": USER,
+                "sasl.password": self.password,
+            }
+        return Access(given)
+
+    def settings(self, name: str, listeners: Iterable[str]) -> dict[str, str]:
+        """Broker properties of the node called `name`, for each of these listeners."""
+        own: dict[str, str] = {}
+        mechanism = self.security.mechanism
+        if self.security.tls:
+            identity = self.identities[name]
+            own |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": one_line(identity.certificate),
+                "ssl.keystore.key": one_line(identity.key),
+            }
+        if mechanism is not None:
+            given = f' user_{USER}="{self.password}"' if mechanism == "PLAIN" else ""
+            own |= {
+                "sasl.enabled.mechanisms": mechanism,
+                f"{mechanism.lower()}.sasl.jaas.config": f"{JAVA_MODULES[mechanism]} required{given};",
+            }
+        return {
+            f"listener.name.{listener.lower()}.{key}": value
+            for listener in listeners
+            for key, value in own.items()
+        }
+
+    def add_user(self, host: str, port: int) -> str | None:
+        """The script, inside a broker's container, that makes the SCRAM user; None: no need of one. It first
+        waits until the broker listens: Kafka's tool is a JVM, and would slow it down meanwhile."""
+        if self.security.sasl != "scram":
+            return None
+        listens = f"until (: </dev/tcp/{host}/{port}) 2>/dev/null; do sleep 0.1; done"
+        return (
+            f"timeout {LISTEN_SECONDS} bash -c '{listens}' && "
+            f"/opt/kafka/bin/kafka-configs.sh --bootstrap-server {host}:{port} --alter "
+            f"--entity-type users --entity-name {USER} "
+            f"--add-config '{self.security.mechanism}=[iterations=4096,password={self.password}]'"
+        )
+
+
+def make(security: Security, cluster: str, nodes: Iterable[str]) -> Secured:
+    """New certificates and a new password for the cluster called `cluster`, whose brokers are `nodes`."""
+    # Letters, digits, - and _: nothing that a shell, JAAS or a properties file would take for more.
+    password = secrets.token_urlsafe(_PASSWORD_BYTES) if security.sasl is not None else ""
+    if not security.tls:
+        return Secured(security, password=password)
+    signer = authority(f"{cluster} authority")
+    identities = {name: signer.identity(name, (name, "localhost", HOST)) for name in nodes}
+    return Secured(security, signer.certificate, identities, password)
+
+
+def one_line(pem: str) -> str:
+    """PEM as the value of a property: Kafka takes blanks for line ends (`DefaultSslEngineFactory`)."""
+    return " ".join(pem.split("\n")).strip()

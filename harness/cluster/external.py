@@ -1,0 +1,284 @@
+"""A running cluster that is not ours: asked over the Kafka protocol, on every broker's own port.
+
+What only a broker's disk could tell is not known here: replicas' logs are fetched from each broker, so it is
+its own word. Containers are touched only where the user has named them.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from docker import DockerClient
+from docker.models.containers import Container
+
+from harness.cluster import external_containers, state_records
+from harness.cluster.live import LiveCluster
+from harness.cluster.nodes import Node
+from harness.model.errors import BadInput, ClusterError
+from harness.model.run import ClusterInfo, ImageInfo
+from harness.protocol.auth import Login
+from harness.protocol.client_config import read_access
+from harness.protocol.client_security import PLAIN_TEXT, Access
+from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
+from harness.protocol.fetch import fetch
+from harness.spec.cluster import ClusterSpec
+from harness.spec.external_cluster import Existing
+from workloads.log_format.segments import parse_segment
+
+_SECONDS = 5.0
+_FETCH_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 2 * 1024**3
+"""Of one replica's log; more than that is not compared record by record."""
+
+
+class ExistingCluster(LiveCluster):
+    """Somebody else's cluster; use it as a context manager. Nodes are its brokers, by their own ids.
+
+    Raises (from `start`):
+        BadInput: the client's configuration cannot be used, or the cluster has other brokers than the spec.
+        ClusterError: a broker does not answer from here.
+    """
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        super().__init__()
+        assert spec.existing is not None
+        self.spec = spec
+        self.existing: Existing = spec.existing
+        self.name = "kc-" + uuid.uuid4().hex[:8]
+        self.nodes = []
+        self.client_address = ""
+        self.topics: tuple[str, ...] = ()
+        self.groups: tuple[str, ...] = ()
+        self._endpoints: dict[int, tuple[str, int]] = {}
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> Self:
+        """Find the brokers, and see that each answers on the address that it advertises."""
+        began = time.monotonic()
+        self.access = access_to(self.existing)
+        self.place(advertised(self.existing, self.access.login))
+        if len(self.nodes) != self.spec.brokers:
+            raise BadInput(
+                "the cluster has another number of brokers",
+                where="cluster.brokers",
+                expected=f"{self.spec.brokers}, as the experiment has it",
+                found=f"{len(self.nodes)}: {', '.join(str(node.id) for node in self.nodes)}",
+                next_step="correct `brokers`, or give --bootstrap-servers: they are counted then",
+            )
+        silent = [seen.broker for seen in self.view((), timeout=_SECONDS).views if not seen.answered]
+        if silent:
+            host, port = self.endpoint(silent[0])
+            raise ClusterError(
+                f"broker {silent[0]} does not answer from here",
+                where=f"{host}:{port}",
+                expected="every broker on the address that it advertises: the final read asks each",
+                found=f"{len(silent)} of {len(self.nodes)} silent: {', '.join(map(str, silent))}",
+                next_step="run where these addresses can be reached, or correct advertised.listeners",
+            )
+        if self.existing.containers is not None:
+            external_containers.attach(self, self.existing.containers)
+        state_records.remember(self)
+        self.start_seconds = time.monotonic() - began
+        return self
+
+    def place(self, brokers: dict[int, tuple[str, int]]) -> None:
+        """Take these brokers: host and port by id."""
+        self._endpoints = dict(sorted(brokers.items()))
+        self.nodes = [
+            Node(number, f"broker-{number}", broker=True, controller=False, host_port=port, environment={})
+            for number, (_, port) in self._endpoints.items()
+        ]
+
+    def stop(self) -> None:
+        """Let go of it. Its record stays while a fault is open or a topic of ours is left."""
+        if not self.topics and not state_records.open_faults(self.name):
+            state_records.forget(self.name)
+        if self._handles:
+            external_containers.release(self)
+
+    @property
+    def bootstrap(self) -> str:
+        return self.existing.bootstrap_servers
+
+    @property
+    def handled(self) -> tuple[int, ...]:
+        return tuple(sorted(self._handles))
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        return self._endpoints[number]
+
+    def take(
+        self,
+        client: DockerClient,
+        handles: dict[int, Container],
+        addresses: dict[int, str],
+        client_address: str,
+        toolbox: str,
+    ) -> None:
+        """Use these containers, with their addresses, for faults."""
+        self.client, self._handles, self._addresses = client, dict(handles), dict(addresses)
+        self.client_address, self._toolbox = client_address, toolbox
+
+    def borrow(self, topics: Collection[str], groups: Collection[str]) -> None:
+        """Note what a run will make here, before it does.
+
+        Raises:
+            BadInput: a group of that name is there already: its members would be given our partitions.
+        """
+        there = self.admin().groups() & set(groups) if groups else set()
+        if there:
+            raise BadInput(
+                f"the cluster has a consumer group {min(there)!r} already",
+                where="readers",
+                expected="groups of this experiment alone",
+                found="one that would be rebalanced by our readers",
+                next_step="give the reader's group another name",
+            )
+        self.topics, self.groups = tuple(topics), tuple(groups)
+        state_records.remember(self)
+
+    def give_back(self) -> list[str]:
+        """Delete the topics and groups of the run; returns what could not be deleted."""
+        admin, failures = self.admin(), []
+        for topic in self.topics:
+            try:
+                admin.delete(topic)
+            except ClusterError as error:
+                failures.append(f"the topic {topic} is left on the cluster: {error.found}")
+        left = admin.drop(self.groups)
+        failures += [f"the group {name} is left on the cluster: {why}" for name, why in left]
+        if not failures:
+            self.topics, self.groups = (), ()
+            with suppress(OSError):
+                state_records.remember(self)
+        return failures
+
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the result should know about the proofs here."""
+        files = "replicas' logs were fetched from each broker: their own word, not their files"
+        return (f"the cluster is not ours ({self.bootstrap}): {files}",)
+
+    def memory_mib(self) -> None:
+        """It is not ours to measure."""
+
+    def info(self) -> ClusterInfo:
+        """What is known of it: little."""
+        image = ImageInfo(reference="not ours", digest="", origin="unknown", kafka_version="unknown")
+        return ClusterInfo(
+            brokers=len(self.nodes),
+            controllers=0,
+            combined=False,
+            profile="unknown",
+            properties={},
+            image=image,
+            start_seconds=round(self.start_seconds, 2),
+        )
+
+    def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
+        """One replica's log as that broker gives it to a debugging consumer (ListOffsets and Fetch with
+        replica id -2: any replica answers, to its log end offset), as one segment.
+
+        Raises:
+            ClusterError: it does not give it.
+        """
+        where = f"{topic}-{partition} on broker {number}"
+        try:
+            with self.connection(number, _SECONDS) as connection:
+                return {f"{0:020}.log": b"".join(_batches(connection, topic, partition))}
+        except (OSError, ValueError) as error:
+            raise ClusterError("a replica's log cannot be fetched", where=where, found=str(error)) from error
+
+    def log_dir_file(self, number: int, name: str) -> bytes:  # noqa: ARG002
+        """Checkpoints are on the broker's disk alone: none."""
+        return b""
+
+    def _container(self, number: int) -> Container:
+        if number not in self._handles:
+            raise ClusterError(
+                "the broker's container is not known",
+                where=f"broker {number}",
+                expected="a container that was named",
+                found="a cluster that is not ours",
+                next_step="use a `command`, or name the containers: docs/how-to/own-cluster.md",
+            )
+        return self._handles[number]
+
+
+def access_to(existing: Existing) -> Access:
+    """How to get in.
+
+    Raises:
+        BadInput: the client's configuration cannot be used.
+    """
+    return PLAIN_TEXT if existing.client_config is None else read_access(Path(existing.client_config))
+
+
+def advertised(existing: Existing, login: Login | None) -> dict[int, tuple[str, int]]:
+    """Host and port of every broker, by id, as the first server that answers says.
+
+    Raises:
+        ClusterError: none answers; says why for each.
+    """
+    found: list[str] = []
+    for host, port in existing.servers:
+        with BrokerConnection(-1, host, port, _SECONDS, login) as connection:
+            try:
+                answer = connection.metadata(())
+            except OSError as error:
+                found.append(f"{host}:{port}: {error.__cause__ or error}")
+                continue
+        return {int(one.node_id): (one.host, int(one.port)) for one in answer.brokers}
+    raise ClusterError(
+        "the cluster does not answer",
+        where=existing.bootstrap_servers,
+        expected="a broker that lets us in",
+        found="; ".join(found),
+        next_step="correct --bootstrap-servers or --client-config",
+    )
+
+
+def _batches(connection: BrokerConnection, topic: str, partition: int) -> Iterator[bytes]:
+    """The log, a piece at a time, whole batches only."""
+    where = (topic, partition)
+    offset, end = (
+        connection.offsets([where], timestamp=stamp, replica_id=DEBUGGING_REPLICA).get(where)
+        for stamp in (EARLIEST, LATEST)
+    )
+    if offset is None or end is None:
+        raise ValueError("it does not tell where its log begins and ends")
+    taken = 0
+    while offset < end:
+        got = fetch(
+            connection, topic, partition, offset, max_bytes=_FETCH_BYTES, replica_id=DEBUGGING_REPLICA
+        )
+        if got.error is not None:
+            raise ValueError(got.error)
+        whole = _whole(got.data)
+        if not whole:
+            raise ValueError(f"nothing at offset {offset} of {end}")
+        taken += len(whole)
+        if taken > _MOST_BYTES:
+            raise ValueError(f"its log has more than {_MOST_BYTES >> 30} GiB")
+        yield whole
+        offset = max(batch.last_offset for batch in parse_segment(whole)) + 1
+
+
+def _whole(data: bytes) -> bytes:
+    """Without the batch that was cut: 12 bytes of base offset and length stand before each."""
+    at = 0
+    while at + 12 <= len(data):
+        size = 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+        if at + size > len(data):
+            break
+        at += size
+    return data[:at]

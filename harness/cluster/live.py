@@ -1,0 +1,158 @@
+"""A cluster that runs, started by this process or by another: what can be asked of it and done to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from typing import TypeVar
+
+from harness.cluster import zookeeper
+from harness.cluster.node_control import RunningNodes
+from harness.cluster.topic_admin import TopicAdmin
+from harness.host.ports import HOST
+from harness.model.broker_views import BrokerView, TopologyView
+from harness.model.errors import ClusterError
+from harness.model.polling import seen_within
+from harness.protocol import admin
+from harness.protocol.client_security import PLAIN_TEXT, Access
+from harness.protocol.connection import BrokerConnection
+from harness.spec.cluster import ClusterSpec
+
+_T = TypeVar("_T")
+
+
+class LiveCluster(RunningNodes):
+    """A running cluster. Nodes are named by their Kafka node id.
+
+    Made by `Cluster`, or by `harness.cluster.attach.attach` for one that another process has started.
+    """
+
+    client_address: str
+    """Where clients on this machine seem to come from, seen from a node: the network's gateway."""
+    access: Access = PLAIN_TEXT
+    """What clients must come with."""
+    spec: ClusterSpec
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of every broker, for clients."""
+        return ",".join("{}:{}".format(*self.endpoint(node.id)) for node in self.nodes if node.broker)
+
+    def borrow(self, topics: Collection[str], groups: Collection[str]) -> None:
+        """Note what a run is going to make here. Of a cluster of ours nothing outlives it, so there is
+        nothing to note."""
+
+    def give_back(self) -> list[str]:
+        """Delete what runs have made, where the cluster outlives them; returns what could not be deleted."""
+        return []
+
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the result should know about proofs on this cluster."""
+        return ()
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """All that a client of librdkafka needs to get in, by its names; holds secrets."""
+        return {"bootstrap.servers": self.bootstrap, **self.access.properties}
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        """Where clients on this machine reach a broker."""
+        port = self.node(number).host_port
+        assert port is not None, "every broker has a listener for clients"
+        return HOST, port
+
+    def connection(self, number: int, timeout: float) -> BrokerConnection:
+        """A connection to one broker, not opened yet."""
+        return BrokerConnection(number, *self.endpoint(number), timeout, self.access.login)
+
+    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:
+        """Ask every broker at once what it believes about `topics`."""
+        wanted = tuple(topics)
+        at_ns = time.time_ns()
+        with ThreadPoolExecutor(max_workers=len(self.broker_ids)) as pool:
+            views = pool.map(lambda number: self._view_of(number, wanted, timeout), self.broker_ids)
+            return TopologyView(at_ns=at_ns, views=tuple(views))
+
+    def controller(self) -> int | None:
+        """Node id of the active controller, as the first broker that can tell says; all are asked at once,
+        since without an active controller none of them answers. With ZooKeeper it is asked itself: a broker
+        that is cut off from it goes on naming one that is dead."""
+        for number in self.zookeeper_ids:
+            with suppress(ClusterError):
+                told = self.in_node(number, zookeeper.DUMP)
+                if told.code == 0:
+                    return zookeeper.controller_of(told.text)
+        pool = ThreadPoolExecutor(max_workers=len(self.broker_ids))
+        try:
+            asked = [pool.submit(self._controller_of, number) for number in self.broker_ids]
+            answers = (answer.result() for answer in as_completed(asked))
+            return next((active for active in answers if active is not None), None)
+        finally:
+            pool.shutdown(wait=False)
+
+    def coordinator(self, key: str, *, transactional: bool, within: float = 10.0) -> int | None:
+        """The broker that coordinates a group (or a transactional id), as the first broker that answers
+        says; None: nobody does after `within` seconds.
+
+        Raises:
+            ClusterError: no broker answers.
+        """
+        found: list[int | str] = []
+
+        def missing() -> str | None:
+            found[:] = [
+                self._first(
+                    "who coordinates?",
+                    lambda one: admin.coordinator(one, key, transactional=transactional),
+                )
+            ]
+            return found[0] if isinstance(found[0], str) else None
+
+        seen_within(within, missing)
+        return found[0] if isinstance(found[0], int) else None
+
+    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
+        """Have leaders elected: by partition the error's name, None where it was done.
+
+        Raises:
+            ClusterError: no broker answers.
+        """
+        wanted = tuple(partitions)
+        return self._first("elect leaders", lambda one: admin.elect(one, topic, wanted, unclean=unclean))
+
+    def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
+        """Give partitions other replicas (None: cancel what is under way); errors as in `elect`.
+
+        Raises:
+            ClusterError: no broker answers.
+        """
+        return self._first("move replicas", lambda one: admin.reassign(one, topic, replicas))
+
+    def admin(self) -> TopicAdmin:
+        """Topic administration; one client per call, to be closed by dropping it."""
+        return TopicAdmin(self.bootstrap, self.access.properties)
+
+    def _view_of(self, number: int, topics: tuple[str, ...], timeout: float) -> BrokerView:
+        with self.connection(number, timeout) as connection:
+            try:
+                return connection.view(topics)
+            except OSError:
+                return BrokerView(broker=number, answered=False)
+
+    def _controller_of(self, number: int) -> int | None:
+        with self.connection(number, 2.0) as connection, suppress(OSError):
+            if self.zookeeper_ids:
+                return connection.controller()
+            return connection.quorum_leader()
+        return None
+
+    def _first(self, what: str, asked: Callable[[BrokerConnection], _T]) -> _T:
+        """The answer of the first broker that gives one; those that answer quickly are asked first. With
+        ZooKeeper it is the controller, which refers no such request on."""
+        awake = {seen.broker for seen in self.view(()).answered()}
+        controller = self.controller() if self.zookeeper_ids else None
+        turn = sorted(self.broker_ids, key=lambda number: (number != controller, number not in awake))
+        connections = (self.connection(number, admin.ANSWER_SECONDS) for number in turn)
+        return admin.first_answer(connections, asked, what)

@@ -1,0 +1,238 @@
+"""A real Kafka cluster in containers, through Testcontainers."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from docker.errors import APIError
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.network import Network
+
+from harness.cluster import credentials, state_records
+from harness.cluster.live import LiveCluster
+from harness.cluster.node_container import container_for
+from harness.cluster.nodes import Node, plan
+from harness.cluster.readiness import START_SECONDS, await_ready
+from harness.containers import engine, images
+from harness.containers.exec import memory_mib
+from harness.containers.fake_clock import CLOCK_DIR, ENVIRONMENT, create_clocks
+from harness.containers.network import create_network
+from harness.containers.tmpfs_volumes import create_log_dirs
+from harness.host.ports import free_ports, refuse_taken
+from harness.model.errors import ClusterError
+from harness.model.node_layout import DATA_DIR, INTERNAL_PORT
+from harness.model.polling import wait_until
+from harness.model.run import ClusterInfo, ImageInfo
+from harness.model.secrets import without_secret_values
+from harness.protocol.features import set_features
+from harness.spec.cluster import ClusterSpec
+
+_log = logging.getLogger("kafka_chaos.cluster")
+
+
+class Cluster(LiveCluster):
+    """A running cluster; use it as a context manager.
+
+    What it is to be is a `ClusterSpec`, or the fields of one: `Cluster(brokers=3, version="4.3.1")`. Each
+    node's log goes to `log_folder` in the end; `ports` on 127.0.0.1, one a broker, are chosen free if not
+    given.
+
+    Every container, network and volume carries our labels, so that `kafka-chaos clean` finds what a
+    killed harness left. Nodes are named by their Kafka node id.
+
+    Raises (from `start`):
+        PrerequisiteMissing: no engine, or no image.
+        ClusterError: a node ended, or the cluster was not ready in time; holds the nodes' last log lines.
+    """
+
+    def __init__(
+        self,
+        spec: ClusterSpec | None = None,
+        *,
+        log_folder: Path | None = None,
+        ports: list[int] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        self.spec: ClusterSpec = ClusterSpec.model_validate(settings) if spec is None else spec
+        self.name = "kc-" + uuid.uuid4().hex[:8]
+        self._log_folder = log_folder
+        self._given_ports = ports
+        self._containers: dict[int, DockerContainer] = {}
+        self._network: Network | None = None
+        self._secured: credentials.Secured | None = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> Self:
+        """Start all nodes and wait until the cluster is ready: every broker registered and unfenced, and a
+        topic can be made with a full ISR."""
+        began = time.monotonic()
+        self.client = engine.connect()
+        self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
+        self._toolbox = images.toolbox(self.client)
+        self.ryuk = engine.configure_testcontainers(self.client)
+        try:
+            self._create()
+            state_records.remember(self)
+            self._add_user()
+            await_ready(self)
+            self._set_features(self.spec.features)
+        except BaseException:
+            self.stop()
+            raise
+        self.start_seconds = time.monotonic() - began
+        return self
+
+    def stop(self) -> None:
+        """Save the logs, then remove every container, volume and the network. Safe to call again."""
+        if not hasattr(self, "client"):
+            return
+        for number in list(self._containers):
+            self._save_log(number)
+        for container in self._containers.values():
+            container.get_docker_client().client.close()
+        self._containers.clear()
+        self._handles.clear()
+        engine.sweep(self.client, cluster=self.name)
+        state_records.forget(self.name)
+        self.client.close()
+
+    def info(self) -> ClusterInfo:
+        """Facts about this cluster for a run's metadata."""
+        return ClusterInfo(
+            brokers=self.spec.brokers,
+            controllers=self.spec.controllers,
+            combined=self.spec.combined,
+            profile=self.spec.profile,
+            properties=without_secret_values(self.spec.properties),
+            image=self.image,
+            start_seconds=round(self.start_seconds, 2),
+        )
+
+    def _add_user(self) -> None:
+        """Make the user that clients come as, where it is kept in the cluster's metadata.
+
+        Raises:
+            ClusterError: not within a minute and a half.
+        """
+        node = next(node for node in self.nodes if node.broker)
+        script = self._secured and self._secured.add_user(node.name, INTERNAL_PORT)
+        if not script:
+            return
+
+        def missing() -> str | None:
+            done = self.in_node(node.id, script)
+            return None if done.code == 0 else engine.short(self.access.hidden(done.text))
+
+        wait_until(missing, what="a SCRAM user", seconds=START_SECONDS, every=1.0)
+
+    def _set_features(self, levels: dict[str, int]) -> None:
+        """Set levels of the cluster's features.
+
+        Raises:
+            ClusterError: no broker answers, or one of them is refused.
+        """
+        if not levels:
+            return
+        refused = self._first("set features", lambda one: set_features(one, levels))
+        if refused:
+            raise ClusterError(
+                "a feature could not be set",
+                expected=", ".join(f"{name} {level}" for name, level in levels.items()),
+                found="; ".join(f"{name}: {why}" for name, why in refused.items()),
+                next_step="does this Kafka version know the feature and the level?",
+            )
+
+    def _create(self) -> None:
+        labels = engine.labels(self.name)
+        self._network, self.client_address, addresses = create_network(self.client, self.name, labels)
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if self._given_ports is not None:
+            refuse_taken(self._given_ports)
+        ports = self._given_ports or free_ports(self.spec.brokers)
+        if self.spec.security is not None:
+            brokers = [node.name for node in plan(self.spec, ports, self.cluster_id) if node.broker]
+            self._secured = credentials.make(self.spec.security, self.name, brokers)
+            self.access = self._secured.access
+        self.nodes = plan(self.spec, ports, self.cluster_id, secured=self._secured)
+        self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
+        volumes = self._volumes(labels)
+        environment = ENVIRONMENT if self.spec.skewable_clocks else {}
+        for node in self.nodes:
+            self._containers[node.id] = container_for(
+                node,
+                image=self.image.reference,
+                name=f"{self.name}-{node.name}",
+                labels=labels,
+                network=self._network.name,
+                address=self._addresses[node.id],
+                api_version=self.client.api._version,
+                volumes=volumes[node.id],
+                environment=environment,
+            )
+        with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
+            for started in [pool.submit(self._start_container, node) for node in self.nodes]:
+                started.result()
+
+    def _volumes(self, labels: dict[str, str]) -> dict[int, dict[str, str]]:
+        """Volumes of each node by folder, where the spec asks for more than the image's own."""
+        found: dict[int, dict[str, str]] = {node.id: {} for node in self.nodes}
+        if self.spec.disk_mib is not None:
+            brokers = {node.id: node.name for node in self.nodes if node.broker}
+            mib = self.spec.disk_mib
+            disks = create_log_dirs(self.client, self.name, brokers, mib, self._toolbox, labels)
+            for number, volume in disks.items():
+                found[number][DATA_DIR] = volume
+        if self.spec.skewable_clocks:
+            names = {node.id: node.name for node in self.nodes}
+            image = self.image.reference
+            clocks = create_clocks(self.client, self.name, names, self._toolbox, image, labels)
+            for number, volume in clocks.items():
+                found[number][CLOCK_DIR] = volume
+        return found
+
+    def _start_container(self, node: Node) -> None:
+        try:
+            self._handles[node.id] = self._containers[node.id].start().get_wrapped_container()
+        except APIError as error:
+            raise ClusterError(
+                "a node could not be started",
+                where=node.name,
+                found=str(error.explanation),
+                next_step="if a port is taken, end the program that holds it, or leave the choice to us",
+            ) from error
+
+    def _save_log(self, number: int) -> None:
+        if self._log_folder is None:
+            return
+        # A log that cannot be had or kept must not keep the cluster from being removed.
+        try:
+            text = self._container(number).logs()
+        except Exception as error:
+            text = f"the log could not be read: {error}\n".encode()
+        path = self._log_folder / f"{self.node(number).name}.log"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+        except OSError as error:
+            _log.warning("%s is not kept: %s", path, error.strerror)
+
+    def memory_mib(self) -> float:
+        """Memory that the nodes use now, in MiB. An engine takes a second to tell."""
+        with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
+            used = pool.map(memory_mib, self._handles.values())
+            return round(sum(used), 1)

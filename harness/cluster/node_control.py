@@ -1,0 +1,235 @@
+"""The containers of a cluster's nodes: what the engine does to them, tells of them and runs in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import DockerException
+from docker.models.containers import Container
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
+
+from harness.cluster.nodes import Node
+from harness.containers import capabilities, engine
+from harness.containers.exec import files_in, run_in
+from harness.containers.sidecar import Output, cgroups_of, run_sidecar
+from harness.model.errors import ClusterError
+from harness.model.node_layout import DATA_DIR
+
+_FREEZE_SECONDS = 5.0
+
+
+class RunningNodes:
+    """Nodes by their Kafka node id, each one container. Whatever the engine refuses is a ClusterError that
+    names the node."""
+
+    name: str
+    client: DockerClient
+    nodes: list[Node]
+
+    def __init__(self) -> None:
+        self._toolbox = ""
+        self._addresses: dict[int, str] = {}
+        self._handles: dict[int, Container] = {}
+        self._on_start: list[Callable[[int], None]] = []
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return tuple(node.id for node in self.nodes if node.broker)
+
+    @property
+    def controller_ids(self) -> tuple[int, ...]:
+        return tuple(node.id for node in self.nodes if node.controller)
+
+    @property
+    def zookeeper_ids(self) -> tuple[int, ...]:
+        return tuple(node.id for node in self.nodes if node.zookeeper)
+
+    @property
+    def handled(self) -> tuple[int, ...]:
+        """The nodes whose containers are at hand."""
+        return tuple(node.id for node in self.nodes)
+
+    def node(self, number: int) -> Node:
+        return next(node for node in self.nodes if node.id == number)
+
+    def address(self, number: int) -> str:
+        """The node's address on the cluster's network; the same for its whole life."""
+        return self._addresses[number]
+
+    def kill(self, number: int) -> None:
+        """SIGKILL the node's process."""
+        with self._engine(number, "the node could not be killed"):
+            self._container(number).kill("SIGKILL")
+
+    def terminate(self, number: int) -> None:
+        """SIGTERM to the node's process; returns before it has ended."""
+        with self._engine(number, "the node could not be terminated"):
+            self._container(number).kill("SIGTERM")
+
+    def pause(self, number: int) -> None:
+        """Freeze every process of the node."""
+        # On a busy machine runc gives up when the kernel has not frozen all tasks at once.
+        again = Retrying(
+            retry=retry_if_exception(lambda error: "unable to freeze" in str(error)),
+            stop=stop_after_delay(_FREEZE_SECONDS),
+            wait=wait_fixed(0.2),
+            reraise=True,
+        )
+        with self._engine(number, "the node could not be paused"):
+            again(self._container(number).pause)
+
+    def unpause(self, number: int) -> None:
+        """Thaw a paused node."""
+        with self._engine(number, "the node could not be resumed"):
+            self._container(number).unpause()
+
+    def is_paused(self, number: int) -> bool:
+        return bool(self._state(number)["Paused"])
+
+    def start_node(self, number: int) -> None:
+        """Start a stopped node again, then tell those who asked to know; nothing happens if it runs."""
+        if self.is_running(number):
+            return
+        with self._engine(number, "the node could not be started"):
+            self._container(number).start()
+        for told in tuple(self._on_start):
+            told(number)
+
+    def on_start(self, told: Callable[[int], None]) -> Callable[[], None]:
+        """Call `told` with the node's id whenever a node has been started again; returns what ends that."""
+        self._on_start.append(told)
+        return partial(self._on_start.remove, told)
+
+    def is_running(self, number: int) -> bool:
+        return bool(self._state(number)["Running"])
+
+    def exit_code(self, number: int) -> int | None:
+        """Exit code of a stopped node; None while it runs."""
+        state = self._state(number)
+        return None if state["Running"] else int(state["ExitCode"])
+
+    def started_ns(self, number: int) -> int:
+        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
+        text = str(self._state(number)["StartedAt"]).rstrip("Z")
+        whole, _, fraction = text.partition(".")
+        seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
+        return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
+
+    def in_network(self, number: int, script: str) -> Output:
+        """Run a shell script from the toolbox image inside the network namespace of a running node.
+
+        Raises:
+            ClusterError: the sidecar could not be started (the node is not running, for instance).
+        """
+        network = f"container:{self._container(number).id}"
+        what = "in the node's network namespace"
+        return self._sidecar(number, what, script, capabilities.NETWORK, network_mode=network)
+
+    def in_files(self, number: int, script: str) -> Output:
+        """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
+
+        Raises:
+            ClusterError: the sidecar could not be started.
+        """
+        placed = {"network_mode": "none", "volumes_from": [self._container(number).id]}
+        return self._sidecar(number, "with the node's volumes", script, capabilities.FILES, **placed)
+
+    def in_node(self, number: int, script: str) -> Output:
+        """Run a shell script inside the container of a running node, as root.
+
+        Raises:
+            ClusterError: the node is not running, or is paused.
+        """
+        with self._engine(number, "a command could not run in the node's container"):
+            return run_in(self._container(number), script)
+
+    def in_cgroups(self, number: int, script: str) -> Output:
+        """Run a shell script from the toolbox image, as root, that sees a running node's process as PID 1 and
+        the engine's control groups, writable, in /cgroup.
+
+        Raises:
+            ClusterError: the sidecar could not be started (the node is not running, for instance).
+        """
+        beside = cgroups_of(str(self._container(number).id))
+        return self._sidecar(number, "beside the node's control groups", script, capabilities.NONE, **beside)
+
+    def inspect(self, number: int) -> dict[str, Any]:
+        """What the engine tells of the node's container, now (`docker inspect`)."""
+        with self._engine(number, "the node cannot be inspected"):
+            container = self._container(number)
+            container.reload()
+            return dict(container.attrs)
+
+    def limit(self, number: int, **limits: int) -> None:
+        """Change limits of the node's container, by docker-py's names (`cpu_quota`, `mem_limit`, ...)."""
+        with self._engine(number, "the node's limits could not be changed"):
+            self._container(number).update(**limits)
+
+    def stats(self, number: int) -> dict[str, Any]:
+        """One sample of the node's resource use, as the engine gives it (`docker stats`)."""
+        with self._engine(number, "the node's resource use cannot be had"):
+            return dict(self._container(number).stats(stream=False, one_shot=True))
+
+    def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
+        """The files of one replica's log folder by name, from a running or stopped node (none: no such
+        folder).
+
+        Raises:
+            ClusterError: they cannot be copied.
+        """
+        with self._engine(number, f"the files of {topic}-{partition} cannot be copied"):
+            return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
+
+    def log_dir_file(self, number: int, name: str) -> bytes:
+        """One file of the node's log dir, from a running or stopped node (none: empty).
+
+        Raises:
+            ClusterError: it cannot be copied.
+        """
+        with self._engine(number, f"{name} cannot be copied"):
+            return files_in(self._container(number), f"{DATA_DIR}/{name}").get(name, b"")
+
+    def log_tail(self, number: int, lines: int = 20) -> str:
+        """The last lines that the node's process printed."""
+        return engine.tail(self._container(number), lines)
+
+    def log_since(self, number: int, since_ns: int) -> str:
+        """What the node's process has printed since a moment (nanoseconds since the epoch)."""
+        with self._engine(number, "the node's log cannot be read"):
+            text: bytes = self._container(number).logs(since=since_ns / 1e9)
+            return text.decode(errors="replace")
+
+    def _sidecar(
+        self, number: int, where: str, script: str, allowed: capabilities.Rights, **placed: Any
+    ) -> Output:
+        with self._engine(number, f"a sidecar could not run {where}"):
+            labels = engine.labels(self.name)
+            return run_sidecar(self.client, self._toolbox, script, labels, allowed, **placed)
+
+    @contextmanager
+    def _engine(self, number: int, what: str) -> Iterator[None]:
+        """Turns what the engine refuses into an error that names the node."""
+        try:
+            yield
+        except (DockerException, OSError) as error:
+            raise ClusterError(
+                what,
+                where=self.node(number).name,
+                found=str(error),
+                next_step="`docker ps -a` shows the node; `kafka-chaos doctor` what this engine can do",
+            ) from error
+
+    def _state(self, number: int) -> dict[str, Any]:
+        with self._engine(number, "the node's state cannot be had"):
+            container = self._container(number)
+            container.reload()
+            state: dict[str, Any] = container.attrs["State"]
+            return state
+
+    def _container(self, number: int) -> Container:
+        return self._handles[number]

@@ -1,0 +1,231 @@
+"""From a cluster's spec to its nodes: a pure function, used by Testcontainers and by the Compose files.
+
+Listeners of a broker: CLIENT (9092, published on 127.0.0.1 and advertised there), INTERNAL (9094, between
+brokers and for tools inside the network), CONTROLLER (9093, controllers only). Where clients must come over
+TLS or with a password, CLIENT asks for it, and so does TOOLS (9095), which tools inside the network then
+use. Property names turn into KAFKA_* variables by the rules of the official image: `.` to `_`, `_` to `__`,
+`-` to `___`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.cluster import zookeeper
+from harness.cluster.credentials import Secured
+from harness.host.ports import HOST
+from harness.model.node_layout import (
+    CLIENT_PORT,
+    CONTROLLER_PORT,
+    DATA_DIR,
+    FIRST_CONTROLLER_ID,
+    FIRST_ZOOKEEPER_ID,
+    INTERNAL_PORT,
+    TOOLS_PORT,
+    ZOOKEEPER_PORT,
+)
+from harness.spec.cluster import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
+
+_RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+# Kafka's defaults fit big machines; these change no guarantee, only memory and waiting at start.
+_ALWAYS = {
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    # 50 by default: so many partitions to elect and fetch at every restart, for a handful of groups.
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One container of a cluster. `host_port` is None for a node without a client listener. With ZooKeeper
+    any broker may be the controller, so `controller` is true of all."""
+
+    id: int
+    name: str
+    broker: bool
+    controller: bool
+    host_port: int | None
+    environment: dict[str, str] = field(hash=False)
+    command: tuple[str, ...] | None = None
+    """What the container runs instead of the image's own entry."""
+    zookeeper: bool = False
+
+
+def plan(
+    spec: ClusterSpec,
+    host_ports: list[int],
+    cluster_id: str,
+    heap: str = "-Xms256m -Xmx512m",
+    secured: Secured | None = None,
+) -> list[Node]:
+    """The nodes of a cluster, controllers first.
+
+    Args:
+        host_ports: a port on 127.0.0.1 for each broker, in order of broker id (1, 2, ...).
+        cluster_id: Kafka's cluster id (22 characters of base64).
+        secured: certificates and password where `spec.security` asks for them; without, the nodes are named
+            and placed alike, but could not start.
+    """
+    if len(host_ports) != spec.brokers:
+        raise ValueError(f"{spec.brokers} brokers need as many ports, not {len(host_ports)}")
+    broker_ids = list(range(1, spec.brokers + 1))
+    if spec.metadata is Metadata.ZOOKEEPER:
+        return _with_zookeeper(spec, host_ports, heap, secured)
+    if spec.combined:
+        voters = [(number, f"broker-{number}") for number in broker_ids]
+    else:
+        first = FIRST_CONTROLLER_ID
+        voters = [(first + i, f"controller-{first + i}") for i in range(spec.controllers)]
+    quorum = ",".join(f"{number}@{name}:{CONTROLLER_PORT}" for number, name in voters)
+    shared = {
+        **_settings(spec),
+        "controller.quorum.voters": quorum,
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": _protocols(spec, "CONTROLLER"),
+    }
+    base = {"CLUSTER_ID": cluster_id, "KAFKA_HEAP_OPTS": heap}
+    if spec.loggers:
+        base["KAFKA_LOG4J_LOGGERS"] = ",".join(f"{name}={level}" for name, level in spec.loggers.items())
+
+    def environment(own: dict[str, str]) -> dict[str, str]:
+        given = base | {variable(name): value for name, value in sorted((shared | own).items())}
+        if spec.metadata_version is not None:
+            given[zookeeper.SETTINGS] = zookeeper.settings(shared | own)
+        return given
+
+    command = None if spec.metadata_version is None else format_command(spec.metadata_version)
+    nodes = []
+    if not spec.combined:
+        for number, name in voters:
+            own = {
+                "node.id": str(number),
+                "process.roles": "controller",
+                "listeners": f"CONTROLLER://:{CONTROLLER_PORT}",
+            }
+            nodes.append(Node(number, name, False, True, None, environment(own), command))
+    for number, port in zip(broker_ids, host_ports, strict=True):
+        name = f"broker-{number}"
+        listeners = _listeners(spec, name, port, secured)
+        if spec.combined:
+            listeners["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
+        own = {
+            **spec.broker_properties.get(number, {}),
+            **listeners,
+            "node.id": str(number),
+            "process.roles": "broker,controller" if spec.combined else "broker",
+            **_rack(spec, number),
+        }
+        nodes.append(Node(number, name, True, spec.combined, port, environment(own), command))
+    return nodes
+
+
+def format_command(version: str) -> tuple[str, ...]:
+    """Formats storage that is not formatted yet with this metadata.version; then the image's own entry, which
+    knows no such choice and leaves formatted storage alone."""
+    script = f"""
+set -e
+if [ ! -f {DATA_DIR}/meta.properties ]; then
+  printf '%s\\n' "${zookeeper.SETTINGS}" >/tmp/format.properties
+  /opt/kafka/bin/kafka-storage.sh format --cluster-id "$CLUSTER_ID" --config /tmp/format.properties \\
+    --release-version {version}
+fi
+exec /etc/kafka/docker/run
+"""
+    return ("bash", "-c", script)
+
+
+def _with_zookeeper(
+    spec: ClusterSpec, host_ports: list[int], heap: str, secured: Secured | None
+) -> list[Node]:
+    keeper = f"zookeeper-{FIRST_ZOOKEEPER_ID}"
+    session = str(round(SESSION_SECONDS[spec.profile] * 1000))
+    base = {"KAFKA_HEAP_OPTS": heap}
+    shared = {
+        "zookeeper.session.timeout.ms": session,
+        # As long as the session by default: a broker would end if ZooKeeper takes longer to start.
+        "zookeeper.connection.timeout.ms": "60000",
+        **_settings(spec),
+        "zookeeper.connect": f"{keeper}:{ZOOKEEPER_PORT}",
+        "listener.security.protocol.map": _protocols(spec),
+    }
+    kept = zookeeper.settings(zookeeper.server_settings(DATA_DIR))
+    nodes = [
+        Node(
+            FIRST_ZOOKEEPER_ID,
+            keeper,
+            broker=False,
+            controller=False,
+            host_port=None,
+            environment=base | {zookeeper.SETTINGS: kept},
+            command=zookeeper.ZOOKEEPER_COMMAND,
+            zookeeper=True,
+        )
+    ]
+    for number, port in enumerate(host_ports, start=1):
+        name = f"broker-{number}"
+        own = zookeeper.settings(
+            shared
+            | spec.broker_properties.get(number, {})
+            | _listeners(spec, name, port, secured)
+            | _rack(spec, number)
+            | {"broker.id": str(number)}
+        )
+        nodes.append(
+            Node(
+                number,
+                name,
+                broker=True,
+                controller=True,
+                host_port=port,
+                environment=base | {zookeeper.SETTINGS: own},
+                command=zookeeper.BROKER_COMMAND,
+            )
+        )
+    return nodes
+
+
+def _settings(spec: ClusterSpec) -> dict[str, str]:
+    """Properties of every node, whatever keeps the metadata."""
+    replication = str(min(3, spec.brokers))
+    return {
+        **_ALWAYS,
+        "offsets.topic.replication.factor": replication,
+        "transaction.state.log.replication.factor": replication,
+        "transaction.state.log.min.isr": str(min(2, spec.brokers)),
+        **PROFILES[spec.profile],
+        **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
+        **spec.properties,
+        "log.dirs": DATA_DIR,
+    }
+
+
+def _rack(spec: ClusterSpec, number: int) -> dict[str, str]:
+    return {"broker.rack": rack_of(number)} if spec.racks else {}
+
+
+def _protocols(spec: ClusterSpec, *more: str) -> str:
+    plain = dict.fromkeys(("CLIENT", "INTERNAL", *more), "PLAINTEXT")
+    if spec.security is not None:
+        plain |= {"CLIENT": spec.security.protocol, "TOOLS": spec.security.protocol}
+    return ",".join(f"{name}:{protocol}" for name, protocol in plain.items())
+
+
+def _listeners(spec: ClusterSpec, name: str, port: int, secured: Secured | None) -> dict[str, str]:
+    listening = {"CLIENT": CLIENT_PORT, "INTERNAL": INTERNAL_PORT}
+    advertised = {"CLIENT": f"{HOST}:{port}", "INTERNAL": f"{name}:{INTERNAL_PORT}"}
+    if spec.security is not None:
+        listening["TOOLS"], advertised["TOOLS"] = TOOLS_PORT, f"{name}:{TOOLS_PORT}"
+    return {
+        "listeners": ",".join(f"{one}://:{port}" for one, port in listening.items()),
+        "advertised.listeners": ",".join(f"{one}://{address}" for one, address in advertised.items()),
+        "inter.broker.listener.name": "INTERNAL",
+        **({} if secured is None else secured.settings(name, ("CLIENT", "TOOLS"))),
+    }
+
+
+def variable(name: str) -> str:
+    """The environment variable from which the official image makes this property."""
+    return "KAFKA_" + name.replace("_", "__").replace("-", "___").replace(".", "_").upper()

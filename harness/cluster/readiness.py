@@ -1,0 +1,100 @@
+"""When is a new cluster ready? Every broker registered and unfenced, and a topic has a full ISR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from harness.cluster.nodes import Node
+from harness.cluster.topic_admin import TopicAdmin
+from harness.model.broker_views import TopologyView
+from harness.model.errors import ClusterError
+from harness.model.polling import wait_until
+
+START_SECONDS = 90.0
+_ISR_SECONDS = 30.0
+_PROBE_TOPIC = "kafka-chaos-ready"
+
+
+class Starting(Protocol):
+    """The part of a starting cluster that is looked at."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def nodes(self) -> list[Node]: ...
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]: ...
+
+    def exit_code(self, number: int) -> int | None: ...
+
+    def log_tail(self, number: int, lines: int = ...) -> str: ...
+
+    def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
+
+    def admin(self) -> TopicAdmin: ...
+
+
+class _NodeEnded(Exception):
+    """A node's process has ended while it should start."""
+
+    def __init__(self, node: Node, code: int) -> None:
+        super().__init__(f"{node.name} ended with exit code {code}")
+        self.node = node
+
+
+def await_ready(cluster: Starting) -> None:
+    """Wait until the cluster is ready.
+
+    Raises:
+        ClusterError: a node ended, or it took too long; holds the node's last log lines.
+    """
+    factor = min(3, len(cluster.broker_ids))
+    try:
+        wait_until(
+            lambda: _unregistered(cluster),
+            what="every broker registered and unfenced",
+            seconds=START_SECONDS,
+            every=0.2,
+        )
+        admin = cluster.admin()
+        admin.create(_PROBE_TOPIC, partitions=1, replication_factor=factor, config={})
+        wait_until(lambda: _isr_missing(cluster, factor), what="a topic with full ISR", seconds=_ISR_SECONDS)
+        admin.delete(_PROBE_TOPIC)
+    except _NodeEnded as ended:
+        raise _failed(cluster, str(ended), ended.node) from ended
+    except ClusterError as error:
+        raise _failed(cluster, str(error), cluster.nodes[-1]) from error
+
+
+def _unregistered(cluster: Starting) -> str | None:
+    for node in cluster.nodes:
+        code = cluster.exit_code(node.id)
+        if code is not None:
+            raise _NodeEnded(node, code)
+    views = cluster.view((), timeout=2.0).views
+    silent = [seen.broker for seen in views if not seen.answered]
+    if silent:
+        return f"no answer yet from broker(s) {', '.join(map(str, silent))}"
+    wanted = set(cluster.broker_ids)
+    missing = [seen.broker for seen in views if set(seen.brokers) != wanted]
+    return f"broker(s) {missing} do not know all of {sorted(wanted)} yet" if missing else None
+
+
+def _isr_missing(cluster: Starting, factor: int) -> str | None:
+    state = cluster.view((_PROBE_TOPIC,)).partition(_PROBE_TOPIC, 0)
+    if state is None:
+        return "no broker knows the topic"
+    return None if len(state.isr) == factor else f"ISR {list(state.isr)} of {factor}"
+
+
+def _failed(cluster: Starting, why: str, node: Node) -> ClusterError:
+    return ClusterError(
+        "the cluster did not come up",
+        where=cluster.name,
+        expected=f"{len(cluster.broker_ids)} brokers and a topic with full ISR within {START_SECONDS:g} s",
+        found=f"{why}\nlast log lines of {node.name}:\n{cluster.log_tail(node.id)}",
+        next_step="look for the first ERROR above; too little memory shows as exit code 137",
+    )

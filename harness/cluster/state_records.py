@@ -1,0 +1,188 @@
+"""What a process leaves on disk about its clusters and open faults, so that another can heal what it cannot.
+
+One folder a cluster, below `$XDG_STATE_HOME/kafka-chaos` (or `$KAFKA_CHAOS_STATE`): `cluster.json` says where
+its containers are, and each open fault is one file, written before the fault is applied and removed when it
+was seen to be healed. A cluster that is stopped takes its folder with it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from docker import DockerClient
+from pydantic import BaseModel, ConfigDict
+
+from harness.containers import engine
+from harness.host import process_identity
+from harness.model.errors import ClusterError
+from harness.spec.cluster import ClusterSpec
+
+_CLUSTER_FILE = "cluster.json"
+_FAULT_PREFIX = "fault-"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+_R = TypeVar("_R", bound=_Record)
+
+
+class ClusterRecord(_Record):
+    """Where a cluster's containers are. `owner` is the process that started it
+    (`harness.host.process_identity.owner`),
+    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in (`Access`): the
+    file is its owner's alone. Of a cluster that is not ours: `brokers` by id, and the `topics` and `groups`
+    of a run that must be deleted."""
+
+    name: str
+    owner: str
+    spec: ClusterSpec
+    cluster_id: str
+    ports: tuple[int, ...]
+    addresses: dict[int, str]
+    client_address: str
+    access: dict[str, str] = {}
+    brokers: dict[int, tuple[str, int]] = {}
+    topics: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+class OpenFaultRecord(_Record):
+    """One fault that may have been applied and was not seen to be healed.
+
+    `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its `Scene`.
+    """
+
+    name: str
+    kind: str
+    topic: str
+    session_seconds: float
+    tag: str
+    opened_ns: int
+    injection: dict[str, Any]
+    beside: tuple[str, ...] = ()
+
+
+def state_folder() -> Path:
+    """Where records are kept on this machine, for this user."""
+    chosen = os.environ.get("KAFKA_CHAOS_STATE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kafka-chaos"
+
+
+def remember(cluster: Any) -> None:
+    """Record a cluster that was just started (a `harness.cluster.managed.Cluster`)."""
+    if cluster.spec.existing is not None:
+        # How to get in stays in the user's own file.
+        record = ClusterRecord(
+            name=cluster.name,
+            owner=process_identity.owner(os.getpid()),
+            spec=cluster.spec,
+            cluster_id="",
+            ports=(),
+            addresses={},
+            client_address="",
+            brokers={number: cluster.endpoint(number) for number in cluster.broker_ids},
+            topics=cluster.topics,
+            groups=cluster.groups,
+        )
+        _keep(record)
+        return
+    record = ClusterRecord(
+        name=cluster.name,
+        owner=process_identity.owner(os.getpid()),
+        spec=cluster.spec,
+        cluster_id=cluster.cluster_id,
+        ports=tuple(node.host_port for node in cluster.nodes if node.host_port is not None),
+        addresses={node.id: cluster.address(node.id) for node in cluster.nodes},
+        client_address=cluster.client_address,
+        access=dict(cluster.access.properties),
+    )
+    _keep(record)
+
+
+def _keep(record: ClusterRecord) -> None:
+    folder = state_folder() / record.name
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / _CLUSTER_FILE, record)
+
+
+def forget(name: str) -> None:
+    """Drop everything recorded about a cluster; it is gone, and its faults with it."""
+    shutil.rmtree(state_folder() / name, ignore_errors=True)
+
+
+def open_fault(cluster: str, record: OpenFaultRecord) -> None:
+    """Record a fault before it is applied."""
+    folder = state_folder() / cluster
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / f"{_FAULT_PREFIX}{record.tag}.json", record)
+
+
+def close_fault(cluster: str, tag: str) -> None:
+    """Drop the record of a fault that was seen to be healed."""
+    (state_folder() / cluster / f"{_FAULT_PREFIX}{tag}.json").unlink(missing_ok=True)
+
+
+def open_faults(cluster: str) -> list[OpenFaultRecord]:
+    """The faults of a cluster that were not seen to be healed, the last opened first.
+
+    Raises:
+        ClusterError: a record cannot be read.
+    """
+    paths = (state_folder() / cluster).glob(f"{_FAULT_PREFIX}*.json")
+    found = [_read(path, OpenFaultRecord) for path in paths]
+    return sorted(found, key=lambda record: record.opened_ns, reverse=True)
+
+
+def recorded_clusters() -> Iterator[ClusterRecord]:
+    """Every cluster that is recorded on this machine, whether it still runs or not."""
+    for path in sorted(state_folder().glob(f"*/{_CLUSTER_FILE}")):
+        yield _read(path, ClusterRecord)
+
+
+def prune(client: DockerClient) -> None:
+    """Drop the records of clusters whose containers are gone."""
+    # By their folders' names: a record that cannot be read must go too.
+    for path in state_folder().glob("*/"):
+        if _not_ours(path):
+            continue
+        filters = {"label": f"{engine.CLUSTER_LABEL}={path.name}"}
+        if not client.containers.list(all=True, filters=filters, ignore_removed=True):
+            forget(path.name)
+
+
+def _not_ours(folder: Path) -> bool:
+    """Whether this is the record of somebody else's cluster with something of ours still on it."""
+    try:
+        record = _read(folder / _CLUSTER_FILE, ClusterRecord)
+    except ClusterError:
+        return False
+    if record.spec.existing is None:
+        return False
+    return bool(record.topics) or any(folder.glob(f"{_FAULT_PREFIX}*.json"))
+
+
+def _write(path: Path, record: _Record) -> None:
+    scratch = path.with_suffix(".tmp")
+    scratch.touch(mode=0o600)
+    scratch.write_text(record.model_dump_json(indent=2) + "\n")
+    scratch.replace(path)
+
+
+def _read(path: Path, kind: type[_R]) -> _R:
+    try:
+        return kind.model_validate_json(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ClusterError(
+            "a record of a cluster or of an open fault cannot be read",
+            where=str(path),
+            found=str(error).splitlines()[0],
+            next_step="`kafka-chaos clean --all` removes that cluster, its faults and the record",
+        ) from error

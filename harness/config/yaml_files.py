@@ -1,0 +1,245 @@
+"""Reads YAML files that people write, and says exactly what is wrong with a bad one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from harness.config import yaml_location
+from harness.config.safe_yaml import NotYaml, read_yaml
+from harness.model.errors import BadInput, words_of
+from harness.model.secrets import MASK, learn, masked, masked_at
+
+Model = TypeVar("Model", bound=BaseModel)
+_SUFFIXES = (".yaml", ".yml", ".json")
+"""JSON is YAML too: the experiment.json in a results folder runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Model]):
+    """A kind of file, which holds a `model`. How messages speak of it: `one` with its article, what is
+    `expected` of it, where an `example` is to be had, and the command that prints its `schema`. `folder`,
+    below harness/, has those that come with kafka-chaos."""
+
+    model: type[Model]
+    one: str
+    expected: str
+    example: str
+    schema: str
+    folder: str
+
+    @property
+    def word(self) -> str:
+        """`one` without its article."""
+        return self.one.split()[-1]
+
+    def builtin_names(self) -> tuple[str, ...]:
+        """Names of those that come with kafka-chaos."""
+        files = (Path(entry.name) for entry in self._folder().iterdir())
+        return tuple(sorted(file.stem for file in files if file.suffix == ".yaml"))
+
+    def builtin_text(self, name: str) -> str:
+        """The YAML text of a built-in one.
+
+        Raises:
+            BadInput: there is none of this name.
+        """
+        if name not in self.builtin_names():
+            raise self._unknown(name)
+        return (self._folder() / f"{name}.yaml").read_text()
+
+    def builtin(self, name: str) -> tuple[Model, str]:
+        """A built-in one by its name, with what messages call it.
+
+        Raises:
+            BadInput: there is none of this name.
+        """
+        source = f"built-in {self.word} {name}"
+        return self.parse(self.builtin_text(name), source), source
+
+    def load(self, name_or_path: str) -> tuple[Model, str]:
+        """A built-in one by its name, or a file by its path; with what messages call it.
+
+        Raises:
+            BadInput: no such one, not YAML, or not of this kind: names the place in the file.
+        """
+        if name_or_path in self.builtin_names():
+            return self.builtin(name_or_path)
+        path = Path(name_or_path)
+        if path.suffix not in _SUFFIXES:
+            raise self._unknown(name_or_path)
+        return self.read(path), str(path)
+
+    def read(self, path: Path) -> Model:
+        """What a file holds.
+
+        Raises:
+            BadInput: no such file, not YAML, or not of this kind: names the place in the file.
+        """
+        try:
+            text = path.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(
+                f"the {self.word} file cannot be read",
+                where=str(path),
+                found=str(error),
+                next_step=self.example,
+            ) from error
+        return self.parse(text, str(path))
+
+    def parse(self, text: str, source: str) -> Model:
+        """What YAML text holds; `source` names it in messages.
+
+        Raises:
+            BadInput: not YAML, or not of this kind: names the line and the place.
+        """
+        try:
+            data = read_yaml(text)
+        except NotYaml as error:
+            raise BadInput(
+                "this is not YAML that can be used" if error.line is None else "this is not YAML",
+                where=source if error.line is None else f"{source}, line {error.line}, column {error.column}",
+                found=str(error),
+                next_step=f"correct the line; {self.example}",
+            ) from error
+        if not isinstance(data, dict):
+            raise BadInput(
+                f"this is not {self.one}",
+                where=source,
+                expected=self.expected,
+                found=type(data).__name__,
+                next_step=self.example,
+            )
+        learn(data)
+        hidden_at = masked_at(data)
+        if hidden_at is not None:
+            raise BadInput(
+                "a secret is masked in this file",
+                where=f"{source}: {hidden_at}",
+                expected="the secret itself: what a run leaves in its folder holds none",
+                found=MASK,
+                next_step="run the file that you wrote, or put the secret in",
+            )
+        try:
+            return self.model.model_validate(data)
+        except ValidationError as error:
+            raise _explained(error, source, text, data, self) from error
+
+    def json_schema(self) -> dict[str, Any]:
+        """JSON schema (2020-12) of such files."""
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **self.model.model_json_schema(by_alias=True),
+        }
+
+    def schema_text(self) -> str:
+        """The same as text."""
+        return json.dumps(self.json_schema(), indent=2) + "\n"
+
+    def _folder(self) -> Traversable:
+        return resources.files("harness") / self.folder
+
+    def _unknown(self, name: str) -> BadInput:
+        known = self.builtin_names()
+        close = difflib.get_close_matches(name, known, n=1)
+        return BadInput(
+            f"no {self.word} is called {name!r}",
+            expected=f"one of {', '.join(known)}, or a file ending in {', '.join(_SUFFIXES)}",
+            next_step=f"did you mean {close[0]}?" if close else self.example,
+        )
+
+
+def _explained(error: ValidationError, source: str, text: str, data: Any, kind: Kind[Model]) -> BadInput:
+    # A misspelt key also leaves its right name missing: the misspelling is what to show.
+    problems = sorted(_told(error), key=lambda problem: problem["type"] != "extra_forbidden")
+    first = problems[0]
+    path = yaml_location.path_of(first["loc"], data, missing=first["type"] == "missing")
+    if first["type"] == "misplaced":
+        path = yaml_location.parsed(first["ctx"]["place"])
+    line = yaml_location.line_of(text, path)
+    where = f"{source}{f', line {line}' if line else ''}: {yaml_location.told(path)}"
+    others = len(problems) - 1
+    more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
+    next_step = f"`{kind.schema}` prints every key with its meaning"
+    if first["type"] == "extra_forbidden":
+        name = str(first["loc"][-1])
+        known = _all_keys(kind.model)
+        close = [] if name in known else difflib.get_close_matches(name, known, n=1)
+        return BadInput(
+            f"unknown key {name!r}{more}",
+            where=where,
+            expected=f"did you mean {close[0]!r}?" if close else "a key that the schema has at this place",
+            next_step=next_step,
+        )
+    if first["type"] == "union_tag_invalid":
+        known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
+        name = str(first["ctx"]["tag"])
+        close = difflib.get_close_matches(name, known, n=1)
+        return BadInput(
+            f"unknown name {name!r}{more}",
+            where=where,
+            expected=f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}",
+            next_step=next_step,
+        )
+    expected: str | None = words_of(error)
+    found = _shortened(first.get("input"))
+    if found is not None and first["loc"]:
+        found = masked(str(first["loc"][-1]), found)
+    if first["type"] == "union_tag_not_found":
+        expected = "a mapping with exactly one key, which says what it is"
+    elif first["type"] == "misplaced":
+        expected, found = None, expected
+    return BadInput(
+        f"the {kind.word} is not valid{more}",
+        where=where,
+        expected=expected,
+        found=found,
+        next_step=next_step,
+    )
+
+
+def _told(error: ValidationError) -> list[ErrorDetails]:
+    """The problems without those that only follow from others: a list is not too short, if what it should
+    hold could not be read."""
+    problems = error.errors()
+    return [
+        one
+        for one in problems
+        if one["type"] != "too_short"
+        or not any(other is not one and other["loc"][: len(one["loc"])] == one["loc"] for other in problems)
+    ]
+
+
+def _shortened(value: Any) -> str | None:
+    if isinstance(value, (dict, BaseModel)):
+        return None
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _all_keys(model: type[BaseModel]) -> list[str]:
+    """Every property name anywhere in a model's schema."""
+    keys: set[str] = set()
+
+    def walk(node: Any) -> None:
+        if isinstance(node, dict):
+            properties = node.get("properties")
+            if isinstance(properties, dict):
+                keys.update(properties)
+            for child in node.values():
+                walk(child)
+        elif isinstance(node, list):
+            for child in node:
+                walk(child)
+
+    walk(model.model_json_schema(by_alias=True))
+    return sorted(keys)

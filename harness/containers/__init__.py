@@ -1,0 +1,1 @@
+"""Docker: engine, images, networks, volumes and helper containers. Knows nothing of Kafka clusters."""

@@ -1,0 +1,246 @@
+"""The Docker engine: reaching it, marking what is ours, and sweeping it away again."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import docker
+from docker import DockerClient
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.utils import parse_repository_tag
+from testcontainers.core.config import testcontainers_config
+
+from harness.host.process_identity import owner, owner_gone
+from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
+
+LABEL = "kafka-chaos"
+"""On every container, network and volume of ours."""
+CLUSTER_LABEL = "kafka-chaos.cluster"
+OWNER_LABEL = "kafka-chaos.owner"
+"""`host/pid/start`: the process that made it, told apart from a later one with the same number."""
+
+DEFAULT_SOCKET = "unix:///var/run/docker.sock"
+CONNECT_SECONDS = 10
+CALL_SECONDS = 120
+PULL_ANSWER_SECONDS = 3.0
+"""How long a registry has for its first word; after that a pull may take as long as it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How many things a sweep removed; `left` names what the engine would not give up, and why."""
+
+    containers: int = 0
+    networks: int = 0
+    volumes: int = 0
+    left: tuple[str, ...] = ()
+
+
+def labels(cluster: str) -> dict[str, str]:
+    """Labels for everything made for `cluster` by this process."""
+    return {LABEL: "1", CLUSTER_LABEL: cluster, OWNER_LABEL: owner(os.getpid())}
+
+
+def connect() -> DockerClient:
+    """A client of the engine named by DOCKER_HOST, or of the default socket, after it has answered.
+
+    Raises:
+        PrerequisiteMissing: no engine there, no permission for its socket, or no answer within 10 s.
+    """
+    where = address()
+    try:
+        client = docker.from_env(timeout=CONNECT_SECONDS)
+        client.ping()
+    except (DockerException, OSError) as error:
+        raise unreachable(error, where) from error
+    # Removing or stopping many containers on a busy machine takes longer than a greeting.
+    client.api.timeout = CALL_SECONDS
+    return client
+
+
+def connect_if_there() -> DockerClient | None:
+    """As `connect`; None: there is no engine to be used."""
+    try:
+        return connect()
+    except PrerequisiteMissing:
+        return None
+
+
+def gone(error: BaseException) -> KafkaChaosError:
+    """What a call to an engine that had answered before came to."""
+    told: KafkaChaosError
+    if isinstance(error, APIError):
+        told = ClusterError("the Docker engine refused a request", found=str(error.explanation or error))
+    else:
+        told = unreachable(error, address())
+    told.add_note(
+        "journals are kept, `kafka-chaos check` reads them; `kafka-chaos clean` removes what is left"
+    )
+    return told
+
+
+def address() -> str:
+    """Where the engine is: DOCKER_HOST, or the default socket."""
+    return os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
+
+
+def unreachable(error: BaseException, where: str) -> PrerequisiteMissing:
+    """Turn a failure to reach the engine into what a user can act upon."""
+    causes = list(_causes(error))
+    text = " ".join(str(cause) for cause in causes)
+    if any(isinstance(cause, PermissionError) for cause in causes) or "Permission denied" in text:
+        return PrerequisiteMissing(
+            "no permission to use the Docker engine",
+            where=where,
+            expected="a user who may open the engine's socket",
+            found=f"permission denied for user id {os.geteuid()}",
+            next_step="add the user to the group docker and log in again, or run this as root",
+        )
+    if any(isinstance(cause, TimeoutError) for cause in causes) or "timed out" in text.lower():
+        return PrerequisiteMissing(
+            "the Docker engine does not answer",
+            where=where,
+            expected=f"an answer within {CONNECT_SECONDS} s",
+            found="the connection stands, but nothing comes back",
+            next_step="look at the engine's log and restart it",
+        )
+    missing = any(isinstance(cause, FileNotFoundError) for cause in causes) or "No such file" in text
+    return PrerequisiteMissing(
+        "there is no Docker engine",
+        where=where,
+        expected="a running Docker engine",
+        found="no such socket" if missing else str(causes[-1]) or type(error).__name__,
+        next_step="start Docker, set DOCKER_HOST, or run compose/setup.sh as root on Debian",
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, what it wraps in its arguments, and what it was raised from; each once, outermost first."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        waiting += [part for part in current.args if isinstance(part, BaseException)]
+        waiting += [part for part in (current.__cause__, current.__context__) if part is not None]
+
+
+def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool = False) -> Swept:
+    """Remove containers, networks and volumes of ours: of `cluster`, all (`everything`), or, by default,
+    those whose owner process has ended. Anonymous volumes go with their container.
+    """
+    wanted = {"label": [f"{CLUSTER_LABEL}={cluster}" if cluster is not None else LABEL]}
+    any_owner = everything or cluster is not None
+
+    def ours(found: dict[str, str] | None) -> bool:
+        return any_owner or owner_gone((found or {}).get(OWNER_LABEL))
+
+    swept = Swept()
+    for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
+        if ours(container.labels):
+            trouble = _remove(partial(container.remove, v=True, force=True))
+            swept = _count(swept, "containers", f"container {container.name}", trouble)
+    for network in client.networks.list(filters=wanted):
+        if ours(network.attrs.get("Labels")):
+            swept = _count(swept, "networks", f"network {network.name}", _remove(network.remove))
+    for volume in client.volumes.list(filters=wanted):
+        if ours(volume.attrs.get("Labels")):
+            swept = _count(swept, "volumes", f"volume {volume.name}", _remove(volume.remove))
+    return swept
+
+
+def _remove(action: Callable[[], Any]) -> str | None:
+    """Do it; None when it is gone then, else why not."""
+    try:
+        action()
+    except NotFound:
+        return None
+    except APIError as error:
+        # Somebody else is removing it already.
+        return None if "already in progress" in str(error) else str(error.explanation or error)
+    return None
+
+
+def _count(swept: Swept, kind: str, name: str, trouble: str | None) -> Swept:
+    if trouble is not None:
+        return replace(swept, left=(*swept.left, f"{name}: {trouble}"))
+    return replace(swept, **{kind: getattr(swept, kind) + 1})
+
+
+def pull(
+    client: DockerClient,
+    reference: str,
+    say: Callable[[str], None] = lambda _line: None,
+    answer: float = PULL_ANSWER_SECONDS,
+) -> str | None:
+    """Pull an image; None when it is here then, else in a few words why not.
+
+    `answer` limits the seconds until the registry's first word, so that a machine without one does not wait.
+    """
+    repository, tag = parse_repository_tag(reference)
+    events: queue.Queue[dict[str, Any] | str | None] = queue.Queue()
+
+    def run() -> None:
+        try:
+            for event in client.api.pull(repository, tag=tag or "latest", stream=True, decode=True):
+                events.put(event)
+            events.put(None)
+        except (APIError, OSError) as error:
+            events.put(short(str(getattr(error, "explanation", None) or error)))
+
+    threading.Thread(target=run, name=f"pull {reference}", daemon=True).start()
+    try:
+        event = events.get(timeout=answer)
+    except queue.Empty:
+        return f"no registry answered within {answer:g} s"
+    if isinstance(event, dict):
+        say(f"pulling {reference}")
+    while isinstance(event, dict):
+        if "error" in event:
+            return short(str(event["error"]))
+        event = events.get()
+    return event
+
+
+def ryuk_available(client: DockerClient) -> bool:
+    """Whether testcontainers' reaper can be used: not switched off, and its image local or pullable."""
+    if testcontainers_config.ryuk_disabled:
+        return False
+    try:
+        client.images.get(testcontainers_config.ryuk_image)
+    except ImageNotFound:
+        return pull(client, testcontainers_config.ryuk_image) is None
+    return True
+
+
+def configure_testcontainers(client: DockerClient) -> bool:
+    """Switch testcontainers' reaper off where it cannot be had; returns whether it is used.
+
+    Without it the sweep by label does the same work, when it is called.
+    """
+    available = ryuk_available(client)
+    testcontainers_config.ryuk_disabled = not available
+    return available
+
+
+def tail(container: Any, lines: int) -> str:
+    """The last log lines of a container, also of one that has stopped; empty when it is gone."""
+    try:
+        return str(container.logs(tail=lines).decode(errors="replace"))
+    except (NotFound, APIError):
+        return ""
+
+
+def short(text: str, width: int = 160) -> str:
+    """One line of at most `width` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 3] + "..."

@@ -1,0 +1,95 @@
+"""Nodes whose clocks can be shifted while they run: every JVM of theirs starts with libfaketime preloaded.
+
+The library has to be there when a JVM starts, and must not be loaded into the shells around it (their
+children would look for its semaphore in vain). So each node has a volume with the library, the file that
+says by how much the clock is shifted, and a `bin/java` that runs the image's own Java with the library;
+JAVA_HOME points there, which Kafka's scripts obey.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from docker import DockerClient
+from docker.errors import DockerException
+
+from harness.containers import capabilities, engine
+from harness.containers.sidecar import run_sidecar
+from harness.model.errors import ClusterError
+
+CLOCK_DIR = "/opt/kafka-chaos/clock"
+_LIBRARY, _OFFSET = "libfaketimeMT.so.1", "offset"
+
+ENVIRONMENT = {
+    "JAVA_HOME": CLOCK_DIR,
+    "FAKETIME_TIMESTAMP_FILE": f"{CLOCK_DIR}/{_OFFSET}",
+    # Seconds until a new offset is seen. Looking at every call would cost a file access each.
+    "FAKETIME_CACHE_DURATION": "1",
+    # A JVM waits by the monotonic clock, which a wrong wall clock does not touch in reality either.
+    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    # With its default of 1, every timed wait of Java 17 ends at once: a broker was not up after 90 s.
+    "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+}
+"""What a node with such a volume needs besides its own variables."""
+
+_JAVA = f"""#!/bin/sh
+LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} exec java "$@"
+"""
+_SHIFTED = "2001"
+_TRIAL = f"LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} FAKETIME='{_SHIFTED}-06-01 00:00:00' date +%Y"
+
+
+def create_clocks(
+    client: DockerClient,
+    cluster: str,
+    nodes: Mapping[int, str],
+    toolbox: str,
+    image: str,
+    labels: dict[str, str],
+) -> dict[int, str]:
+    """A volume for each of `nodes` (name by id), filled from the toolbox image; returns their names by id.
+
+    Raises:
+        ClusterError: the engine refuses, or programs of `image` do not take the library.
+    """
+    names = {number: f"{cluster}-{name}-clock" for number, name in nodes.items()}
+    fill = "\n".join(
+        f"cp $(find /usr/lib -name {_LIBRARY}) /to/{number}/\n"
+        f"mkdir /to/{number}/bin && printf %s {shlex.quote(_JAVA)} >/to/{number}/bin/java\n"
+        f"chmod 755 /to/{number} /to/{number}/bin /to/{number}/bin/java\n"
+        f"echo +0 >/to/{number}/{_OFFSET}"
+        for number in names
+    )
+    try:
+        for name in names.values():
+            client.volumes.create(name, driver="local", labels=labels)
+        mounts = {name: f"/to/{number}" for number, name in names.items()}
+        trouble = _run(client, toolbox, f"set -e\n{fill}", mounts, labels)
+        one = {next(iter(names.values())): CLOCK_DIR}
+        year = trouble or _run(client, image, _TRIAL, one, labels)
+    except DockerException as error:
+        raise _refused(image, str(getattr(error, "explanation", None) or error)) from error
+    if year != _SHIFTED:
+        raise _refused(image, year)
+    return names
+
+
+def _run(
+    client: DockerClient, image: str, script: str, mounts: dict[str, str], labels: dict[str, str]
+) -> str:
+    volumes = {name: {"bind": folder, "mode": "rw"} for name, folder in mounts.items()}
+    output = run_sidecar(
+        client, image, script, labels, capabilities.NONE, network_mode="none", volumes=volumes
+    )
+    return output.text.strip() if output.code == 0 else f"exit code {output.code}: {output.text.strip()}"
+
+
+def _refused(image: str, found: str) -> ClusterError:
+    return ClusterError(
+        "the nodes' clocks cannot be made to shift",
+        where="cluster.skewable_clocks",
+        expected="an image whose programs take Debian's libfaketime: on glibc, not on Alpine's musl",
+        found=f"{image}: {engine.short(found)}",
+        next_step="leave `skewable_clocks` out, or use the image that `make setup` builds",
+    )

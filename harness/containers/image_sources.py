@@ -1,0 +1,111 @@
+"""What our images are made of where no image registry can be reached: Debian with Java, and Kafka's jars."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from docker import DockerClient
+from docker.errors import APIError, ImageNotFound
+
+import compose
+from harness.host.maven import Say, first_error, last_lines, require_commands
+from harness.model.errors import PrerequisiteMissing
+
+IMAGE_LABEL = "kafka-chaos.image"
+"""Marks our images; its value is "base", "kafka" or "toolbox"."""
+ROOTFS_SCRIPT = Path(compose.__file__).resolve().parent / "base" / "rootfs.sh"
+
+
+def base_reference() -> str:
+    """The base image's name; compose/setup.sh makes the same tag with sha256sum."""
+    return f"kafka-chaos/base:{hashlib.sha256(ROOTFS_SCRIPT.read_bytes()).hexdigest()[:12]}"
+
+
+def exists(client: DockerClient, reference: str) -> bool:
+    """Whether the engine holds this image."""
+    try:
+        client.images.get(reference)
+    except ImageNotFound:
+        return False
+    return True
+
+
+def build_base(client: DockerClient, say: Say) -> str:
+    """Make the Debian + Java base image unless it is there; returns its name. About 30 s.
+
+    Raises:
+        PrerequisiteMissing: mmdebstrap is not to be had here, or failed.
+    """
+    reference = base_reference()
+    if exists(client, reference):
+        return reference
+    require_commands({"mmdebstrap": "mmdebstrap"}, "building a Debian base image", say)
+    if os.geteuid() != 0:
+        raise PrerequisiteMissing(
+            "building a Debian base image needs root",
+            found=f"user id {os.geteuid()}",
+            next_step="run it as root once, or make an image registry reachable",
+        )
+    say("making a Debian base image with Java (mmdebstrap)")
+    with tempfile.TemporaryFile("w+") as errors:
+        with subprocess.Popen(["sh", str(ROOTFS_SCRIPT)], stdout=subprocess.PIPE, stderr=errors) as process:
+            assert process.stdout is not None
+            blocks = iter(partial(process.stdout.read, 1 << 20), b"")
+            try:
+                imported = client.api.import_image_from_stream(blocks, changes=[f"LABEL {IMAGE_LABEL}=base"])
+            except APIError as error:
+                process.kill()
+                raise PrerequisiteMissing(
+                    "the Docker engine does not take the Debian base image",
+                    where=reference,
+                    found=last_lines(str(error.explanation or error)),
+                    next_step="look at the engine's log, and for room on its disk",
+                ) from error
+        if process.returncode != 0:
+            errors.seek(0)
+            raise PrerequisiteMissing(
+                "mmdebstrap could not make a Debian base image",
+                where=str(ROOTFS_SCRIPT),
+                found=last_lines(errors.read()),
+                next_step="see whether Debian's package mirror can be reached, then run this again",
+            )
+    # Named only now: a half-written import is never taken for the base.
+    image_id = imported.strip().splitlines()[-1].split('"')[3]
+    client.api.tag(image_id, *reference.split(":"))
+    return reference
+
+
+def fetch_jars(version: str, target: Path, say: Say) -> None:
+    """Copy Kafka's jars of `version` and all they need to run into `target`. 3-10 s.
+
+    Raises:
+        PrerequisiteMissing: Maven is not to be had here, or could not resolve this version.
+    """
+    require_commands({"mvn": "maven"}, "fetching Kafka's jars", say)
+    say(f"fetching the jars of Kafka {version} (Maven)")
+    pom = compose.context("kafka") / "pom.xml"
+    profiles = ["-Plog4j2"] if int(version.split(".")[0]) >= 4 else []
+    command = [
+        "mvn",
+        "-B",
+        "-q",
+        "-Dstyle.color=never",
+        "-f",
+        str(pom),
+        f"-Dkafka.version={version}",
+        *profiles,
+    ]
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0 or not any(target.glob("kafka_2.13-*.jar")):
+        raise PrerequisiteMissing(
+            f"Maven could not resolve Kafka {version}",
+            where=str(pom),
+            found=first_error(run.stdout + run.stderr),
+            next_step="name a released Kafka version with --kafka-version, or an image with --image",
+        )

@@ -1,0 +1,201 @@
+"""Which images to use: one that is here, one that can be pulled, or one built here
+(`harness.containers.image_build`).
+
+Run as `python -m harness.containers.images` it makes the Kafka image and the toolbox present and says how
+they came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import ImageNotFound
+
+from harness.containers import image_build, image_sources
+from harness.containers.engine import connect, pull
+from harness.model.defaults import DEFAULT_VERSION
+from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
+from harness.model.run import ImageInfo
+
+Say = Callable[[str], None]
+
+OFFICIAL = "apache/kafka"
+OWN = "kafka-chaos/kafka"
+TOOLBOX = "kafka-chaos/toolbox:1"
+TOOLBOX_BASE = "debian:bookworm-slim"
+
+
+def quiet(_line: str) -> None:
+    """Say nothing."""
+
+
+def resolve(
+    client: DockerClient, version: str = DEFAULT_VERSION, image: str | None = None, say: Say = quiet
+) -> ImageInfo:
+    """The Kafka image to use, made present if need be; at once when it is here already.
+
+    With `image`: that image, local or pulled, nothing else. Without: `apache/kafka:<version>` if local, our
+    own build of this version if local and of the present context, `apache/kafka:<version>` pulled, our own
+    built now.
+
+    Raises:
+        BadInput: `version` is not a version number.
+        PrerequisiteMissing: no way led to an image; names each that was tried.
+    """
+    if image is not None:
+        found = _local(client, image)
+        if found is not None:
+            return _info(found, image, "local")
+        refusal = pull(client, image, say)
+        if refusal is None:
+            return _info(client.images.get(image), image, "pulled")
+        raise PrerequisiteMissing(
+            f"the image {image} is not to be had",
+            expected="an image on this machine or one that can be pulled",
+            found=f"not local; pull: {refusal}",
+            next_step="load or build it, correct --image, or leave --image out to have one found or built",
+        )
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise BadInput(
+            "the Kafka version cannot be used",
+            where="--kafka-version",
+            expected=f"three numbers, for example {DEFAULT_VERSION}",
+            found=version,
+            next_step="name a released version, or an image with --image",
+        )
+    return _by_version(client, version, say)
+
+
+def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | None:
+    """The image of this version that is here, official or our own of the present context; else None."""
+    official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
+    found = _local(client, official)
+    if found is not None:
+        return _info(found, official, "local")
+    found = _local_of(client, own, image_build.kafka_fingerprint(version))
+    return None if found is None else _info(found, own, "local")
+
+
+def present(client: DockerClient, reference: str) -> ImageInfo | None:
+    """What this image is, if it is here; else None."""
+    found = _local(client, reference)
+    return None if found is None else _info(found, reference, "local")
+
+
+def _by_version(client: DockerClient, version: str, say: Say) -> ImageInfo:
+    official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
+    here = local(client, version)
+    if here is not None:
+        return here
+    refusal = pull(client, official, say)
+    if refusal is None:
+        return _info(client.images.get(official), official, "pulled")
+    say(f"{official} cannot be pulled ({refusal}); building {own} here")
+    with image_build.one_at_a_time():
+        here = local(client, version)
+        if here is not None:
+            return here
+        try:
+            image_build.build_kafka(client, version, own, say)
+        except PrerequisiteMissing as error:
+            raise PrerequisiteMissing(
+                f"no image of Kafka {version} is to be had",
+                where=error.where,
+                expected=f"{official} or {own} on this machine, {official} pulled, or {own} built here",
+                found=f"neither is local; pull: {refusal}; build: {error.what}: {error.found}",
+                next_step=error.next_step,
+            ) from error
+    return _info(client.images.get(own), own, "built")
+
+
+def local_toolbox(client: DockerClient) -> str | None:
+    """The toolbox's reference if it is here and of the present context; else None."""
+    here = _local_of(client, TOOLBOX, image_build.toolbox_fingerprint())
+    return None if here is None else TOOLBOX
+
+
+def toolbox(client: DockerClient, say: Say = quiet) -> str:
+    """The reference of the sidecar image (iptables, iproute2, procps, libfaketime; no volumes),
+    built if need be.
+
+    Raises:
+        PrerequisiteMissing: it is not here and neither of the ways to build it worked.
+    """
+    if local_toolbox(client) is not None:
+        return TOOLBOX
+    with image_build.one_at_a_time():
+        if local_toolbox(client) is not None:
+            return TOOLBOX
+        if _local(client, image_sources.base_reference()) is None:
+            refusal = None if _local(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE, say)
+            if refusal is None:
+                try:
+                    image_build.build_toolbox(client, TOOLBOX, TOOLBOX_BASE, "default", say)
+                except PrerequisiteMissing as error:
+                    say(f"{error.what} on {TOOLBOX_BASE}: {error.found}")
+                else:
+                    return TOOLBOX
+            else:
+                say(f"{TOOLBOX_BASE} cannot be pulled ({refusal})")
+        base = image_sources.build_base(client, say)
+        image_build.build_toolbox(client, TOOLBOX, base, "none", say)
+    return TOOLBOX
+
+
+def _local(client: DockerClient, reference: str) -> Any | None:
+    try:
+        return client.images.get(reference)
+    except ImageNotFound:
+        return None
+
+
+def _local_of(client: DockerClient, reference: str, fingerprint: str) -> Any | None:
+    found = _local(client, reference)
+    if found is None or (found.labels or {}).get(image_build.FINGERPRINT_LABEL) != fingerprint:
+        return None
+    return found
+
+
+def _info(image: Any, reference: str, origin: str) -> ImageInfo:
+    digests = image.attrs.get("RepoDigests") or []
+    tag = re.search(r":v?(\d+\.\d+\.\d+)", reference)
+    labelled = (image.labels or {}).get(image_build.VERSION_LABEL, "")
+    version = labelled if re.fullmatch(r"\d+\.\d+\.\d+", labelled) else tag.group(1) if tag else "unknown"
+    return ImageInfo.model_validate(
+        {
+            "reference": reference,
+            "digest": digests[0] if digests else image.id,
+            "origin": origin,
+            "kafka_version": version,
+        }
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry of `python -m harness.containers.images`; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m harness.containers.images", description=__doc__)
+    parser.add_argument("--version", default=DEFAULT_VERSION, help="Kafka version (default: %(default)s)")
+    parser.add_argument("--image", help="use this image and no other")
+    options = parser.parse_args(arguments)
+
+    def say(line: str) -> None:
+        print(f"images: {line}", flush=True)
+
+    try:
+        client = connect()
+        info = resolve(client, options.version, options.image, say)
+        say(f"{info.reference} {info.origin}, Kafka {info.kafka_version}, {info.digest[:19]}")
+        say(f"{toolbox(client, say)} ready")
+    except KafkaChaosError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

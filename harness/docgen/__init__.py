@@ -1,0 +1,1 @@
+"""Writes the generated pages of docs/. Not part of the installed package."""

@@ -1,0 +1,95 @@
+"""The cluster between two runs: what the last one left is removed, and that is proved before the next begins.
+
+Faults are healed, and processes and network rules looked at, by the runner itself at the beginning and at
+the end of each run (`harness.run.runner`, `harness.run.residue_check`). What is left to do here are topics,
+and brokers that have not found back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from harness.cluster.live import LiveCluster
+from harness.host.ports import HOST
+from harness.model.broker_views import TopologyView
+from harness.model.polling import wait_until
+from harness.protocol.connection import BrokerConnection
+
+_SECONDS = 60.0
+_INTERNAL = "__"
+
+
+def reset(cluster: LiveCluster) -> str:
+    """Delete every topic of runs, and wait until the cluster is as good as new; returns the proof in words.
+
+    Seen of every broker: it answers, it knows all others, it names the same leader and a full ISR for each
+    partition of Kafka's own topics, and it knows of no other topic.
+
+    Raises:
+        ClusterError: not within 60 s.
+    """
+    began = time.monotonic()
+    admin = cluster.admin()
+    deleted = sorted({name for names in _topics(cluster).values() for name in names or () if not _own(name)})
+    for name in deleted:
+        admin.delete(name)
+    wait_until(
+        lambda: next(_missing(cluster), None),
+        what="every broker back, no topic of a run left, Kafka's own topics with a full ISR",
+        seconds=_SECONDS,
+        next_step="start a new cluster",
+    )
+    return (
+        f"{len(cluster.broker_ids)} brokers answer and know each other, {len(deleted)} topic(s) deleted, "
+        f"none left, Kafka's own in full ISR ({time.monotonic() - began:.1f} s)"
+    )
+
+
+def _missing(cluster: LiveCluster) -> Iterator[str]:
+    listed = _topics(cluster)
+    for broker, names in listed.items():
+        if names is None:
+            yield f"broker {broker} does not answer"
+        elif left := [name for name in names if not _own(name)]:
+            yield f"broker {broker} still knows {', '.join(sorted(left)[:3])}"
+    internal = sorted({name for names in listed.values() for name in names or ()})
+    yield from unready(cluster.view(internal), cluster.broker_ids)
+
+
+def unready(view: TopologyView, brokers: tuple[int, ...]) -> Iterator[str]:
+    """What of Kafka's own topics and of the brokers is not as in a new cluster."""
+    for seen in view.views:
+        if not seen.answered:
+            yield f"broker {seen.broker} does not answer"
+        elif missing := set(brokers) - set(seen.brokers):
+            yield f"broker {seen.broker} does not know broker {sorted(missing)}"
+    where = {(state.topic, state.partition) for seen in view.views for state in seen.partitions}
+    for topic, partition in sorted(where):
+        states = view.states(topic, partition).values()
+        if len({(state.leader, state.leader_epoch) for state in states}) > 1:
+            yield f"brokers disagree on the leader of {topic}-{partition}"
+        for state in states:
+            if state.leader < 0 or set(state.isr) != set(state.replicas):
+                yield f"{topic}-{partition}: leader {state.leader}, ISR {sorted(state.isr)}"
+
+
+def _topics(cluster: LiveCluster) -> dict[int, tuple[str, ...] | None]:
+    """The topics that each broker knows; None: it does not answer."""
+    brokers = [(node.id, node.host_port) for node in cluster.nodes if node.host_port]
+
+    def ask(one: tuple[int, int]) -> tuple[str, ...] | None:
+        try:
+            with BrokerConnection(one[0], HOST, one[1]) as connection:
+                told = connection.metadata(None)
+        except OSError:
+            return None
+        return tuple(topic.name for topic in told.topics if topic.name is not None and topic.error_code == 0)
+
+    with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
+        return {broker: names for (broker, _), names in zip(brokers, pool.map(ask, brokers), strict=True)}
+
+
+def _own(topic: str) -> bool:
+    return topic.startswith(_INTERNAL)

@@ -1,0 +1,284 @@
+"""Explores: run after run on one cluster, and each violation shrunk as soon as it is seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.campaign.run_time import told
+from harness.explore.backend import Rig
+from harness.explore.budget import Budget, Spent
+from harness.explore.coverage import Coverage
+from harness.explore.coverage_report import coverage_result
+from harness.explore.menu import Menu, experiment_of
+from harness.explore.phases import Phase
+from harness.explore.reproducers import write_violation
+from harness.explore.result import ExploreResult, Run, State, Violation
+from harness.explore.selection import choose
+from harness.explore.shrinking import Confirm, Shrinking
+from harness.explore.store import ExploreStore
+from harness.explore.trial import Planned, Trial
+from harness.explore.trial_runner import Maker
+from harness.model.errors import BadInput, JournalError
+from harness.model.result import VerdictWord
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is to be explored. `before` is what an earlier process left of the same exploration."""
+
+    menu: Menu
+    store: ExploreStore
+    seed: int
+    confirm: Confirm
+    budget: Budget
+    command: str
+    tell: Callable[[str], None]
+    before: ExploreResult | None = None
+
+
+class Exploration:
+    """One exploration under way. What comes next hangs on the seed and on the runs so far alone, so that a
+    later process goes on where one stopped: runs that are over are taken from the folder."""
+
+    def __init__(self, given: Given, rig: Rig) -> None:
+        self._given = given
+        self._rig = rig
+        self._menu = given.menu
+        self._kept = given.store.runs()
+        self._runs: list[Run] = []
+        self._coverage = Coverage()
+        self._violations: list[Violation] = []
+        self._left_out: dict[str, str] = {}
+        before = given.before
+        self._seconds_before = before.seconds if before is not None else 0.0
+        self._started_ns = before.started_ns if before is not None else time.time_ns()
+        self._began = time.monotonic()
+        clusters = before.clusters if before is not None else 0
+        self._maker = Maker(given.menu, given.store, rig, given.tell, clusters)
+
+    def execute(self) -> ExploreResult:
+        """Explore until the budget is spent; returns what is also written as result.json.
+
+        Raises:
+            BadInput: this machine can have no fault of the menu, or not one that may not be left out.
+            PrerequisiteMissing: no Java, no engine, no image.
+            ClusterError: several runs in a row broke. What was found is kept: `--resume`.
+            KeyboardInterrupt: passed on; the same.
+        """
+        if self._given.before is None:
+            self._save("under way")
+        names = self._possible()
+        try:
+            with self._maker:
+                self._explore(names)
+        finally:
+            self._note()
+        return self._save("budget spent")
+
+    def _possible(self) -> list[str]:
+        """The faults that this machine can have."""
+        experiments = [
+            experiment_of(
+                self._menu,
+                Trial(faults=(Planned(name=fault.name, at=1.0, lasting=fault.lasting[0]),)),
+                arm=fault.name,
+            )
+            for fault in self._menu.faults
+        ]
+        self._left_out = self._rig.impossible(experiments)
+        refused = [one.name for one in self._menu.faults if one.if_impossible == "refuse"]
+        needed = [name for name in self._left_out if name in refused]
+        names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
+        if needed or not names:
+            name = (needed or list(self._left_out))[0]
+            raise BadInput(
+                f"the fault {name!r} is not possible on this machine"
+                if needed
+                else "this machine can have no fault of the menu",
+                where=self._menu.name,
+                found=self._left_out[name],
+                next_step="leave it out; `kafka-chaos faults` lists what is possible here",
+            )
+        return names
+
+    def _explore(self, names: list[str]) -> None:
+        while True:
+            drawn = choose(
+                self._menu,
+                names,
+                self._coverage,
+                [one.minimal for one in self._violations if one.state != "not confirmed"],
+                self._given.seed,
+                len(self._runs) + 1,
+            )
+            seed = self._given.seed + len(self._runs)
+            run = self._make(drawn.trial, drawn.aims, None, seed, None)
+            if run is None:
+                return
+            if run.fails and not self._seen_before(run):
+                self._shrink(run)
+
+    def _seen_before(self, run: Run) -> bool:
+        """Whether a violation that is known already explains this one; then it is counted there."""
+        for place, one in enumerate(self._violations):
+            alike = set(one.classes) & set(run.broken)
+            if one.state != "not confirmed" and alike and run.trial.holds(one.minimal):
+                again = (*one.again, run.number)
+                self._violations[place] = one.model_copy(update={"again": again})
+                return True
+        return False
+
+    def _shrink(self, run: Run) -> None:
+        """Make the schedule of a run that failed smaller, for as long as its share of the budget lasts."""
+        number = len(self._violations) + 1
+        limit = self._given.budget.for_one(self._spent())
+        shrinking = Shrinking(self._menu, run.trial)
+        outcomes, failed, of = [True], 1, 1
+        self._violations.append(self._violation(run, shrinking, number, failed, of, "under way"))
+        # The run that showed it counts: it is one of n runs of this very schedule.
+        answer = self._vote(run.trial, run, number, limit, outcomes)
+        failed, of = sum(outcomes), len(outcomes)
+        state: State = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
+        while state == "shrunk" and (candidate := shrinking.candidate()) is not None:
+            outcomes = []
+            answer = self._vote(candidate, run, number, limit, outcomes)
+            if answer is None:
+                state = "budget spent"
+                break
+            shrinking.tell(answer)
+            if answer:
+                failed, of = sum(outcomes), len(outcomes)
+            self._violations[-1] = self._violation(run, shrinking, number, failed, of, "under way")
+            self._note()
+        self._violations[-1] = self._violation(run, shrinking, number, failed, of, state)
+        self._note()
+
+    def _vote(self, trial: Trial, run: Run, number: int, limit: float, outcomes: list[bool]) -> bool | None:
+        """Whether a schedule fails as `run` did, by as many runs as that takes; None: the budget is spent."""
+        unclear = 0
+        while (answer := self._given.confirm.answer(outcomes)) is None:
+            if unclear == self._given.confirm.n:
+                return False
+            seed = run.seed + len(outcomes) + unclear
+            made = self._make(trial, (), number, seed, limit)
+            if made is None:
+                return None
+            if made.verdict is VerdictWord.UNKNOWN:
+                unclear += 1
+            else:
+                outcomes.append(made.fails and bool(set(made.broken) & set(run.broken)))
+        return answer
+
+    def _violation(
+        self, run: Run, shrinking: Shrinking, number: int, failed: int, of: int, state: State
+    ) -> Violation:
+        mine = [one for one in self._runs if one.violation == number]
+        found = Violation(
+            number=number,
+            found_in=run.number,
+            classes=run.broken,
+            state=state,
+            original=run.trial,
+            minimal=shrinking.minimal,
+            failed=failed,
+            minimal_runs=of,
+            seed=run.seed,
+            tried=shrinking.tried,
+            runs=len(mine),
+            seconds=round(sum(one.seconds for one in mine), 1),
+        )
+        return write_violation(self._given.store.folder, self._menu, found, self._given.confirm)
+
+    def _make(
+        self, trial: Trial, aims: tuple[Phase, ...], violation: int | None, seed: int, limit: float | None
+    ) -> Run | None:
+        """The next run: from the folder, if it is over, else made now. None: the budget does not allow it."""
+        number = len(self._runs) + 1
+        run = self._kept.get(number)
+        if run is not None:
+            if run.violation != violation:
+                # Then the budget of the earlier process ended this here.
+                return None
+            if run.trial != trial:
+                raise JournalError(
+                    "a run in the folder is not the one that comes next",
+                    where=run.folder,
+                    expected=str(trial),
+                    found=str(run.trial),
+                    next_step="resume with the version that began the exploration, or begin it anew",
+                )
+        else:
+            if not self._allowed(trial, violation, limit):
+                return None
+            tell = self._tell_from(number, trial, violation)
+            run = self._maker.made(number, trial, aims, violation, seed, tell)
+        self._runs.append(run)
+        self._coverage.add(self._menu, run)
+        self._note()
+        return run
+
+    def _allowed(self, trial: Trial, violation: int | None, limit: float | None) -> bool:
+        expected = self._maker.expected(trial)
+        budget = self._given.budget
+        if not budget.allows(self._spent(), expected):
+            return False
+        if limit is None:
+            return True
+        mine = [one for one in self._runs if one.violation == violation]
+        if budget.runs is not None:
+            return len(mine) + 1 <= max(1.0, limit)
+        return sum(one.seconds for one in mine) + expected <= limit
+
+    def _spent(self) -> Spent:
+        shrinking = [one for one in self._runs if one.violation is not None]
+        in_runs = self._given.budget.runs is not None
+        return Spent(
+            seconds=self._elapsed(),
+            runs=len(self._runs),
+            shrinking=float(len(shrinking)) if in_runs else sum(one.seconds for one in shrinking),
+        )
+
+    def _elapsed(self) -> float:
+        return self._seconds_before + time.monotonic() - self._began
+
+    def _tell_from(self, number: int, trial: Trial, violation: int | None) -> Callable[[str], None]:
+        budget = self._given.budget
+        left = budget.left(self._spent())
+        rest = f"{(budget.runs or 0) - number} runs left" if left is None else f"{told(left)} left"
+        doing = "exploring" if violation is None else f"shrinking violation {violation}"
+        head = f"run {number}, {rest}, {len(self._violations)} violation(s) · {doing} · {trial}"
+
+        def tell(line: str) -> None:
+            self._given.tell(f"{head} · {line.split(' · ')[-1]}")
+
+        return tell
+
+    def _note(self) -> None:
+        """Write result.json, unless runs of an earlier process are still being gone through."""
+        if len(self._runs) >= len(self._kept):
+            self._save("under way")
+
+    def _save(self, ended: Literal["budget spent", "under way"]) -> ExploreResult:
+        given = self._given
+        result = ExploreResult(
+            menu=self._menu.model_dump(mode="json", by_alias=True, exclude_unset=True),
+            seed=given.seed,
+            confirm=str(given.confirm),
+            budget_seconds=given.budget.seconds,
+            budget_runs=given.budget.runs,
+            shrink_share=given.budget.share,
+            command=given.command,
+            started_ns=self._started_ns,
+            seconds=round(self._elapsed(), 1),
+            clusters=self._maker.clusters,
+            ended=ended,
+            left_out=self._left_out,
+            coverage=coverage_result(self._menu, self._coverage, self._left_out),
+            violations=tuple(self._violations),
+            runs=tuple(self._runs),
+        )
+        given.store.save(result)
+        return result

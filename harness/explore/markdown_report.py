@@ -1,0 +1,96 @@
+"""The report of an exploration as Markdown: report.md beside result.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.campaign.run_time import told
+from harness.explore.result import ExploreResult
+from harness.explore.table import (
+    VIOLATION_COLUMNS,
+    headline,
+    level_rows,
+    lines,
+    pair_rows,
+    phase_rows,
+    violation_rows,
+)
+from harness.model.errors import KafkaChaosError
+from harness.model.secrets import hidden
+from harness.model.storage import write_whole
+from harness.report.markdown import cell, row
+
+REPORT_FILE = "report.md"
+
+
+def write_page(result: ExploreResult, folder: Path) -> Path:
+    """Write report.md; returns its path.
+
+    Raises:
+        KafkaChaosError: it cannot be written.
+    """
+    path = folder / REPORT_FILE
+    try:
+        write_whole(path, hidden(markdown(result)).encode("utf-8", "replace").decode())
+    except OSError as error:
+        raise KafkaChaosError(
+            "the report of the exploration cannot be written",
+            where=str(path),
+            expected="a writable folder with free space",
+            found=error.strerror or str(error),
+            next_step="free space or correct its permissions; result.json has all that the report shows",
+        ) from error
+    return path
+
+
+def markdown(result: ExploreResult) -> str:
+    """The report as text."""
+    return "".join(_parts(result))
+
+
+def _parts(result: ExploreResult) -> Iterator[str]:
+    menu, coverage = result.parsed_menu(), result.coverage
+    yield f"# kafka-chaos explore: {cell(headline(result))}\n\n"
+    yield f"Menu {cell(menu.name)} ({cell(menu.title)}), seed {result.seed}, "
+    yield f"{_budget(result)}, {result.ended}.\n"
+    yield f"Again: `{result.command}`\n"
+    if result.violations:
+        yield "\n## Violations\n\n" + _table(VIOLATION_COLUMNS, violation_rows(result))
+        yield "\n" + "".join(f"- {cell(line.strip())}\n" for line in list(lines(result))[1:])
+    yield "\n## Coverage\n\nHow often each fault, shown to take effect, hit the cluster in each phase:\n\n"
+    yield _table(*phase_rows(menu, coverage))
+    if coverage.pairs:
+        yield "\nIn how many runs each pair of faults was:\n\n" + _table(*pair_rows(coverage))
+    if coverage.levels:
+        yield "\nHow often each fault was under each level of each setting:\n\n" + _table(
+            *level_rows(coverage)
+        )
+    yield "\n## Runs\n\n" + _table(
+        ("run", "for", "schedule", "verdict", "acked", "why", "phases hit", "before it", "seconds"),
+        [
+            (
+                f"{run.number}",
+                "exploring" if run.violation is None else f"violation {run.violation}",
+                str(run.trial),
+                run.verdict,
+                f"{run.acked:,}",
+                "; ".join(run.reasons[:2]),
+                ", ".join("+".join(seen.phases) or "?" for seen in run.seen),
+                run.reset,
+                f"{run.seconds:.0f}",
+            )
+            for run in result.runs
+        ],
+    )
+
+
+def _budget(result: ExploreResult) -> str:
+    whole = f"{result.budget_runs} runs" if result.budget_seconds is None else told(result.budget_seconds)
+    share = f"at most {result.shrink_share:.0%} of it for shrinking"
+    return f"budget {whole}, {share}, a schedule fails when {result.confirm} of its runs do"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    ruled = [row(one) for one in (header, *rows)]
+    return "".join([ruled[0], "|" + "---|" * len(header) + "\n", *ruled[1:]])

@@ -1,0 +1,157 @@
+"""Which schedule comes next: drawn by the menu's weights, and of those by what it would cover anew.
+
+Pure, and the same for the same seed and the same runs so far: `CANDIDATES` schedules are drawn by weight; one
+of them is then drawn in proportion to its novelty, per second that it takes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from harness.campaign.run_time import OF_EVERY_RUN
+from harness.explore.coverage import Coverage, levels_of, pairs_of
+from harness.explore.menu import Menu, experiment_of, seconds_of
+from harness.explore.phases import Phase
+from harness.explore.trial import GRID, Planned, Trial
+from harness.model.errors import KafkaChaosError
+from harness.spec.cluster import PROFILES, SESSION_SECONDS
+
+CANDIDATES = 24
+_TRIES = 40
+"""Draws for each candidate before the menu is called impossible; each level and fault is possible alone."""
+FIRST_AT = 2.0
+"""Seconds of quiet writing before the first fault."""
+KNOWN = 0.05
+"""What novelty is multiplied with where a schedule holds a violation that is known already."""
+KIN = 0.4
+"""The same where it has only that one's settings: what broke them once is likely to be the cause again."""
+_LAG_SECONDS = 30.0
+_NUMBERS = (0.35, 0.45, 0.2)
+"""How often a schedule has one fault, two, three (more: like three)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A schedule, and the phase that each of its faults is meant to hit."""
+
+    trial: Trial
+    aims: tuple[Phase, ...]
+
+
+def choose(
+    menu: Menu, names: Sequence[str], coverage: Coverage, known: Sequence[Trial], seed: int, number: int
+) -> Drawn:
+    """The schedule of run `number`. `names` are the faults that this machine can have, `known` the minimal
+    schedules of violations found before.
+
+    Raises:
+        KafkaChaosError: no schedule of the menu is possible.
+    """
+    rng = random.Random(f"{seed}/{number}")
+    candidates = [drawn for _ in range(CANDIDATES) if (drawn := draw(menu, names, rng)) is not None]
+    if not candidates:
+        raise KafkaChaosError(
+            "no schedule of the menu is possible",
+            where=menu.name,
+            found=f"{CANDIDATES * _TRIES} draws, all refused",
+            next_step="allow fewer faults at once, or settings that go together",
+        )
+    weights = [novelty(menu, one, coverage, known) / _cost(menu, one.trial) for one in candidates]
+    return rng.choices(candidates, weights)[0]
+
+
+def draw(menu: Menu, names: Sequence[str], rng: random.Random) -> Drawn | None:
+    """One schedule, by weight alone; None: chance gave only what is not possible."""
+    for _ in range(_TRIES):
+        drawn = _draw(menu, names, rng)
+        try:
+            experiment_of(menu, drawn.trial)
+        except (ValidationError, ValueError):
+            continue
+        return drawn
+    return None
+
+
+def _draw(menu: Menu, names: Sequence[str], rng: random.Random) -> Drawn:
+    settings = {}
+    for axis, levels in menu.settings.items():
+        label = rng.choices(list(levels), [level.weight for level in levels.values()])[0]
+        if label != menu.default_of(axis):
+            settings[axis] = label
+    most = min(menu.most_faults, len(_NUMBERS))
+    count = rng.choices(range(1, most + 1), _NUMBERS[:most])[0]
+    if count == most and menu.most_faults > most:
+        count = rng.randint(most, menu.most_faults)
+    pool = [menu.fault(name) for name in names]
+    planned: list[Planned] = []
+    aims: list[Phase] = []
+    for _ in range(count):
+        fault = rng.choices(pool, [one.weight for one in pool])[0]
+        lasting = _grid(rng.uniform(*fault.lasting))
+        if not planned:
+            planned.append(Planned(name=fault.name, at=FIRST_AT, lasting=lasting))
+            aims.append(Phase.STEADY)
+            continue
+        aim, at = _aimed(menu, rng, planned[-1])
+        if aim is Phase.ISR_SHRUNK and at >= planned[-1].end:
+            # The fault that is to shrink the ISR must last that long.
+            planned[-1] = planned[-1].model_copy(update={"lasting": at - planned[-1].at + 2.0})
+        planned.append(Planned(name=fault.name, at=at, lasting=lasting))
+        aims.append(aim)
+    trial = Trial(settings=settings, faults=tuple(planned), rate=rng.choice(menu.rates))
+    return Drawn(trial, tuple(aims))
+
+
+def _aimed(menu: Menu, rng: random.Random, before: Planned) -> tuple[Phase, float]:
+    """A phase that a fault may hit after another one, and when that is to be expected."""
+    session = SESSION_SECONDS[menu.cluster.profile]
+    lag = _lag_seconds(menu)
+    aim = rng.choice((Phase.ELECTING, Phase.ISR_SHRUNK, Phase.RECOVERING, Phase.STEADY))
+    if aim is Phase.ELECTING:
+        return aim, _grid(before.at + rng.uniform(0.5, session * 0.9))
+    if aim is Phase.ISR_SHRUNK:
+        # A follower that lags leaves between one and one and a half times replica.lag.time.max.ms.
+        return aim, _grid(before.at + lag * 1.5 + rng.uniform(0.0, 2.0))
+    if aim is Phase.RECOVERING:
+        return aim, _grid(before.end + rng.uniform(0.0, 1.5))
+    return aim, _grid(before.end + lag)
+
+
+def novelty(menu: Menu, drawn: Drawn, coverage: Coverage, known: Sequence[Trial]) -> float:
+    """How much of what a schedule is meant to cover has not been covered yet."""
+    trial = drawn.trial
+    names = [fault.name for fault in trial.faults]
+    found = 0.0
+    for name, aim in zip(names, drawn.aims, strict=True):
+        cell = (name, aim)
+        # A phase that cannot be had loses its charm as one that was had.
+        found += _fresh(coverage.cells[cell] + coverage.missed[cell])
+        levels = [_fresh(coverage.under[name, axis, label]) for axis, label in levels_of(menu, trial)]
+        found += sum(levels) / len(levels) if levels else 0.0
+    found += sum(_fresh(coverage.pairs[pair]) for pair in pairs_of(names))
+    if any(trial.holds(one) for one in known):
+        return found * KNOWN
+    akin = any(one.settings and trial.holds(Trial(settings=one.settings)) for one in known)
+    return found * (KIN if akin else 1.0)
+
+
+def _fresh(times: int) -> float:
+    return 1.0 / (1 + times) ** 2
+
+
+def _cost(menu: Menu, trial: Trial) -> float:
+    """Seconds that it takes."""
+    return OF_EVERY_RUN + seconds_of(menu, trial)
+
+
+def _lag_seconds(menu: Menu) -> float:
+    given = {**PROFILES[menu.cluster.profile], **menu.cluster.properties}.get("replica.lag.time.max.ms")
+    return float(given) / 1000 if given is not None else _LAG_SECONDS
+
+
+def _grid(seconds: float) -> float:
+    return max(GRID, round(seconds / GRID) * GRID)

@@ -1,0 +1,38 @@
+"""Who owns a container or a record: a process by host, pid and start time, and whether it has ended."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+
+
+def owner(pid: int) -> str:
+    """This machine's process `pid` as an owner label."""
+    return f"{socket.gethostname()}/{pid}/{_started(pid) or 'unknown'}"
+
+
+def owner_gone(label: str | None) -> bool:
+    """Whether the process an owner label names has ended.
+
+    Of another machine's process nothing is known, and what has no owner is used by hand: False.
+    """
+    host, _, rest = (label or "").partition("/")
+    pid, _, started = rest.partition("/")
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    return _started(int(pid)) != started
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, in whatever form the system gives it; None: there is no such process."""
+    try:
+        # Field 22 of /proc/<pid>/stat (proc(5)); the second may hold spaces, so count after its bracket.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return None
+    told = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return " ".join(told.stdout.split()) or None

@@ -1,0 +1,234 @@
+"""Our faults as custom resources of Chaos Mesh, for Kafka on Kubernetes: an experiment's faults become
+`command` faults whose lines apply, look at and delete a resource with kubectl.
+
+Resources are of chaos-mesh.org/v1alpha1 (PodChaos, NetworkChaos). Which pods they select is known when the
+fault is injected, so that the lines fill in the names. Not tried on a real Kubernetes: the resources are held
+against the fields of the published definitions (tests/pure/harness/interop/test_chaos_mesh.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from faults import (
+    Bandwidth,
+    CorruptPackets,
+    DuplicatePackets,
+    Jitter,
+    Kill,
+    Latency,
+    Loss,
+    Partition,
+    Reorder,
+    Stop,
+)
+from faults.bandwidth import mbit_of
+from faults.base import KINDS, FaultSpec
+from harness.model.errors import BadInput
+from harness.spec.experiment import Experiment
+
+API = "chaos-mesh.org/v1alpha1"
+_TARGETS, _OTHERS = "@TARGETS@", "@OTHERS@"
+_NAME = '$(printf %s "$KAFKA_CHAOS_FAULT" | tr _ -)'
+_WAIT_SECONDS = 60
+_DNS = re.compile(r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
+_DIRECTIONS = {"both": "both", "from_to": "to", "to_from": "from", "out": "to", "in": "from"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the pods are: `pod` is the name of a broker's, with its id for `{broker}`."""
+
+    namespace: str
+    pod: str
+
+    def check(self) -> None:
+        """Refuse what can be no name.
+
+        Raises:
+            BadInput: names which.
+        """
+        for option, value, example in (
+            ("--namespace", self.namespace, "kafka"),
+            ("--pod", self.pod.replace("{broker}", "0"), "my-cluster-kafka-{broker}"),
+        ):
+            if not _DNS.match(value) or (option == "--pod" and "{broker}" not in self.pod):
+                raise BadInput(
+                    f"{option} cannot be used",
+                    expected=f"a name of Kubernetes, like {example}",
+                    found=self.pod if option == "--pod" else value,
+                )
+
+
+Resource = tuple[str, dict[str, Any]]
+"""A resource's kind and its `spec`."""
+
+
+def converted(experiment: Experiment, place: Place) -> dict[str, Any]:
+    """The experiment, as its file would hold it, without `cluster`, and with commands for its faults.
+
+    Raises:
+        BadInput: a fault has no equal in Chaos Mesh.
+    """
+    place.check()
+    data = experiment.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cluster"})
+    return dict(_walked(data, place, experiment.name))
+
+
+def text_of(data: dict[str, Any]) -> str:
+    """An experiment file."""
+    return yaml.safe_dump(data, sort_keys=False, width=100, allow_unicode=True)
+
+
+def _walked(data: Any, place: Place, where: str) -> Any:
+    if isinstance(data, dict):
+        if data.get("kind") in KINDS:
+            fault = KINDS[data["kind"]].model_validate(data)
+            return {"command": command_of(fault, place, where)}
+        return {key: _walked(value, place, f"{where}.{key}") for key, value in data.items()}
+    if isinstance(data, list):
+        return [_walked(value, place, f"{where}[{number}]") for number, value in enumerate(data)]
+    return data
+
+
+def command_of(fault: FaultSpec, place: Place, where: str) -> dict[str, Any]:
+    """The fields of a `command` that does the same.
+
+    Raises:
+        BadInput: the fault has no equal in Chaos Mesh.
+    """
+    if fault.name() == "command":
+        return fault.model_dump(mode="json", exclude_none=True, exclude={"kind"})
+    kind, spec = resource_of(fault, place, where)
+    manifest = json.dumps(
+        {
+            "apiVersion": API,
+            "kind": kind,
+            "metadata": {"name": "@NAME@", "namespace": place.namespace},
+            "spec": spec,
+        }
+    )
+    manifest = manifest.replace("@NAME@", "$name")
+    for mark, variable in ((_TARGETS, "KAFKA_CHAOS_TARGETS"), (_OTHERS, "KAFKA_CHAOS_OTHERS")):
+        pods = place.pod.replace("{broker}", "%s")
+        manifest = manifest.replace(f'"{mark}"', f"$(printf '\"{pods}\",' ${variable} | sed 's/,$//')")
+    named = f"name={_NAME}; "
+    one = f"{kind.lower()}.chaos-mesh.org"
+    wait = f'kubectl wait -n {place.namespace} --for=condition=AllInjected --timeout=5s {one} "$name"'
+    gone = f'kubectl delete -n {place.namespace} --ignore-not-found --timeout={_WAIT_SECONDS}s {one} "$name"'
+    target, other = _sides(fault)
+    sides = {"target": target, "other": other}
+    return {
+        **{
+            key: side.model_dump(mode="json", by_alias=True)
+            for key, side in sides.items()
+            if side is not None
+        },
+        "inject": f"{named}kubectl apply -f - <<END\n{manifest}\nEND\n",
+        "verify": named + wait,
+        "heal": named + gone,
+        "seconds": float(2 * _WAIT_SECONDS),
+        "stops": isinstance(fault, Kill | Stop),
+    }
+
+
+def resource_of(fault: FaultSpec, place: Place, where: str = "") -> Resource:
+    """Kind and spec of the resource; pods stand for themselves as marks.
+
+    Raises:
+        BadInput: the fault has no equal in Chaos Mesh, or one side of it is the client.
+    """
+    make = _EQUALS.get(type(fault))
+    if make is None:
+        raise BadInput(
+            f"the fault {fault.name()!r} has no equal in Chaos Mesh",
+            where=where,
+            expected=f"one of {', '.join(sorted(kind.name() for kind in _EQUALS))}",
+            found=fault.name(),
+            next_step="leave it out, or say how with `command`",
+        )
+    target, other = _sides(fault)
+    if any(side is not None and side.means_client() for side in (target, other)):
+        raise BadInput(
+            "the client is no pod of Kafka's",
+            where=where,
+            expected="brokers on both sides",
+            found=f"{target} and {other}",
+            next_step="write a `command` of your own for it",
+        )
+    kind, spec = make(fault)
+    selected = {"mode": "all", "selector": _selector(place, _TARGETS)}
+    if other is not None:
+        spec = {**spec, "target": {"mode": "all", "selector": _selector(place, _OTHERS)}}
+    return kind, {**selected, **spec}
+
+
+def _selector(place: Place, mark: str) -> dict[str, Any]:
+    return {"namespaces": [place.namespace], "pods": {place.namespace: [mark]}}
+
+
+def _sides(fault: FaultSpec) -> tuple[Any, Any]:
+    if isinstance(fault, Partition):
+        return fault.side, fault.other
+    return getattr(fault, "target", None), getattr(fault, "to", None)
+
+
+def _pod(action: str, **more: Any) -> Callable[[Any], Resource]:
+    return lambda _: ("PodChaos", {"action": action, **more})
+
+
+def _partition(fault: Partition) -> Resource:
+    return "NetworkChaos", {"action": "partition", "direction": _DIRECTIONS[fault.lost]}
+
+
+def _loss(fault: Loss) -> Resource:
+    loss = {"loss": _number(fault.percent), "correlation": "0"}
+    return "NetworkChaos", {"action": "loss", "direction": _DIRECTIONS[fault.direction], "loss": loss}
+
+
+def _delay(latency_ms: float, jitter_ms: float = 0, reorder: float | None = None) -> Resource:
+    delay: dict[str, Any] = {"latency": f"{_number(latency_ms)}ms", "jitter": f"{_number(jitter_ms)}ms"}
+    delay["correlation"] = "0"
+    if reorder is not None:
+        delay["reorder"] = {"reorder": _number(reorder), "correlation": "0", "gap": 1}
+    return "NetworkChaos", {"action": "delay", "direction": "to", "delay": delay}
+
+
+def _share(action: str) -> Callable[[Any], Resource]:
+    def make(fault: CorruptPackets | DuplicatePackets) -> Resource:
+        share = {action: _number(fault.percent), "correlation": "0"}
+        return "NetworkChaos", {"action": action, "direction": "to", action: share}
+
+    return make
+
+
+def _bandwidth(fault: Bandwidth) -> Resource:
+    # Its "bps" are bytes a second. The bucket holds a tenth of a second, and a packet at least.
+    per_second = round(mbit_of(fault.rate) * 1e6 / 8)
+    bucket = max(1600, per_second // 10)
+    limits = {"rate": f"{per_second}bps", "limit": 2 * bucket, "buffer": bucket}
+    return "NetworkChaos", {"action": "bandwidth", "direction": "to", "bandwidth": limits}
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"
+
+
+_EQUALS: dict[type[FaultSpec], Callable[[Any], Resource]] = {
+    Kill: _pod("pod-kill", gracePeriod=0),
+    Stop: _pod("pod-failure"),
+    Partition: _partition,
+    Loss: _loss,
+    Latency: lambda fault: _delay(fault.delay_ms),
+    Jitter: lambda fault: _delay(fault.delay_ms, fault.spread_ms),
+    Reorder: lambda fault: _delay(fault.delay_ms, 0, fault.percent),
+    CorruptPackets: _share("corrupt"),
+    DuplicatePackets: _share("duplicate"),
+    Bandwidth: _bandwidth,
+}

@@ -1,0 +1,170 @@
+"""What an imported history amounts to: what is told of its files, what is in doubt, and its run.json."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from harness.model.run import FinalRead, PartitionBounds, ReaderInfo, RunMeta, StepInfo
+from workloads.interop.events import Lines
+from workloads.interop.reads import ForeignReads
+from workloads.interop.sends import ForeignSends
+
+RUN_ID = 1
+"""The text values name no run, so any number will do."""
+CLIENT = "java"
+_MS = 1_000_000
+
+Reads = list[tuple[Path, ForeignReads]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What to import, and what its files do not say of themselves.
+
+    `finals` are consumers that read everything once the producers were done; without any, all `consumers`
+    together make the final read. `complete`: the user's word that this read missed nothing. `keys` is the
+    producers' --repeating-keys. `topic` and `partitions` None: as the files show.
+    """
+
+    producers: tuple[Path, ...]
+    consumers: tuple[Path, ...] = ()
+    finals: tuple[Path, ...] = ()
+    complete: bool = False
+    acks: Literal["0", "1", "all"] = "all"
+    idempotent: bool = False
+    topic: str | None = None
+    partitions: int | None = None
+    replication_factor: int = 1
+    keys: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`told` is a line for each file, `problems` is what makes the run doubtful, `gaps` its final read."""
+
+    told: tuple[str, ...]
+    problems: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+
+def account_of(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> Account:
+    """Account for every line of every file."""
+    told: list[str] = []
+    problems: list[str] = []
+    gaps: list[str] = []
+    for path, one in sends:
+        odd = [
+            (one.foreign, "values that are no such producer's"),
+            (one.twice, "second reports"),
+            (one.elsewhere, "of other topics"),
+        ]
+        told.append(_told(path, [*_of(one.lines), *odd]))
+        if one.twice:
+            problems.append(f"{path.name}: {one.twice:,} sends were reported twice, so they are not unique")
+        if one.foreign:
+            problems.append(f"{path.name}: {one.foreign:,} values are not as the tool counts them")
+        if not one.numbers:
+            problems.append(f"{path.name} tells of no send, so what it may have sent is not known")
+        unclear = one.unclear_keys()
+        if unclear and not one.ended:
+            problems.append(
+                f"{path.name}: how many keys producer {unclear[0]} repeats cannot be told from it: "
+                "give --repeating-keys"
+            )
+    for path, read in reads:
+        left_out = [(read.elsewhere, "of other topics"), (read.untold, "records untold")]
+        told.append(_told(path, [*_of(read.lines), *left_out]))
+        if read.lines.damaged:
+            gaps.append(f"{path.name}: {read.lines.damaged:,} damaged lines may have told of records")
+        if read.untold:
+            gaps.append(f"{path.name}: {read.untold:,} consumed records are not told one by one")
+    return Account(tuple(told), tuple(problems), tuple(gaps))
+
+
+def _of(lines: Lines) -> list[tuple[int, str]]:
+    first = "" if lines.first_damaged is None else f" (the first: line {lines.first_damaged})"
+    return [
+        (lines.events, "events"),
+        (lines.other, "other lines"),
+        (lines.damaged, f"damaged lines{first}"),
+    ]
+
+
+def _told(path: Path, counts: list[tuple[int, str]]) -> str:
+    shown = [f"{number:,} {what}" for number, what in counts if number]
+    return f"{path}: {', '.join(shown)}"
+
+
+def metadata(
+    source: Source,
+    topic: str,
+    sends: list[ForeignSends],
+    live: Reads,
+    finals: Reads,
+    records: int,
+    account: Account,
+) -> RunMeta:
+    """run.json of an imported history; `records` are the rows of its final read."""
+    every: list[ForeignSends | ForeignReads] = [*sends, *(one for _, one in [*live, *finals])]
+    begun = min((one.first_ms for one in every if one.first_ms is not None), default=0) * _MS
+    ended = max(one.last_ms for one in every) * _MS
+    wrote = max(one.last_ms for one in sends) * _MS
+    ends: dict[int, int] = {}
+    for _, read in finals or live:
+        for (_, partition), end in read.ends.items():
+            ends[partition] = max(ends.get(partition, 0), end)
+    partitions = source.partitions or max(ends, default=0) + 1
+    bounds = tuple(
+        PartitionBounds(
+            topic=topic,
+            partition=number,
+            log_start_offset=0,
+            end_offset=ends.get(number, 0),
+            leader=-1,
+            leader_epoch=-1,
+        )
+        for number in range(partitions)
+    )
+    reasons = account.gaps
+    if not source.complete:
+        reasons = ("nobody says that the consumers read everything (--complete)", *reasons)
+    return RunMeta(
+        run_id=RUN_ID,
+        experiment="imported",
+        arm=topic or "nothing",
+        topic=topic,
+        partitions=partitions,
+        replication_factor=source.replication_factor,
+        acks=source.acks,
+        idempotent=source.idempotent,
+        client=CLIENT,
+        readers=tuple(
+            ReaderInfo(
+                name=read.reader,
+                group="imported",
+                commits="auto" if not read.commits else "manual",
+                client=CLIENT,
+                records=read.records,
+                closed=True,
+            )
+            for _, read in live
+        ),
+        versions={"python": platform.python_version(), "kafka-chaos": version("kafka-chaos")},
+        started_ns=begun,
+        ended_ns=ended,
+        steps=(StepInfo(index=0, name="imported", kind="write", started_ns=begun, ended_ns=wrote),),
+        final_read=FinalRead(
+            complete=not reasons,
+            attested=source.complete,
+            reasons=reasons,
+            bounds=bounds,
+            records=records,
+            finished_ns=ended,
+        ),
+        finished=True,
+        problems=account.problems,
+    )

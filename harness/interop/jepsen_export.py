@@ -1,0 +1,175 @@
+"""A run folder as a history for another checker. Streams: memory does not grow with the records."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import (
+    ASSIGNMENTS_DIR,
+    COMMITTED_DIR,
+    LIVE_DIR,
+    OPEN_SENDS,
+    READS_DIR,
+    SENDS_DIR,
+    TRANSACTIONS_DIR,
+    UNREADABLE,
+    TxnOutcome,
+)
+from harness.model.run import RunMeta
+from workloads.interop.jepsen import History
+from workloads.interop.jepsen_events import FAIL, INFO, NEVER, OK, Legend, read_events, send_events
+from workloads.interop.sorting import in_order
+
+_BATCH_ROWS = 1 << 17
+_TXN_TYPES = {TxnOutcome.COMMITTED.value: OK, TxnOutcome.ABORTED.value: FAIL}
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many lines were written, and readers left out because they may see what is not committed."""
+
+    lines: int
+    left_out: tuple[str, ...]
+
+
+def export_jepsen(folder: Path, target: Path) -> Exported:
+    """Write a run as a history of `jepsen.tests.kafka` (EDN).
+
+    Of a transactional run only what read_committed readers saw is written: to Jepsen an aborted record that
+    is read is an anomaly.
+
+    Raises:
+        JournalError: the folder or a journal cannot be read.
+        BadInput: the file cannot be written.
+    """
+    meta = RunMeta.load(folder)
+    readers = [reader for reader in meta.readers if reader.committed or not meta.transactional]
+    left_out = tuple(reader.name for reader in meta.readers if reader not in readers)
+    final = COMMITTED_DIR if meta.transactional else READS_DIR
+    reads = [folder / final, *(folder / LIVE_DIR / reader.name for reader in readers)]
+    legend = Legend(meta.run_id, meta.topic, meta.partitions, _producers(folder))
+    history = History(
+        legend,
+        frozenset(reader.name for reader in readers if reader.group is not None),
+        _assigned(folder / ASSIGNMENTS_DIR, legend),
+    )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as scratch:
+            written = Path(scratch) / "history.edn"
+            events = in_order(_events(folder, reads, legend, meta.transactional), Path(scratch))
+            lines = 0
+            with written.open("w") as file:
+                for lines, line in enumerate(history.lines(events), 1):  # noqa: B007
+                    file.write(line + "\n")
+            written.replace(target)
+    except OSError as error:
+        raise BadInput(
+            "the history cannot be written",
+            where=str(target),
+            expected="a file in a folder with free space",
+            found=error.strerror or str(error),
+            next_step="name another file",
+        ) from error
+    return Exported(lines, left_out)
+
+
+def _tables(
+    folder: Path, columns: list[str] | None = None, pattern: str = "part-*.parquet"
+) -> Iterator[pa.Table]:
+    for path in sorted(folder.glob(pattern)):
+        try:
+            for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+                yield pa.Table.from_batches([batch])
+        except (*UNREADABLE, KeyError) as error:
+            raise JournalError(
+                "a journal cannot be read",
+                where=str(path),
+                found=str(error).splitlines()[0],
+                next_step="restore the file from a copy of the run folder, or run the experiment again",
+            ) from error
+
+
+def _producers(folder: Path) -> set[int]:
+    found: set[int] = set()
+    for table in _tables(folder / SENDS_DIR, ["producer"], "*.parquet"):
+        found.update(pc.unique(table["producer"]).to_pylist())
+    return found
+
+
+def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], frozenset[int]]:
+    found: dict[tuple[str, int], frozenset[int]] = {}
+    for table in _tables(folder):
+        for row in table.to_pylist():
+            if row["event"] == "assigned":
+                which = (row["reader"], row["session"])
+                key = legend.keys.number((row["topic"], row["partition"]))
+                found[which] = found.get(which, frozenset()) | {key}
+    return found
+
+
+def _events(folder: Path, reads: list[Path], legend: Legend, transactional: bool) -> Iterator[pa.Table]:
+    transactions = _transactions(folder) if transactional else {}
+    found = _places(folder, reads)
+    for table in _sends(folder / SENDS_DIR):
+        yield send_events(table, legend, transactions, found)
+    for path in reads:
+        for table in _tables(path):
+            yield read_events(table, legend)
+
+
+def _transactions(folder: Path) -> dict[tuple[int, int], tuple[int, int, int]]:
+    return {
+        (row["producer"], row["txn"]): (
+            row["begun_ns"],
+            NEVER if row["ended_ns"] is None else row["ended_ns"],
+            _TXN_TYPES.get(row["outcome"], INFO),
+        )
+        for table in _tables(folder / TRANSACTIONS_DIR)
+        for row in table.to_pylist()
+    }
+
+
+def _sends(folder: Path) -> Iterator[pa.Table]:
+    """Every send once: those of `open.parquet` only where no part holds them."""
+    opened = {}
+    for table in _tables(folder, None, OPEN_SENDS):
+        opened.update({(row["producer"], row["seq"]): row for row in table.to_pylist()})
+    schema = None
+    for table in _tables(folder):
+        schema = table.schema
+        if opened:
+            for which in zip(table["producer"].to_pylist(), table["seq"].to_pylist(), strict=True):
+                opened.pop(which, None)
+        yield table
+    if opened:
+        yield pa.Table.from_pylist(list(opened.values()), schema=schema)
+
+
+def _places(folder: Path, reads: list[Path]) -> dict[tuple[int, int], tuple[str, int]]:
+    """Where sends of unknown partition were read."""
+    wanted: set[tuple[int, int]] = set()
+    for table in _tables(folder / SENDS_DIR, ["producer", "seq", "partition"]):
+        unknown = table.filter(pc.less(table["partition"], 0))
+        wanted.update(zip(unknown["producer"].to_pylist(), unknown["seq"].to_pylist(), strict=True))
+    found: dict[tuple[int, int], tuple[str, int]] = {}
+    columns = ["topic", "partition", "producer", "seq"]
+    for path in reads if wanted else ():
+        for table in _tables(path, columns):
+            rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+            for topic, partition, producer, seq in rows:
+                if (producer, seq) in wanted:
+                    found.setdefault((producer, seq), (topic, partition))
+    return found
+
+
+EXPORTS: dict[str, Callable[[Path, Path], Exported]] = {"jepsen": export_jepsen}
+"""By the name of the format."""

@@ -1,0 +1,218 @@
+"""A run folder from what Kafka's own VerifiableProducer and VerifiableConsumer printed.
+
+What such a history cannot tell stands in `docs/journals.md`. Whatever is in doubt is a problem of the
+run, so that its verdict is `unknown` and says why: it is never `valid` for want of evidence.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.interop.import_summary import RUN_ID, Reads, Source, account_of, metadata
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import (
+    ASSIGNMENTS,
+    ASSIGNMENTS_DIR,
+    COMMITS,
+    COMMITS_DIR,
+    LIVE_DIR,
+    READS,
+    READS_DIR,
+    SENDS,
+    SENDS_DIR,
+    UNREADABLE,
+)
+from harness.model.run import RunMeta
+from workloads.interop.events import Lines
+from workloads.interop.reads import FINAL, ForeignReads, Once
+from workloads.interop.sends import ForeignSends
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The metadata of the run that was written, and what is to be told of its making."""
+
+    meta: RunMeta
+    told: tuple[str, ...]
+
+
+def import_run(source: Source, folder: Path) -> Imported:
+    """Write the run folder; memory grows by a few bytes a record.
+
+    Raises:
+        BadInput: the folder is not empty, a file cannot be read or holds nothing of these tools, two
+            producers share a prefix, or a consumer ran without --verbose.
+    """
+    _refuse_taken(folder)
+    scratch = folder.with_name(f".{folder.name}.importing")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir(parents=True)
+        done = _import(source, scratch)
+        if folder.exists():
+            folder.rmdir()
+        scratch.replace(folder)
+    except UNREADABLE as error:
+        raise JournalError(
+            "the run folder cannot be written",
+            where=str(folder),
+            expected="a place with free space that may be written to",
+            found=str(error),
+            next_step="free space or name another folder",
+        ) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return done
+
+
+def _import(source: Source, folder: Path) -> Imported:
+    sends = [
+        (path, ForeignSends(source.acks, topic=source.topic, keys=source.keys)) for path in source.producers
+    ]
+    with ExitStack() as stack:
+        parts = _parts(stack, folder / SENDS_DIR, SENDS)
+        for path, one in sends:
+            one.topic = one.topic or sends[0][1].topic
+            for table in one.tables(_lines(path)):
+                parts.write_table(table)
+            _refuse_nothing(path, one.lines, "VerifiableProducer")
+        topic = next((one.topic for _, one in sends if one.topic), None)
+        _refuse_shared(sends)
+        reads, finals, records = _read(source, folder, topic)
+        highest = _highest(one for _, one in chain(reads, finals))
+        for _, one in sends:
+            one.topic = one.topic or topic
+            for table in one.unreported(highest):
+                parts.write_table(table)
+    account = account_of(sends, [*reads, *finals])
+    meta = metadata(source, topic or "", [one for _, one in sends], reads, finals, records, account)
+    meta.save(folder)
+    return Imported(meta, account.told)
+
+
+def _refuse_taken(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(
+            "the run folder is there already",
+            where=str(folder),
+            expected="a folder that does not exist, or is empty",
+            next_step="name another one",
+        )
+
+
+def _lines(path: Path) -> Iterable[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise BadInput(
+            "a file to import cannot be read",
+            where=str(path),
+            found=error.strerror or str(error),
+            next_step="name files that hold what VerifiableProducer or VerifiableConsumer printed",
+        ) from error
+
+
+def _parts(stack: ExitStack, folder: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    folder.mkdir(parents=True, exist_ok=True)
+    return stack.enter_context(pq.ParquetWriter(folder / "part-00000.parquet", schema, compression="zstd"))
+
+
+def _refuse_nothing(path: Path, lines: Lines, tool: str) -> None:
+    if not lines.events:
+        raise BadInput(
+            f"nothing in this file was printed by {tool}",
+            where=str(path),
+            expected='lines such as {"timestamp":...,"name":"startup_complete"}',
+            found=f"{lines.other:,} other lines, {lines.damaged:,} damaged ones",
+            next_step="name the file that holds the tool's standard output",
+        )
+
+
+def _refuse_shared(sends: list[tuple[Path, ForeignSends]]) -> None:
+    """Two files with one prefix would have records that cannot be told apart."""
+    owner: dict[int, Path] = {}
+    for path, one in sends:
+        for producer in one.numbers:
+            if producer in owner:
+                raise BadInput(
+                    "two producers wrote the same values",
+                    where=f"{owner[producer]} and {path}",
+                    expected="a --value-prefix of its own for each producer",
+                    found=f"both have the prefix {producer}" if producer else "both have no prefix, or 0",
+                    next_step="import them as two runs, or run the producers again with prefixes",
+                )
+            owner[producer] = path
+
+
+def _read(source: Source, folder: Path, topic: str | None) -> tuple[Reads, Reads, int]:
+    """Write all readers' journals; returns live readers, final readers, and rows of the final read."""
+    once = Once()
+    records = 0
+    names = _names(source.consumers)
+    live = [
+        (path, ForeignReads(name, RUN_ID, topic=topic))
+        for path, name in zip(source.consumers, names, strict=True)
+    ]
+    finals = [(path, ForeignReads(FINAL, RUN_ID, topic=topic)) for path in source.finals]
+    with ExitStack() as stack:
+        final = _parts(stack, folder / READS_DIR, READS)
+        for path, one in [*live, *finals]:
+            is_final = one.reader == FINAL
+            own = None if is_final else _parts(stack, folder / LIVE_DIR / one.reader, READS)
+            for table in one.tables(_lines(path)):
+                if own is not None:
+                    own.write_table(table)
+                if is_final or not finals:
+                    fresh = once.fresh(table)
+                    final.write_table(fresh)
+                    records += fresh.num_rows
+            _refuse_nothing(path, one.lines, "VerifiableConsumer")
+            _refuse_silent(path, one)
+        for name, schema, tables in (
+            (ASSIGNMENTS_DIR, ASSIGNMENTS, [one.assignment_rows() for _, one in live]),
+            (COMMITS_DIR, COMMITS, [one.commit_rows() for _, one in live]),
+        ):
+            if live:
+                _parts(stack, folder / name, schema).write_table(pa.concat_tables(tables))
+    return live, finals, records
+
+
+def _refuse_silent(path: Path, one: ForeignReads) -> None:
+    if one.untold and not one.records:
+        raise BadInput(
+            "this consumer did not tell which records it was given",
+            where=str(path),
+            expected='a "record_data" line for each record',
+            found=f"{one.untold:,} records by their number only",
+            next_step="run VerifiableConsumer with --verbose",
+        )
+
+
+def _names(paths: tuple[Path, ...]) -> list[str]:
+    """Names of readers from files' names, each once, fit for a folder."""
+    found = [FINAL]
+    for path in paths:
+        stem = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
+        name, number = stem, 2
+        while name in found:
+            name, number = f"{stem}-{number}", number + 1
+        found.append(name)
+    return found[1:]
+
+
+def _highest(reads: Iterable[ForeignReads]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for one in reads:
+        for producer, seq in one.highest.items():
+            found[producer] = max(found.get(producer, -1), seq)
+    return found

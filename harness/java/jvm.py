@@ -1,0 +1,158 @@
+"""A JVM beside this process, with Kafka's client library of some version, called through py4j.
+
+Chosen over a program of our own in a container: nothing has to be compiled or shipped (Spark brings py4j, and
+its Java), any version of the library is one jar, and producers come from where the harness's own clients
+come from, so that faults which aim at the client hit them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self
+
+from docker import DockerClient
+from docker.errors import DockerException
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from harness.containers import capabilities, engine, images
+from harness.host.maven import cache, first_error, require_commands
+from harness.model.errors import ClusterError, PrerequisiteMissing
+
+_LIBS = "/opt/kafka/libs"
+_LABEL = "client-jar"
+"""In the place of a cluster's name, on the container that is made of an image to take the jar out."""
+_OPTIONS = ["-Xms32m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+
+
+def client_jar(client: DockerClient, version: str) -> Path:
+    """kafka-clients of a version on this machine: kept from before, out of that version's image if it is
+    here, else fetched with Maven (10 MB).
+
+    Raises:
+        PrerequisiteMissing: none of these ways led to it.
+    """
+    jar = cache() / f"kafka-clients-{version}.jar"
+    if jar.exists():
+        return jar
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=jar.parent) as scratch:
+        fetched = Path(scratch) / jar.name
+        if not _from_image(client, version, fetched):
+            _from_maven(version, fetched)
+        fetched.replace(jar)
+    return jar
+
+
+def _from_image(client: DockerClient, version: str, target: Path) -> bool:
+    image = images.local(client, version)
+    if image is None:
+        return False
+    container = None
+    try:
+        container = client.containers.create(
+            image.reference, ["true"], labels=engine.labels(_LABEL), **capabilities.NONE
+        )
+        stream, _ = container.get_archive(f"{_LIBS}/{target.name}")
+        with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as archive:
+            member = archive.extractfile(target.name)
+            if member is not None:
+                target.write_bytes(member.read())
+    except DockerException:
+        # An image that is laid out in another way.
+        return False
+    finally:
+        if container is not None:
+            with suppress(DockerException):
+                container.remove(v=True, force=True)
+    return target.exists()
+
+
+def _from_maven(version: str, target: Path) -> None:
+    require_commands({"mvn": "maven"}, f"fetching the Java client of Kafka {version}", lambda _: None)
+    command = ["mvn", "-B", "-q", "-Dstyle.color=never", "dependency:copy"]
+    command += [
+        f"-Dartifact=org.apache.kafka:kafka-clients:{version}",
+        f"-DoutputDirectory={target.parent}",
+    ]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0 or not target.exists():
+        raise PrerequisiteMissing(
+            f"the Java client of Kafka {version} is not to be had",
+            expected="an image of that version on this machine, or one that Maven can resolve",
+            found=first_error(run.stdout + run.stderr),
+            next_step="name a released version, or see whether Maven reaches its repository",
+        )
+
+
+def _jars() -> tuple[Path, ...]:
+    """py4j's own jar, and what Kafka's client logs through, both as pyspark brings them."""
+    folder = Path(str(files("pyspark"))) / "jars"
+    return tuple(path for name in ("py4j-*.jar", "slf4j-api-*.jar") for path in folder.glob(name))
+
+
+class Jvm:
+    """A JVM with these jars on its class path; use as a context manager or call `close`.
+
+    It ends when this process does, however that ends: it reads a pipe that is closed then. It listens on
+    127.0.0.1, to whoever knows its secret.
+
+    Raises:
+        ClusterError: it does not start.
+    """
+
+    def __init__(self, *jars: Path) -> None:
+        own = _jars()
+        home = os.environ.get("JAVA_HOME")
+        java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+        try:
+            # Without a process group of its own Ctrl-C would end it before the journals are closed.
+            port, token, self._process = launch_gateway(
+                jarpath=str(own[0]),
+                classpath=os.pathsep.join(map(str, (*own, *jars))),
+                javaopts=_OPTIONS,
+                java_path=java or "java",
+                die_on_exit=True,
+                enable_auth=True,
+                return_proc=True,
+                create_new_process_group=True,
+            )
+            self._gateway = JavaGateway(
+                gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=False)
+            )
+            self._gateway.jvm.System.currentTimeMillis()
+        except (OSError, ValueError, Py4JError) as error:
+            raise ClusterError(
+                "the JVM of the Java producers does not start", where=java or "PATH", found=str(error)
+            ) from error
+
+    @property
+    def packages(self) -> Any:
+        """Java's packages: `packages.java.util.HashMap()`."""
+        return self._gateway.jvm
+
+    def close(self) -> None:
+        """End it; safe to call again."""
+        with suppress(Py4JError, OSError):
+            self._gateway.shutdown()
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,219 @@
+"""One Java producer that is driven call by call, with its journals of sends and transactions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from harness.model.journal import Outcome, RowSink, TxnOutcome
+from harness.spec.steps import Send
+from workloads.interop.java_outcomes import exception_name, outcome_of
+from workloads.producer.open_sends import NO_KEY, NO_TXN, Batch
+from workloads.producer.send_journal import NO_OFFSET, SendJournal
+from workloads.producer.tally import Tally
+from workloads.record.identity import ValueBuilder
+
+_POLL_SECONDS = 0.02
+
+
+@dataclass(slots=True)
+class _Transaction:
+    number: int
+    begun_ns: int
+    records: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A send without a report yet: `future` is Java's."""
+
+    seq: int
+    future: Any
+
+
+class DrivenProducer:
+    """A producer, made by `connect` (a Java KafkaProducer), that writes `topic`.
+
+    Reports are taken when a call waits for them, when `take` is called, and at the end.
+    """
+
+    def __init__(
+        self,
+        jvm: Any,
+        producer: Any,
+        *,
+        number: int,
+        topic: str,
+        run_id: int,
+        seed: int,
+        acks: str,
+        size: int,
+        journal: SendJournal,
+        transactions: RowSink | None,
+    ) -> None:
+        self.number = number
+        self.tally = Tally()
+        self._jvm = jvm
+        self._producer = producer
+        self._topic = topic
+        self._run_id = run_id
+        self._seed = seed * 1_000_003 + number
+        self._acks = acks
+        self._size = size
+        self._journal = journal
+        self._transactions = transactions
+        self._builders: dict[int, ValueBuilder] = {}
+        self._next = 0
+        self._waiting: list[_Waiting] = []
+        self._open: _Transaction | None = None
+        self._begun = 0
+        if transactions is not None:
+            producer.initTransactions()
+
+    def begin(self) -> str | None:
+        """Begin a transaction; returns the exception that kept it from being begun."""
+        try:
+            self._producer.beginTransaction()
+        except Py4JJavaError as error:
+            return told(error)
+        self._open = _Transaction(self._begun, time.time_ns())
+        self._begun += 1
+        return None
+
+    def end(self, asked: str) -> None:
+        """Commit or abort the open transaction; what came of it is journalled."""
+        ending, self._open = self._open, None
+        error = None
+        try:
+            if asked == "commit":
+                self._producer.commitTransaction()
+            else:
+                self._producer.abortTransaction()
+        except Py4JJavaError as failure:
+            error = exception_name(_cause(failure).getClass().getName())
+        self.take()
+        if ending is None or self._transactions is None:
+            return
+        # Nobody can commit what no commit was asked for (KIP-98).
+        done = TxnOutcome.COMMITTED if asked == "commit" else TxnOutcome.ABORTED
+        unclear = error is not None and asked == "commit"
+        self._transactions.append(
+            {
+                "producer": self.number,
+                "txn": ending.number,
+                "begun_ns": ending.begun_ns,
+                "ended_ns": None if error is not None else time.time_ns(),
+                "asked": asked,
+                "outcome": (TxnOutcome.INDETERMINATE if unclear else done).value,
+                "records": ending.records,
+                "error": error,
+            }
+        )
+
+    def flush(self) -> None:
+        """Send what waits, and wait for all reports."""
+        self._producer.flush()
+        self.take()
+
+    def send(self, step: int, send: Send) -> None:
+        """Send records to a partition; their reports are waited for if `send.awaited`."""
+        first, size = self._next, send.size or self._size
+        builder = self._builders.setdefault(
+            size, ValueBuilder(self._run_id, self.number, size, self._seed + size)
+        )
+        self._next += send.records
+        record = self._jvm.org.apache.kafka.clients.producer.ProducerRecord
+        made = [record(self._topic, send.partition, None, builder(first + n)) for n in range(send.records)]
+        self._journal.opened(
+            Batch(
+                producer=self.number,
+                first=first,
+                step=step,
+                size=size,
+                sent_ns=np.full(send.records, time.time_ns(), dtype=np.int64),
+                partition=np.full(send.records, send.partition, dtype=np.int32),
+                key=np.full(send.records, NO_KEY, dtype=np.int64),
+                txn=NO_TXN if self._open is None else self._open.number,
+            )
+        )
+        self.tally.sent(send.records)
+        if self._open is not None:
+            self._open.records += send.records
+        mine = []
+        for seq, one in enumerate(made, start=first):
+            try:
+                mine.append(_Waiting(seq, self._producer.send(one)))
+            except Py4JJavaError as error:
+                self._closed(seq, error, None)
+        self._waiting += mine
+        if send.awaited:
+            self._producer.flush()
+            self.take()
+
+    def take(self) -> None:
+        """Journal the reports that are there."""
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.future.isDone():
+                self._waiting.append(one)
+                continue
+            try:
+                metadata = one.future.get()
+            except Py4JJavaError as error:
+                self._closed(one.seq, error, None)
+            else:
+                self._closed(one.seq, None, int(metadata.offset()) if metadata.hasOffset() else None)
+
+    def finish(self, deadline: float) -> bool:
+        """Wait until every send has its report, or until a time.monotonic(); whether all have."""
+        while True:
+            self.take()
+            if not self._waiting:
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+
+    def close(self, seconds: float) -> None:
+        """Abort what is open, wait for reports so long, and end the client."""
+        if self._open is not None:
+            self.end("abort")
+        self._producer.close(self._jvm.java.time.Duration.ofMillis(max(0, round(seconds * 1000))))
+        self.take()
+
+    def _closed(self, seq: int, error: Py4JJavaError | None, offset: int | None) -> None:
+        name, message = None, None
+        if error is not None:
+            cause = _cause(error)
+            name, message = exception_name(cause.getClass().getName()), cause.getMessage()
+        outcome = outcome_of(name, message, self._acks)
+        self._journal.closed(
+            self.number,
+            np.array([seq], dtype=np.int64),
+            np.array([time.time_ns()], dtype=np.int64),
+            outcome,
+            offsets=np.array([NO_OFFSET if offset is None else offset], dtype=np.int64),
+            errors=[name],
+        )
+        if outcome in (Outcome.ACKED, Outcome.UNCONFIRMED):
+            self.tally.succeeded(outcome, 1)
+        else:
+            self.tally.failed([outcome], [name or "?"])
+
+
+def _cause(error: Py4JJavaError) -> Any:
+    """The client's own exception: a future wraps it into another."""
+    outer = error.java_exception
+    if outer.getClass().getName() == "java.util.concurrent.ExecutionException":
+        return outer.getCause() or outer
+    return outer
+
+
+def told(error: Py4JJavaError) -> str:
+    """A Java exception in words: its simple class name and what it says."""
+    cause = _cause(error)
+    return f"{exception_name(cause.getClass().getName())}: {cause.getMessage()}"

@@ -1,0 +1,200 @@
+"""Java producers that do what drive steps say, with journals like those of librdkafka's producers."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from harness.cluster.managed import Cluster
+from harness.containers import engine
+from harness.java.jvm import Jvm, client_jar
+from harness.java.scripted_producer import DrivenProducer, told
+from harness.model.errors import BadInput, ClusterError
+from harness.model.journal import RowSink
+from harness.spec.steps import Drive, SendCall
+from workloads.config.java_settings import driven_properties
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.producer.producers import CLOSE_SECONDS
+from workloads.producer.send_journal import SendJournal
+from workloads.producer.tally import Progress, total
+
+_COORDINATOR_SECONDS = 30.0
+_TRIED_NAMES = 100
+
+
+class DrivenWorkload:
+    """Producers of one topic in a JVM of their own, each made when a drive step first names it.
+
+    Use as a context manager or call `close`; the journals are the caller's.
+
+    Raises:
+        PrerequisiteMissing: the client library is not to be had.
+        ClusterError: the JVM does not start.
+    """
+
+    def __init__(
+        self,
+        spec: WorkloadSpec,
+        settings: ProducerSettings,
+        *,
+        cluster: Cluster,
+        topic: str,
+        run_id: int,
+        seed: int,
+        journal: SendJournal,
+        transactions: RowSink | None,
+    ) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._cluster = cluster
+        self._topic = topic
+        self._run_id = run_id
+        self._seed = seed
+        self._journal = journal
+        self._transactions = transactions
+        self._producers: dict[str, DrivenProducer] = {}
+        self._closed = False
+        self._names = (f"kafka-chaos-driven-{number}" for number in count())
+        version = spec.drive.version or cluster.image.kafka_version
+        self._jvm = Jvm(client_jar(engine.connect(), version))
+
+    def drive(self, step: int, drive: Drive) -> list[str]:
+        """Make the calls of a drive step; returns what kept one from being made at all.
+
+        Raises:
+            BadInput: the client refuses the settings.
+            ClusterError: the coordinator does not take the producer on, or is not the one that is wanted.
+        """
+        producer = self._producers.get(drive.by) or self._made(drive.by)
+        problems = []
+        for call in drive.do:
+            if isinstance(call, SendCall):
+                producer.send(step, call.send)
+            elif call == "begin":
+                refusal = producer.begin()
+                problems += [f"step {drive.name}: begin: {refusal}"] if refusal else []
+            elif call == "flush":
+                producer.flush()
+            else:
+                producer.end(call)
+        return problems
+
+    def _made(self, name: str) -> DrivenProducer:
+        packages = self._jvm.packages
+        transactional_id = self._transactional_id() if self._spec.drive.transactional else None
+        given = driven_properties(self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id)
+        properties = packages.java.util.HashMap()
+        for key, value in {"client.id": name, **given, **self._cluster.access.java()}.items():
+            properties.put(key, value)
+        serializer = packages.org.apache.kafka.common.serialization.ByteArraySerializer
+        try:
+            made = packages.org.apache.kafka.clients.producer.KafkaProducer(
+                properties, serializer(), serializer()
+            )
+        except Py4JJavaError as error:
+            raise BadInput(
+                "the Java client refuses the producer settings",
+                where="producer settings: " + ", ".join(f"{key}={value}" for key, value in given.items()),
+                expected="properties and values that the Java client knows and that fit together",
+                found=told(error),
+                next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
+            ) from error
+        try:
+            producer = DrivenProducer(
+                packages,
+                made,
+                number=len(self._producers),
+                topic=self._topic,
+                run_id=self._run_id,
+                seed=self._seed,
+                acks=self._settings.acks,
+                size=self._spec.record_size,
+                journal=self._journal,
+                transactions=self._transactions,
+            )
+        except Py4JJavaError as error:
+            raise ClusterError(
+                "the coordinator does not take a producer on",
+                where=transactional_id or name,
+                expected="initTransactions returns within max.block.ms",
+                found=told(error),
+                next_step="see the brokers' logs in the experiment's folder",
+            ) from error
+        self._producers[name] = producer
+        return producer
+
+    def _transactional_id(self) -> str:
+        """A new one, for which the wanted broker is the coordinator.
+
+        Raises:
+            ClusterError: none of many is.
+        """
+        wanted = self._spec.drive.coordinator
+        if wanted is None:
+            return next(self._names)
+        found: dict[str, int | None] = {}
+        for name, _ in zip(self._names, range(_TRIED_NAMES), strict=False):
+            # The log of transactions is made when the first one asks for its coordinator.
+            broker = self._cluster.coordinator(name, transactional=True, within=_COORDINATOR_SECONDS)
+            if broker == wanted:
+                return name
+            found[name] = broker
+        raise ClusterError(
+            "no transactional.id has the coordinator that is wanted",
+            where=f"broker {wanted}",
+            expected=f"one of {_TRIED_NAMES} names",
+            found=f"coordinators {sorted({str(broker) for broker in found.values()})}",
+            next_step="more partitions: transaction.state.log.num.partitions",
+        )
+
+    def start(self, step: int, **_: object) -> None:
+        """There are no write steps: an experiment that has them is refused."""
+        raise RuntimeError(f"step {step}: client driven knows no write steps")
+
+    def ready(self, seconds: float) -> bool:  # noqa: ARG002
+        """Whether producers may begin: each is made when it is first named."""
+        return True
+
+    def finish(self, deadline: float | None = None) -> bool:
+        """Wait until every send has its report, or until a time.monotonic(); whether all have."""
+        until = float("inf") if deadline is None else deadline
+        return all(producer.finish(until) for producer in self._producers.values())
+
+    def stop(self) -> None:
+        """Nothing goes on by itself."""
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Wait for reports so long, abort what is open, end the clients and their JVM.
+
+        Safe to call again.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            for producer in self._producers.values():
+                producer.close(seconds)
+        finally:
+            self._jvm.close()
+
+    def account_for(self, reads: Path) -> int:  # noqa: ARG002
+        """Journal what was sent without a row so far: none, every send has one since it was handed over."""
+        return 0
+
+    def progress(self) -> Progress:
+        """Counts over all steps so far."""
+        return total(producer.tally.progress() for producer in self._producers.values())
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with a producer itself: it is in the journals."""
+        return ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

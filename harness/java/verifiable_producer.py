@@ -1,0 +1,200 @@
+"""The Java client as the workload: Kafka's VerifiableProducer, from the cluster's own image, a container
+each.
+
+They stand on the cluster's network, beside the brokers, and reach these by the listener for tools. What
+they print becomes the sends journal (`workloads.interop`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import DockerException
+from docker.types import EndpointConfig, LogConfig
+
+from harness.cluster.managed import Cluster
+from harness.containers import capabilities, engine
+from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.node_layout import INTERNAL_PORT, TOOLS_PORT
+from workloads.interop.live_sends import LiveSends
+from workloads.interop.sends import ForeignSends
+
+TOOL = "/opt/kafka/bin/kafka-verifiable-producer.sh"
+CONFIG_FILE = "/tmp/client.properties"
+_HEAP = "-Xms64m -Xmx256m"
+_FIRST_ADDRESS = 150
+"""Behind the gateway's: far from the nodes', which must stay free while a node is down."""
+_ADDRESSES = 90
+_STDERR_LINES = 20
+
+
+def tools_bootstrap(cluster: Cluster) -> str:
+    """Addresses of all brokers for tools on the cluster's network."""
+    port = INTERNAL_PORT if cluster.spec.security is None else TOOLS_PORT
+    return ",".join(f"{node.name}:{port}" for node in cluster.nodes if node.broker)
+
+
+def tool_container(
+    client: DockerClient, cluster: Cluster, name: str, number: int, script: str, environment: dict[str, str]
+) -> Any:
+    """A container of the cluster's image on its network, not started; its output is not kept.
+
+    Raises:
+        ClusterError: the engine refuses.
+    """
+    gateway = ipaddress.ip_address(cluster.client_address)
+    address = str(gateway + _FIRST_ADDRESS + number % _ADDRESSES)
+    try:
+        return client.containers.create(
+            cluster.image.reference,
+            ["bash", "-c", script],
+            name=f"{cluster.name}-{name}",
+            labels=engine.labels(cluster.name),
+            **capabilities.NONE,
+            environment={"KAFKA_HEAP_OPTS": _HEAP, **environment},
+            network=cluster.name,
+            networking_config={
+                cluster.name: EndpointConfig(client.api._version, aliases=[name], ipv4_address=address)
+            },
+            log_config=LogConfig(type=LogConfig.types.NONE),
+        )
+    except (DockerException, OSError) as error:
+        raise ClusterError(
+            "a client's container could not be made",
+            where=name,
+            found=str(error),
+            next_step="`kafka-chaos doctor` tells what this engine can do",
+        ) from error
+
+
+def tool_output(client: DockerClient, cluster: Cluster, name: str, number: int, script: str) -> str:
+    """Run a script in a container of the cluster's image on its network; returns what it printed.
+
+    Raises:
+        ClusterError: the engine refuses, or the script ended with another code than 0.
+    """
+    container = tool_container(client, cluster, name, number, script, {})
+    try:
+        output = container.attach(stdout=True, stderr=True, stream=True)
+        container.start()
+        text = b"".join(output).decode(errors="replace")
+        code = int(container.wait()["StatusCode"])
+    except (DockerException, OSError) as error:
+        raise ClusterError("a tool's container failed", where=name, found=str(error)) from error
+    finally:
+        with suppress(DockerException, OSError):
+            container.remove(v=True, force=True)
+    if code:
+        raise ClusterError("a tool of Kafka failed", where=name, found=f"code {code}: {text[-2000:]}")
+    return text
+
+
+class JavaProcess:
+    """One VerifiableProducer. A thread takes its lines until it ends.
+
+    `sends` is what it told of, `exit_code` None while it runs, `failure` what ended the thread early.
+    """
+
+    def __init__(
+        self,
+        client: DockerClient,
+        cluster: Cluster,
+        number: int,
+        arguments: list[str],
+        properties: str,
+        sends: ForeignSends,
+        journal: LiveSends,
+    ) -> None:
+        script = f'printf %s "$CLIENT_PROPERTIES" >{CONFIG_FILE} && exec {TOOL} {shlex.join(arguments)}'
+        self.number = number
+        self.sends = sends
+        self.exit_code: int | None = None
+        self.failure: KafkaChaosError | None = None
+        self.told_to_end = False
+        self._journal = journal
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._started = threading.Event()
+        self._ended = threading.Event()
+        self._container = tool_container(
+            client, cluster, f"java-{number}", number, script, {"CLIENT_PROPERTIES": properties}
+        )
+        try:
+            output = self._container.attach(stdout=True, stderr=True, stream=True, demux=True)
+            self._container.start()
+        except (DockerException, OSError) as error:
+            self.remove()
+            raise ClusterError(
+                "a Java producer's container could not be started", where=f"java-{number}", found=str(error)
+            ) from error
+        self._thread = threading.Thread(target=self._take, args=(output,), name=f"java-{number}", daemon=True)
+        self._thread.start()
+
+    def _take(self, output: Any) -> None:
+        try:
+            rest = {0: b"", 1: b""}
+            for chunks in output:
+                for which, chunk in enumerate(chunks):
+                    *lines, rest[which] = (rest[which] + (chunk or b"")).split(b"\n")
+                    self._lines(which, lines)
+            for which, line in rest.items():
+                self._lines(which, [line] if line else [])
+            self.exit_code = int(self._container.wait()["StatusCode"])
+        except KafkaChaosError as error:
+            self.failure = error
+        except (DockerException, OSError) as error:
+            self.failure = ClusterError(
+                "a Java producer's output ended early", where=f"java-{self.number}", found=str(error)
+            )
+        finally:
+            self._ended.set()
+            self._started.set()
+
+    def _lines(self, which: int, lines: list[bytes]) -> None:
+        if which == 1:
+            self._stderr.extend(line.decode(errors="replace") for line in lines)
+        elif lines:
+            self._journal.take(self.sends, lines)
+            if self.sends.started:
+                self._started.set()
+
+    def started(self, seconds: float) -> bool:
+        """Wait until it says that it has started; False: it has not, or ended before."""
+        return self._started.wait(seconds) and self.sends.started
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended."""
+        return self._ended.wait(max(0.0, seconds))
+
+    @property
+    def running(self) -> bool:
+        return not self._ended.is_set()
+
+    def end(self, signal: str = "SIGTERM") -> None:
+        """Have it close in order (SIGTERM: it waits for what is under way), or at once (SIGKILL)."""
+        self.told_to_end = True
+        # It may end by itself meanwhile.
+        with suppress(DockerException, OSError):
+            self._container.kill(signal)
+
+    def last_words(self) -> str:
+        """What it said of its end: the exception, if there is one, else its last line."""
+        said = [line for line in self._stderr if line.strip()]
+        exceptions = [line for line in said if "Exception" in line]
+        return (exceptions or said or ["nothing"])[-1].strip()
+
+    def remove(self) -> None:
+        """Remove the container; safe to call again."""
+        with suppress(DockerException, OSError):
+            self._container.remove(v=True, force=True)
+
+
+def await_all(processes: list[JavaProcess], until: float) -> bool:
+    """Wait until all have ended, or until a time.monotonic(); whether all have."""
+    return all(process.wait(until - time.monotonic()) for process in processes)

@@ -1,0 +1,200 @@
+"""Producers of the Java client, with the same steps as those of librdkafka
+(`workloads.producer.producers.Workload`)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+from harness.cluster.managed import Cluster
+from harness.containers import engine
+from harness.java.verifiable_producer import CONFIG_FILE, JavaProcess, await_all, tools_bootstrap
+from harness.model.errors import BadInput
+from harness.model.secrets import shown
+from workloads.config.java_settings import arguments, java_properties, properties_text
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.interop.live_sends import LiveSends, highest_read
+from workloads.interop.sends import ForeignSends
+from workloads.producer.producers import CLOSE_SECONDS, share
+from workloads.producer.tally import Progress
+
+_START_SECONDS = 60.0
+_KILLED_SECONDS = 10.0
+
+
+class JavaWorkload:
+    """VerifiableProducers that write one topic, step after step.
+
+    Each write step starts processes anew, so each has producers of its own: the step's number times
+    `spec.producers`, and on. A step's time runs from when all of them have started. Its journal, in
+    `folder`, is its own too. Use as a context manager or call `close`.
+    """
+
+    def __init__(
+        self, spec: WorkloadSpec, settings: ProducerSettings, *, cluster: Cluster, topic: str, folder: Path
+    ) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._cluster = cluster
+        self._topic = topic
+        self._client = engine.connect()
+        self._journal = LiveSends(folder)
+        self._processes: list[JavaProcess] = []
+        self._timer: threading.Timer | None = None
+        self._steps = 0
+        self._closed = False
+
+    def ready(self, seconds: float) -> bool:  # noqa: ARG002
+        """Whether writing may begin: always, since each step starts processes of its own."""
+        return True
+
+    def start(
+        self,
+        step: int,
+        *,
+        records: int | None = None,
+        seconds: float | None = None,
+        rate: float | None = None,
+    ) -> None:
+        """Begin a write step; returns once every producer has started. Arguments as for `Workload.start`.
+
+        Raises:
+            BadInput: the client refuses the settings.
+            ClusterError: a container could not be started.
+            RuntimeError: the workload is closed.
+        """
+        if self._closed:
+            raise RuntimeError("the workload is closed")
+        rate = rate if rate is not None else self._spec.rate
+        count = self._spec.producers
+        first = self._steps * count
+        self._steps += 1
+        begun = []
+        for index in range(count):
+            mine = None if records is None else share(records, count, index)
+            if mine != 0:
+                begun.append(self._begin(step, first + index, mine, None if rate is None else rate / count))
+        until = time.monotonic() + _START_SECONDS
+        for process in begun:
+            if not process.started(until - time.monotonic()):
+                self._refused(process)
+        if seconds is not None:
+            self._timer = threading.Timer(seconds, self._end, [begun])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _begin(self, step: int, number: int, records: int | None, rate: float | None) -> JavaProcess:
+        bootstrap = tools_bootstrap(self._cluster)
+        given = arguments(
+            self._cluster.image.kafka_version,
+            bootstrap=bootstrap,
+            topic=self._topic,
+            prefix=number,
+            acks=self._settings.acks,
+            config_file=CONFIG_FILE,
+            records=records,
+            rate=rate,
+            keys=self._spec.keys,
+        )
+        sends = ForeignSends(
+            self._settings.acks,
+            topic=self._topic,
+            producer=number,
+            step=step,
+            keys=self._spec.keys,
+            most=records,
+        )
+        text = properties_text({**self._cluster.access.java(), **java_properties(self._settings, bootstrap)})
+        process = JavaProcess(self._client, self._cluster, number, given, text, sends, self._journal)
+        self._processes.append(process)
+        return process
+
+    def _refused(self, process: JavaProcess) -> None:
+        given = shown(self._settings.properties())
+        raise BadInput(
+            "the Java producer did not start",
+            where=f"producer settings: {given}",
+            expected="properties and values that the Java client knows and that fit together",
+            found=process.last_words(),
+            next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
+        )
+
+    def finish(self, deadline: float | None = None) -> bool:
+        """As `Workload.finish`: wait until every process has ended, which it does once all is reported."""
+        until = time.monotonic() + 10**6 if deadline is None else deadline
+        done = await_all(self._processes, until)
+        self._raise_failure()
+        return done
+
+    def stop(self) -> None:
+        """End producing early; reports are still waited for by `finish`."""
+        self._end(self._processes)
+
+    @staticmethod
+    def _end(processes: list[JavaProcess]) -> None:
+        for process in processes:
+            if process.running:
+                process.end()
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Deliver what can be within `seconds`, kill what is left, and remove the containers.
+
+        Safe to call again.
+
+        Raises:
+            JournalError: the journal could not be written.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self.stop()
+        if not await_all(self._processes, time.monotonic() + seconds):
+            for process in self._processes:
+                if process.running:
+                    process.end("SIGKILL")
+            await_all(self._processes, time.monotonic() + _KILLED_SECONDS)
+        for process in self._processes:
+            process.remove()
+        self._journal.close()
+        self._raise_failure()
+
+    def account_for(self, reads: Path) -> int:
+        """Journal what was sent without a report, now that all was read (`reads`: the final read's folder).
+
+        Values are dense numbers: those never reported, up to the highest that was read, were sent. Returns
+        how many.
+        """
+        return self._journal.unreported([process.sends for process in self._processes], highest_read(reads))
+
+    def progress(self) -> Progress:
+        """Counts over all steps so far; what is under way is not known."""
+        return self._journal.progress()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with a process itself."""
+        found = []
+        for process in self._processes:
+            name = f"producer {process.number} (Java)"
+            sends = process.sends
+            if process.exit_code is not None and not sends.ended and not process.told_to_end:
+                found.append(f"{name} ended by itself with code {process.exit_code}: {process.last_words()}")
+            if sends.lines.damaged or sends.foreign or sends.twice:
+                odd = f"{sends.lines.damaged} damaged, {sends.foreign} foreign, {sends.twice} repeated"
+                found.append(f"{name} printed lines that cannot be used: {odd}")
+        return tuple(found)
+
+    def _raise_failure(self) -> None:
+        for process in self._processes:
+            if process.failure is not None:
+                raise process.failure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

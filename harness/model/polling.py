@@ -1,0 +1,42 @@
+"""Poll until a condition holds, with a deadline and a message that says what was seen last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from harness.model.errors import ClusterError
+
+
+def seen_within(seconds: float, missing: Callable[[], str | None], every: float = 0.1) -> str | None:
+    """Call `missing` until it returns None; after `seconds` return its last word instead."""
+    retrying = Retrying(
+        stop=stop_after_delay(seconds),
+        wait=wait_fixed(every),
+        retry=retry_if_result(lambda text: text is not None),
+    )
+    try:
+        retrying(missing)
+    except RetryError as error:
+        return str(error.last_attempt.result())
+    return None
+
+
+def wait_until(
+    missing: Callable[[], str | None],
+    *,
+    what: str,
+    seconds: float,
+    every: float = 0.1,
+    next_step: str | None = None,
+) -> None:
+    """Call `missing` until it returns None; any text it returns says what is still missing.
+
+    Raises:
+        ClusterError: `seconds` have passed; `found` is the last text.
+    """
+    last = seen_within(seconds, missing, every)
+    if last is not None:
+        waited = f"waited {round(seconds, 3):g} s in vain"
+        raise ClusterError(waited, expected=what, found=last, next_step=next_step)

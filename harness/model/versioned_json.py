@@ -1,0 +1,80 @@
+"""JSON files that name their version: read, or refused with what to do about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from harness.model.errors import JournalError
+from harness.model.journal import SCHEMA_VERSION
+from harness.model.storage import Place
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is said of a file that is of no use; `expected` None: the version that it should have."""
+
+    what: str
+    next_step: str
+    expected: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedFile(Generic[Model]):
+    """A kind of file that holds a `model` with a `schema_version`, and how it is refused: where it is
+    `damaged`, of `another` version (or has not the `key` that tells it from other files of this name), or
+    `absent` (None: as damaged). `runs` gives the versions of the run folders that it speaks of. Bytes that
+    are no text make it damaged, or, by `no_text`, are replaced."""
+
+    model: type[Model]
+    version: int
+    damaged: Refusal
+    another: Refusal
+    absent: Refusal | None = None
+    key: str = "schema_version"
+    runs: Callable[[Model], Iterable[int]] | None = None
+    no_text: Literal["strict", "replace"] = "strict"
+
+    def read(self, path: Place) -> Model:
+        """What the file holds.
+
+        Raises:
+            JournalError: it cannot be read, does not hold this, or is of another version.
+        """
+        try:
+            data = json.loads(path.read_bytes().decode(errors=self.no_text))
+        except OSError as error:
+            raise self._refused(self.absent or self.damaged, path, error.strerror or str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise self._refused(self.damaged, path, str(error)) from error
+        # Before its fields are looked at: those of another version are others.
+        found = data.get("schema_version") if isinstance(data, dict) else None
+        if found != self.version or self.key not in data:
+            raise self._refused(self.another, path, f"schema version {found}")
+        try:
+            value = self.model.model_validate(data)
+        except ValidationError as error:
+            raise self.misfit(path, error) from error
+        others = set(self.runs(value) if self.runs else ()) - {SCHEMA_VERSION}
+        if others:
+            raise self._refused(self.another, path, f"run folders of {', '.join(map(str, sorted(others)))}")
+        return value
+
+    def misfit(self, path: Place, error: ValidationError) -> JournalError:
+        """The refusal of a file whose fields are not those of the model."""
+        first = error.errors()[0]
+        return self._refused(self.damaged, path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+
+    def _refused(self, refusal: Refusal, path: Place, found: str) -> JournalError:
+        expected = refusal.expected or f"JSON of schema version {self.version}"
+        if refusal is self.another and self.runs:
+            expected += f", run folders of {SCHEMA_VERSION}"
+        return JournalError(
+            refusal.what, where=str(path), expected=expected, found=found, next_step=refusal.next_step
+        )

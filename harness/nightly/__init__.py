@@ -1,0 +1,2 @@
+"""The nightly series: experiments and matrices on several Kafka versions, compared with the last good
+night."""

@@ -1,0 +1,156 @@
+"""Matrices of a night: on each Kafka version, held against the last good night arm by arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.campaign.backend import Rig
+from harness.campaign.cluster_pool import room
+from harness.matrix.command import Changes, executed, planned
+from harness.matrix.compare import compare
+from harness.matrix.export import junit_text, markdown_text
+from harness.matrix.files import MATRIX
+from harness.matrix.html import write_page
+from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
+from harness.matrix.slo import breaches
+from harness.matrix.spec import MatrixSpec
+from harness.matrix.store import MatrixStore
+from harness.model.errors import KafkaChaosError
+from harness.model.storage import write_whole
+from harness.report.markdown import Counted
+
+OF_ITS_OWN = "its own versions"
+"""In place of a version, for a matrix that has an axis of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixNight:
+    """One matrix on one version. `result` is None where it could not be run, and `error` says why; `worse`
+    are arms that are worse than the last time or broke a bound, `uncompared` why others were not compared."""
+
+    version: str
+    name: str
+    folder: Path | None = None
+    result: MatrixResult | None = None
+    error: str = ""
+    worse: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
+
+    def exit_code(self) -> int:
+        """1 a promise broken, or worse; 3 it could not be run, or of some arm nothing can be said."""
+        if self.result is None:
+            return 3
+        return 1 if self.worse else self.result.exit_code()
+
+
+def run_matrices(
+    names: Sequence[str],
+    versions: Sequence[str],
+    *,
+    results: Path,
+    last: Path | None,
+    seed: int,
+    repeat: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    rig: Rig | None = None,
+) -> list[MatrixNight]:
+    """Run every matrix on every version, one that has an axis of versions once. What cannot be run does not
+    keep the rest from running.
+
+    Raises:
+        BadInput: no such matrix: before anything is started.
+    """
+    chosen = [
+        (name, version)
+        for name in names
+        for version in ([None] if MATRIX.load(name)[0].names_versions else versions)
+    ]
+    found = []
+    for name, version in chosen:
+        shown = version or OF_ITS_OWN
+        try:
+            plan = planned(name, None, Changes(repeat=repeat, version=version), seed)
+            plan.refuse_days(yes=False)
+            store = MatrixStore.created(results / shown.replace(" ", "-"), plan.spec.name)
+            command = f"kafka-chaos matrix {name} --seed {seed}"
+            command += f" --kafka-version {version}" if version is not None else ""
+            with store.held():
+                result = executed(plan, store, command, tell, rig, room())
+            write_page(result, store.folder)
+        except KafkaChaosError as error:
+            tell(f"{name} on Kafka {shown}: {error}")
+            found.append(MatrixNight(shown, name, error=str(error)))
+            continue
+        worse, uncompared = _against(result, _kept(last, shown, result.name))
+        found.append(MatrixNight(shown, result.name, store.folder, result, "", worse, uncompared))
+    return found
+
+
+def _kept(last: Path | None, version: str, name: str) -> Path | None:
+    return None if last is None else last / "matrices" / version.replace(" ", "-") / name
+
+
+def _against(result: MatrixResult, base: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Sentences about what is worse than in `base`, or breaks a bound of the spec; and about what could
+    not be compared. Bounds hold in the first night too."""
+    worse = [
+        f"{one.arm}: {one.bound}: allowed {one.allowed:g}, found {one.found:g}"
+        for one in breaches(MatrixSpec.model_validate(result.spec), result.arms)
+    ]
+    if base is None or not (base / MATRIX_FILE).exists():
+        return tuple(worse), ()
+    try:
+        found = compare(load_result(base), result, names=("the last night", "this night"))
+    except KafkaChaosError as error:
+        return tuple(worse), (str(error),)
+    worse += [
+        f"{one.arm}: {one.measure}: {one.base:g} then, {one.new:g} now (p = {one.p:.2g})"
+        for one in found.worse
+    ]
+    return tuple(worse), found.missing
+
+
+def regressions(nights: Sequence[MatrixNight]) -> list[str]:
+    """What is worse in all of them, a sentence each."""
+    return [f"{one.name} on Kafka {one.version}: {line}" for one in nights for line in one.worse]
+
+
+def parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
+    """Of the summary, as Markdown: one a matrix."""
+    for one in nights:
+        if one.result is None:
+            why = " ".join(one.error.split())
+            yield f"\n## {one.name} on Kafka {one.version}\n\nCould not be run: {why}\n"
+            continue
+        yield f"\n_Kafka {one.version}_\n\n#{markdown_text(one.result)}"
+        if one.uncompared:
+            yield f"\nNot compared with the last night: {'; '.join(one.uncompared)}\n"
+
+
+def counted(nights: Sequence[MatrixNight]) -> Counted:
+    """For the headline."""
+    results = [one.result for one in nights if one.result is not None]
+    arms = [arm for result in results for arm in result.arms if arm.state not in ("refused", "impossible")]
+    return Counted(
+        arms=len(arms),
+        broken=sum(any(run.as_promised is False for run in arm.runs) for arm in arms),
+        untold=sum(not any(run.counts for run in arm.runs) for arm in arms),
+        not_run=sum(one.result is None for one in nights),
+    )
+
+
+def suites(nights: Sequence[MatrixNight]) -> list[str]:
+    """Of the JUnit XML: one a matrix that was run."""
+    return [junit_text(one.result) for one in nights if one.result is not None]
+
+
+def keep(nights: Sequence[MatrixNight], last: Path) -> None:
+    """Make these the results that the next night is held against."""
+    for one in nights:
+        target = _kept(last, one.version, one.name)
+        if target is None or one.folder is None:
+            continue
+        target.mkdir(parents=True, exist_ok=True)
+        write_whole(target / MATRIX_FILE, (one.folder / MATRIX_FILE).read_text())

@@ -1,0 +1,1 @@
+"""Checks before anything starts: the doctor, kernel probes, what this machine can and cannot do."""

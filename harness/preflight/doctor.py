@@ -1,0 +1,252 @@
+"""What this machine has, what it lacks, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from docker import DockerClient
+from docker.errors import DockerException
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.containers import engine, images
+from harness.model.errors import PrerequisiteMissing
+from harness.preflight import kernel_probes
+
+State = Literal["ok", "missing", "limited"]
+
+MIN_PYTHON = (3, 11)
+MIN_JAVA = 17
+MIN_DISK_GIB = 5.0
+MIN_MEMORY_GIB = 4.0
+MIN_CORES = 2
+PARTS = ("confluent-kafka", "docker", "pyspark", "pyarrow", "testcontainers")
+STYLES: dict[State, str] = {"ok": "green", "limited": "yellow", "missing": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prerequisite:
+    """One thing looked at. `required`: the main job needs it. `remedy`: empty when all is well."""
+
+    name: str
+    state: State
+    found: str
+    needed_for: str
+    remedy: str
+    required: bool
+
+
+def examine() -> tuple[Prerequisite, ...]:
+    """Look at everything, in the order in which things build on each other. 2 s; leaves nothing behind."""
+    rows = on_this_machine()
+    try:
+        client = engine.connect()
+    except PrerequisiteMissing as error:
+        return (*rows, *without_engine(error))
+    try:
+        return (*rows, *with_engine(client))
+    finally:
+        client.close()
+
+
+def on_this_machine() -> tuple[Prerequisite, ...]:
+    """The rows that need no Docker engine."""
+    return _python(), _java(), _disk(), _memory(), _cores()
+
+
+def exit_code(prerequisites: tuple[Prerequisite, ...]) -> int:
+    """0, or 3 when something required is missing."""
+    return 3 if any(row.required and row.state == "missing" for row in prerequisites) else 0
+
+
+def report(prerequisites: tuple[Prerequisite, ...], *, as_json: bool, console: Console) -> int:
+    """Print a table, or with `as_json` one JSON object for machines; returns the exit code."""
+    code = exit_code(prerequisites)
+    if as_json:
+        found = {"ready": code == 0, "prerequisites": [asdict(row) for row in prerequisites]}
+        console.file.write(json.dumps(found, indent=2) + "\n")
+        return code
+    table = Table(title="kafka-chaos doctor", title_justify="left")
+    table.add_column("prerequisite", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    for heading in ("found", "needed for", "what to do"):
+        table.add_column(heading, overflow="fold")
+    for row in prerequisites:
+        state = Text(row.state, style=STYLES[row.state])
+        table.add_row(row.name, state, Text(row.found), Text(row.needed_for), Text(row.remedy))
+    console.print(table)
+    console.print(
+        "The main job can run." if code == 0 else "The main job cannot run: something required is missing."
+    )
+    return code
+
+
+def without_engine(error: PrerequisiteMissing) -> tuple[Prerequisite, ...]:
+    """The rows of everything that hangs on the Docker engine, when there is none."""
+    reason = "no Docker engine"
+    found = f"{error.what} at {error.where}: {error.found}"
+    rows = [Prerequisite("Docker engine", "missing", found, "every cluster", error.next_step or "", True)]
+    for name, needed_for in (("Kafka image", "every cluster"), ("toolbox image", "network faults")):
+        # Not called required: it may come by itself once there is an engine.
+        rows.append(Prerequisite(name, "limited", f"not looked for: {reason}", needed_for, "", False))
+    return (*rows, *(capability(row) for row in kernel_probes.not_probed(reason)))
+
+
+def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
+    """The rows of everything that hangs on the Docker engine."""
+    rows = [_engine(client), _kafka_image(client)]
+    toolbox = images.local_toolbox(client)
+    rows.append(
+        Prerequisite("toolbox image", "ok", toolbox, "network faults", "", False)
+        if toolbox is not None
+        else Prerequisite(
+            "toolbox image",
+            "limited",
+            "not here yet",
+            "network faults",
+            "run compose/setup.sh, or let the first run build it",
+            False,
+        )
+    )
+    rows.append(_ryuk(client))
+    found = (
+        kernel_probes.probe(client, toolbox)
+        if toolbox is not None
+        else kernel_probes.not_probed("no toolbox image")
+    )
+    return (*rows, *(capability(row) for row in found))
+
+
+def capability(row: kernel_probes.Capability) -> Prerequisite:
+    """A kernel capability as a row. The main job cuts brokers off with iptables; the others only limit."""
+    remedy = {
+        True: "",
+        False: f"no {row.needed_for} on this kernel; other faults work",
+        None: "build the toolbox image (compose/setup.sh), then look again",
+    }[row.works]
+    required = row.name == "iptables"
+    state: State = "ok" if row.works else "missing" if required and row.works is False else "limited"
+    return Prerequisite(row.name, state, row.found, row.needed_for, remedy, required)
+
+
+def _python() -> Prerequisite:
+    here = platform.python_version()
+    lacking = [part for part in PARTS if not _installed(part)]
+    needed_for = "everything"
+    if sys.version_info < MIN_PYTHON:
+        remedy = "install Python 3.11 or later and run compose/setup.sh"
+        return Prerequisite("Python", "missing", here, needed_for, remedy, True)
+    if lacking:
+        found = f"{here} without {', '.join(lacking)}"
+        return Prerequisite("Python", "missing", found, needed_for, "run compose/setup.sh", True)
+    return Prerequisite("Python", "ok", here, needed_for, "", True)
+
+
+def _installed(part: str) -> bool:
+    try:
+        version(part)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def java_version(output: str) -> int | None:
+    """The feature number `java -version` prints ("17.0.15" is 17, "1.8.0_392" is 8); None: no version."""
+    told = re.search(r'version "(\d+)(?:\.(\d+))?', output)
+    if told is None:
+        return None
+    return int(told[2] or 0) if told[1] == "1" else int(told[1])
+
+
+def _java() -> Prerequisite:
+    home = os.environ.get("JAVA_HOME")
+    # Spark takes JAVA_HOME first, then the PATH.
+    program = str(Path(home) / "bin" / "java") if home else "java"
+    needed_for = "the checks (Spark)"
+    remedy = f"install Java {MIN_JAVA} or later (Debian: openjdk-17-jre-headless)"
+    try:
+        run = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        where = f" (JAVA_HOME is {home})" if home else ""
+        found = f"{program} cannot be run{where}: {error.__class__.__name__}"
+        return Prerequisite("Java", "missing", found, needed_for, remedy, True)
+    number = java_version(run.stderr + run.stdout)
+    found = (run.stderr or run.stdout).splitlines()[0] if (run.stderr or run.stdout) else "says nothing"
+    if number is None or number < MIN_JAVA:
+        return Prerequisite("Java", "missing", found, needed_for, remedy, True)
+    return Prerequisite("Java", "ok", found, needed_for, "", True)
+
+
+def _disk() -> Prerequisite:
+    free = min(shutil.disk_usage(path).free for path in (Path.cwd(), tempfile.gettempdir())) / 2**30
+    return _amount("free disk", free, MIN_DISK_GIB, "images, Kafka's logs, journals", "make room on the disk")
+
+
+def _memory() -> Prerequisite:
+    needed_for = "about 1.1 GiB a cluster, 2 GiB for Spark"
+    try:
+        told = Path("/proc/meminfo").read_text()
+        available = int(re.findall(r"MemAvailable:\s+(\d+) kB", told)[0]) / 2**20
+    except (OSError, IndexError):
+        return Prerequisite("memory", "limited", "not known on this system", needed_for, "", False)
+    return _amount(
+        "memory", available, MIN_MEMORY_GIB, needed_for, "stop other programs, or use a larger machine"
+    )
+
+
+def _amount(name: str, gib: float, least: float, needed_for: str, remedy: str) -> Prerequisite:
+    if gib >= least:
+        return Prerequisite(name, "ok", f"{gib:.1f} GiB", needed_for, "", False)
+    return Prerequisite(name, "limited", f"{gib:.1f} GiB, advised {least:g}", needed_for, remedy, False)
+
+
+def _cores() -> Prerequisite:
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    enough = count >= MIN_CORES
+    remedy = "" if enough else "expect slow starts and elections; give it a second core"
+    return Prerequisite("cores", "ok" if enough else "limited", str(count), "cluster and load", remedy, False)
+
+
+def _engine(client: DockerClient) -> Prerequisite:
+    told = client.version()
+    where = engine.address()
+    found = f"{told.get('Version', 'unknown version')} (API {told.get('ApiVersion', '?')}) at {where}"
+    return Prerequisite("Docker engine", "ok", found, "every cluster", "", True)
+
+
+def _kafka_image(client: DockerClient) -> Prerequisite:
+    try:
+        info = images.local(client)
+    except DockerException as error:
+        found = engine.short(str(error), 90)
+        return Prerequisite(
+            "Kafka image", "limited", found, "every cluster", "look at the engine's log", False
+        )
+    if info is not None:
+        return Prerequisite("Kafka image", "ok", info.reference, "every cluster", "", True)
+    found = f"not here yet; pulled from {images.OFFICIAL} or built at first use"
+    return Prerequisite(
+        "Kafka image", "limited", found, "every cluster", "run compose/setup.sh to have it now", True
+    )
+
+
+def _ryuk(client: DockerClient) -> Prerequisite:
+    needed_for = "cleaning up after a harness that was killed"
+    if engine.ryuk_available(client):
+        return Prerequisite("Ryuk", "ok", "available", needed_for, "", False)
+    found = "switched off or not to be pulled"
+    return Prerequisite(
+        "Ryuk", "limited", found, needed_for, "kafka-chaos clean does the same by hand", False
+    )

@@ -1,0 +1,56 @@
+"""Before a run: can this kernel and engine have every fault that an experiment asks for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from docker import DockerClient
+
+from harness.containers import images
+from harness.model.errors import BadInput
+from harness.preflight import kernel_probes
+from harness.preflight.kernel_probes import Capability
+from harness.spec.experiment import Experiment
+from harness.spec.fault_index import PlacedFault, specs_of, without
+
+
+def probed(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
+    """What kernel and engine can do, tried now; nothing is tried when no experiment needs anything of
+    them."""
+    needed = any(one.fault.required() for experiment in experiments for one in specs_of(experiment))
+    return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
+
+
+def sifted(experiment: Experiment, found: Sequence[Capability]) -> tuple[Experiment, tuple[str, ...]]:
+    """The experiment without the faults that are not possible here and may be skipped, and a sentence about
+    each.
+
+    Raises:
+        BadInput: a fault is not possible and may not be skipped; says where it stands and what is missing.
+    """
+    reasons = [(one, "; ".join(lacking(one.fault.required(), found))) for one in specs_of(experiment)]
+    cannot = [(one, reason) for one, reason in reasons if reason]
+    for one, reason in cannot:
+        if one.if_impossible != "skip":
+            raise _refusal(experiment.name, one, reason)
+    if not cannot:
+        return experiment, ()
+    told = tuple(f"{one.place}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
+    return without(experiment, {one.place for one, _ in cannot}), told
+
+
+def _refusal(name: str, one: PlacedFault, reason: str) -> BadInput:
+    return BadInput(
+        f"the fault {one.fault.name()!r} is not possible on this machine",
+        where=f"{name}: {one.place}",
+        expected=f"a kernel and an engine that have {', '.join(one.fault.required())}",
+        found=reason,
+        next_step="leave it out, or write `if_impossible: skip` beside it; "
+        "`kafka-chaos faults` lists what is possible here",
+    )
+
+
+def lacking(needs: Iterable[str], found: Sequence[kernel_probes.Capability]) -> list[str]:
+    """Which of the needs are not met, in words with the reason; what was not probed counts as met."""
+    works = {one.name: one for one in found}
+    return [f"{name}: {works[name].found}" for name in needs if name in works and works[name].works is False]

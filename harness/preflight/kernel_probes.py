@@ -1,0 +1,119 @@
+"""What this machine's kernel lets a fault do, tried for real in a throw-away toolbox container."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from docker import DockerClient
+from docker.errors import APIError, DockerException
+from docker.models.containers import Container
+
+from harness.containers import capabilities, engine, images
+from harness.model.errors import PrerequisiteMissing
+from harness.preflight.limit_probes import PROBES, probe_limits
+
+PROBE_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing tried: `works` None means that it was not probed; `found` says what came out or why not."""
+
+    name: str
+    needed_for: str
+    works: bool | None
+    found: str
+
+
+COMMANDS: tuple[tuple[str, str, str], ...] = (
+    ("iptables", "network cuts", "iptables -A INPUT -p tcp --dport 9 -m comment --comment probe -j DROP"),
+    (
+        "iptables length",
+        "lost acknowledgements",
+        "iptables -A OUTPUT -p tcp -m length --length 53: -d 192.0.2.1 -j DROP",
+    ),
+    (
+        "iptables statistic",
+        "random packet loss",
+        "iptables -A INPUT -s 192.0.2.1 -m statistic --mode random --probability 0.5"
+        " -m comment --comment probe -j DROP",
+    ),
+    ("tc tbf", "a slow link", "tc qdisc add dev lo root tbf rate 10gbit burst 3100 limit 125000"),
+    (
+        "tc htb",
+        "a slow link to one peer",
+        "tc qdisc add dev lo root handle 1: htb"
+        " && tc class add dev lo parent 1: classid 1:20 htb rate 2mbit"
+        " && tc filter add dev lo parent 1: protocol ip u32 match ip dst 192.0.2.1/32 flowid 1:20",
+    ),
+    ("tc netem", "delayed, reordered and spoilt packets", "tc qdisc add dev lo root netem delay 1ms"),
+    (
+        "raw sockets",
+        "measuring links",
+        "perl -MSocket -e 'socket(my $s, PF_INET, SOCK_RAW, 1) or die qq(no raw socket: $!\\n)'",
+    ),
+)
+"""Name, the fault that needs it, the command that shows it."""
+
+FREEZER = ("cgroup freezer", "pausing a broker")
+
+
+def not_probed(reason: str) -> tuple[Capability, ...]:
+    """Every capability as unknown, all for one reason."""
+    named = [(name, needed_for) for name, needed_for, _ in (*COMMANDS, *PROBES)] + [FREEZER]
+    return tuple(Capability(name, needed_for, None, f"not probed: {reason}") for name, needed_for in named)
+
+
+def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
+    """Try everything in containers of the image `toolbox` without network; takes seconds, leaves nothing."""
+    try:
+        container = client.containers.run(
+            toolbox,
+            ["sleep", str(PROBE_SECONDS)],
+            detach=True,
+            labels=engine.labels("doctor"),
+            network_mode="none",
+            **capabilities.NETWORK,
+        )
+    except DockerException as error:
+        return not_probed(f"the probe container does not start ({engine.short(str(error), 90)})")
+    try:
+        limits = (Capability(*row) for row in probe_limits(client, toolbox))
+        return (*(_command(container, *entry) for entry in COMMANDS), _freezer(container), *limits)
+    finally:
+        container.remove(v=True, force=True)
+
+
+def _command(container: Container, name: str, needed_for: str, command: str) -> Capability:
+    # Each starts from a clean interface; `lo` has no queueing discipline to delete the first time.
+    script = f"tc qdisc del dev lo root 2>/dev/null; {command}"
+    try:
+        code, output = container.exec_run(["sh", "-c", script])
+    except DockerException as error:
+        return Capability(name, needed_for, None, f"not probed: {engine.short(str(error), 90)}")
+    if code == 0:
+        return Capability(name, needed_for, True, "works")
+    return Capability(name, needed_for, False, engine.short(output.decode(errors="replace"), 90))
+
+
+def _freezer(container: Container) -> Capability:
+    try:
+        container.pause()
+        container.reload()
+        paused = container.status == "paused"
+        container.unpause()
+    except APIError as error:
+        return Capability(*FREEZER, False, engine.short(str(error.explanation or error), 90))
+    return Capability(*FREEZER, paused, "works" if paused else "the container went on running")
+
+
+def kernel_capabilities() -> tuple[Capability, ...]:
+    """What kernel and engine can do, tried now; all as not probed where there is no engine or toolbox."""
+    try:
+        client = engine.connect()
+    except PrerequisiteMissing as error:
+        return not_probed(error.what)
+    toolbox = images.local_toolbox(client)
+    if toolbox is None:
+        return not_probed("the toolbox image is not here yet")
+    return probe(client, toolbox)

@@ -1,0 +1,142 @@
+"""What this kernel and engine let faults limit in a container, tried for real in throw-away containers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import DockerException
+from docker.models.containers import Container
+
+from faults.limits.base import MIB
+from faults.limits.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
+from faults.memory_limit import fill_script, used_bytes
+from harness.containers import capabilities, engine, images
+from harness.containers.exec import run_in
+from harness.containers.fake_clock import create_clocks
+from harness.containers.sidecar import cgroups_of, run_sidecar
+from harness.containers.tmpfs_volumes import KAFKA_USER, create_log_dirs
+from harness.model.errors import ClusterError
+from harness.model.node_layout import DATA_DIR
+
+Row = tuple[str, str, bool | None, str]
+"""Name, the fault that needs it, whether it works (None: not probed), what came out."""
+
+_MEMORY = 64 * MIB
+_DISK_MIB = 16
+_BYTES_PER_SECOND = 512 * 1024
+_PROBE = Probe("write", 16384, 16)
+"""Half a second of what is allowed."""
+
+
+def _cpu(client: DockerClient, toolbox: str) -> str | None:
+    with _container(client, toolbox) as container:
+        container.update(cpu_period=100_000, cpu_quota=10_000)
+        run_in(container, "timeout 0.4 sh -c 'while :; do :; done'")
+        counted = run_in(
+            container, "cat /sys/fs/cgroup/cpu/cpu.stat 2>/dev/null || cat /sys/fs/cgroup/cpu.stat"
+        )
+        throttled = dict(line.split()[:2] for line in counted.text.splitlines() if len(line.split()) > 1)
+    return None if int(throttled.get("nr_throttled", 0)) else "a limit was taken, and nothing is throttled"
+
+
+def _memory(client: DockerClient, toolbox: str) -> str | None:
+    with _container(client, toolbox) as container:
+        container.update(mem_limit=_MEMORY, memswap_limit=_MEMORY)
+        said = run_in(container, fill_script("probe", _MEMORY + 32 * MIB)).text
+    used = used_bytes(said)
+    if used is None:
+        return f"use cannot be read: {said}"
+    return None if used <= _MEMORY else "a limit was taken, and more is used"
+
+
+def _disk(client: DockerClient, toolbox: str) -> str | None:
+    with _container(client, toolbox, volumes=[DATA_DIR]) as container:
+        what, _, device = run_in(container, DEVICE_SCRIPT).text.strip().partition(" ")
+        if what != "disk":
+            return f"the engine's volumes lie on {what}, not on a disk of its own"
+        wanted = {"wbps": _BYTES_PER_SECOND}
+        beside = cgroups_of(str(container.id))
+        script, labels = limits_script(device, wanted), engine.labels("doctor")
+        said = run_sidecar(client, toolbox, script, labels, capabilities.NONE, **beside)
+        if said.code != 0 or parse_limits(said.text) != wanted:
+            return said.text or "the kernel does not take the limit"
+        seconds = _PROBE.seconds(run_in(container, _PROBE.script("probe")).text)
+    if seconds is None:
+        return "nothing can be written past the page cache"
+    return None if seconds > 0.25 else "a limit was taken, and writes are as fast as before"
+
+
+def _volume(client: DockerClient, toolbox: str) -> str | None:
+    name = f"kc-probe-{uuid.uuid4().hex[:8]}"
+    try:
+        create_log_dirs(client, name, {1: "one"}, _DISK_MIB, toolbox, engine.labels(name))
+        keeper = client.containers.get(f"{name}-keeper")
+        tries = (f"fallocate -l {mib}M /kept/1/x" for mib in (8, 24))
+        fits, too_much = (int(keeper.exec_run(one, user=str(KAFKA_USER))[0]) for one in tries)
+    except ClusterError as error:
+        return error.found
+    finally:
+        engine.sweep(client, cluster=name)
+    return None if fits == 0 and too_much != 0 else "the volume has not the size that was asked for"
+
+
+def _clock(client: DockerClient, toolbox: str) -> str | None:
+    image = images.local(client)
+    if image is None:
+        raise DockerException("no Kafka image is here")
+    name = f"kc-probe-{uuid.uuid4().hex[:8]}"
+    try:
+        create_clocks(client, name, {1: "one"}, toolbox, image.reference, engine.labels(name))
+    except ClusterError as error:
+        return error.found
+    finally:
+        engine.sweep(client, cluster=name)
+    return None
+
+
+PROBES: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] = (
+    ("cpu limit", "a starved broker", _cpu),
+    ("memory limit", "a broker without page cache", _memory),
+    ("disk throttle", "a slow disk", _disk),
+    ("tmpfs volume", "a full disk", _volume),
+    ("clock shift", "a wrong clock", _clock),
+)
+"""Name, the fault that needs it, and what tries it: None when it works, else what came out."""
+
+
+def probe_limits(client: DockerClient, toolbox: str) -> tuple[Row, ...]:
+    """Try everything at once; leaves nothing."""
+
+    def tried(entry: tuple[str, str, Callable[[DockerClient, str], str | None]]) -> Row:
+        name, needed_for, probe = entry
+        try:
+            trouble = probe(client, toolbox)
+        except (DockerException, OSError) as error:
+            found = engine.short(str(getattr(error, "explanation", None) or error), 90)
+            return name, needed_for, None, f"not probed: {found}"
+        return name, needed_for, trouble is None, "works" if trouble is None else engine.short(trouble, 90)
+
+    with ThreadPoolExecutor(max_workers=len(PROBES)) as pool:
+        return tuple(pool.map(tried, PROBES))
+
+
+@contextmanager
+def _container(client: DockerClient, toolbox: str, **options: Any) -> Iterator[Container]:
+    container = client.containers.run(
+        toolbox,
+        ["sleep", "30"],
+        detach=True,
+        labels=engine.labels("doctor"),
+        network_mode="none",
+        **capabilities.NONE,
+        **options,
+    )
+    try:
+        yield container
+    finally:
+        container.remove(v=True, force=True)

@@ -1,0 +1,1 @@
+"""Kafka's wire protocol, spoken to one named broker, with TLS and SASL."""

@@ -1,0 +1,163 @@
+"""Asks a broker to act: find a coordinator, elect leaders, move replicas, over the Kafka protocol.
+
+Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, ListPartitionReassignments 0)
+are understood by brokers from 2.8 to 4.x. Under KRaft a broker forwards the last three to the active
+controller (KIP-590), so that any broker will do; without one it does not answer.
+
+Errors are given by Kafka's names (`ELECTION_NOT_NEEDED`). Every function raises OSError when the broker does
+not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import TypeVar
+
+from kio.schema.alter_partition_reassignments.v0 import request as alter_request
+from kio.schema.alter_partition_reassignments.v0 import response as alter_response
+from kio.schema.elect_leaders.v2 import request as elect_request
+from kio.schema.elect_leaders.v2 import response as elect_response
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v3 import request as coordinator_request
+from kio.schema.find_coordinator.v3 import response as coordinator_response
+from kio.schema.list_partition_reassignments.v0 import request as list_request
+from kio.schema.list_partition_reassignments.v0 import response as list_response
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i8, i32, i32Timedelta
+
+from harness.model.errors import ClusterError
+from harness.protocol.connection import BrokerConnection, error_name
+
+ANSWER_SECONDS = 6.0
+"""How long to wait for one broker's answer to a request that it forwards to the controller."""
+_DONE_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
+_PREFERRED, _UNCLEAN = i8(0), i8(1)
+_GROUP, _TRANSACTION = i8(0), i8(1)
+
+_T = TypeVar("_T")
+
+
+def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) -> int | str:
+    """Id of the broker that coordinates a group or a transactional id, or the error's name.
+
+    The first request of a kind makes the brokers create `__consumer_offsets` or `__transaction_state`;
+    meanwhile the answer is COORDINATOR_NOT_AVAILABLE.
+    """
+    request = coordinator_request.FindCoordinatorRequest(
+        key=key, key_type=_TRANSACTION if transactional else _GROUP
+    )
+    answer: coordinator_response.FindCoordinatorResponse = connection.ask(
+        request, coordinator_response.FindCoordinatorResponse
+    )
+    return error_name(answer.error_code) or int(answer.node_id)
+
+
+def elect(
+    connection: BrokerConnection, topic: str, partitions: Iterable[int], *, unclean: bool
+) -> dict[int, str | None]:
+    """Have leaders elected (KIP-460): by partition the error's name, None where it was done.
+
+    Preferred: the first of the replicas, if it is in the ISR. Unclean: any living replica, if nobody in the
+    ISR lives.
+    """
+    wanted = tuple(partitions)
+    request = elect_request.ElectLeadersRequest(
+        election_type=_UNCLEAN if unclean else _PREFERRED,
+        topic_partitions=(
+            elect_request.TopicPartitions(
+                topic=TopicName(topic), partitions=tuple(i32(number) for number in wanted)
+            ),
+        ),
+        timeout=_DONE_WITHIN,
+    )
+    answer: elect_response.ElectLeadersResponse = connection.ask(request, elect_response.ElectLeadersResponse)
+    said = {
+        int(part.partition_id): part.error_code
+        for one in answer.replica_election_results
+        for part in one.partition_result
+    }
+    return _by_partition(wanted, answer.error_code, said)
+
+
+def reassign(
+    connection: BrokerConnection, topic: str, replicas: Mapping[int, tuple[int, ...] | None]
+) -> dict[int, str | None]:
+    """Give partitions other replicas, the preferred leader first (KIP-455); None cancels what is under way.
+
+    By partition the error's name, None where it was accepted: the move itself goes on afterwards.
+    """
+    request = alter_request.AlterPartitionReassignmentsRequest(
+        timeout=_DONE_WITHIN,
+        topics=(
+            alter_request.ReassignableTopic(
+                name=TopicName(topic),
+                partitions=tuple(
+                    alter_request.ReassignablePartition(
+                        partition_index=i32(number),
+                        replicas=None if nodes is None else tuple(BrokerId(node) for node in nodes),
+                    )
+                    for number, nodes in replicas.items()
+                ),
+            ),
+        ),
+    )
+    answer: alter_response.AlterPartitionReassignmentsResponse = connection.ask(
+        request, alter_response.AlterPartitionReassignmentsResponse
+    )
+    said = {int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions}
+    return _by_partition(replicas, answer.error_code, said)
+
+
+def ongoing(
+    connection: BrokerConnection, topic: str, partitions: Iterable[int]
+) -> dict[int, tuple[int, ...]]:
+    """Partitions whose reassignment is under way, with their present replicas: old ones and new ones."""
+    request = list_request.ListPartitionReassignmentsRequest(
+        timeout=_DONE_WITHIN,
+        topics=(
+            list_request.ListPartitionReassignmentsTopics(
+                name=TopicName(topic), partition_indexes=tuple(i32(number) for number in partitions)
+            ),
+        ),
+    )
+    answer: list_response.ListPartitionReassignmentsResponse = connection.ask(
+        request, list_response.ListPartitionReassignmentsResponse
+    )
+    return {
+        int(part.partition_index): tuple(int(node) for node in part.replicas)
+        for one in answer.topics
+        for part in one.partitions
+    }
+
+
+def first_answer(
+    connections: Iterable[BrokerConnection], asked: Callable[[BrokerConnection], _T], what: str
+) -> _T:
+    """The answer of the first of the brokers that gives one; each connection is closed again.
+
+    Raises:
+        ClusterError: none answers; `what` says for which question.
+    """
+    silent: list[str] = []
+    for connection in connections:
+        try:
+            with connection:
+                return asked(connection)
+        except OSError as error:
+            silent.append(str(error))
+    raise ClusterError(
+        f"no broker answered: {what}",
+        expected=f"an answer from one of the brokers within {ANSWER_SECONDS:g} s",
+        found="; ".join(silent),
+        next_step="is a majority of the controllers up, and one broker that can reach them?",
+    )
+
+
+def _by_partition(
+    partitions: Iterable[int], top_level: ErrorCode, said: Mapping[int, ErrorCode]
+) -> dict[int, str | None]:
+    """An error of the whole request is that of each partition; one that is not named was not dealt with."""
+    if top_level != ErrorCode.none:
+        return dict.fromkeys(partitions, error_name(top_level))
+    return {number: error_name(said.get(number, ErrorCode.unknown_server_error)) for number in partitions}

@@ -1,0 +1,152 @@
+"""A client's own configuration file, as far as it says how to get into a cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from harness.config.properties import read_properties
+from harness.model.errors import BadInput
+from harness.model.secrets import learn
+from harness.protocol.client_security import MECHANISMS, Access
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_SAME = frozenset(
+    {
+        "security.protocol",
+        "ssl.ca.pem",
+        "ssl.ca.location",
+        "ssl.certificate.location",
+        "ssl.key.location",
+        "ssl.key.password",
+        "enable.ssl.certificate.verification",
+        "sasl.username",
+        "sasl.password",
+    }
+)
+_JAAS = re.compile(r"^\s*[\w.]+\s+required\b(.*);\s*$", re.DOTALL)
+_OPTION = re.compile(r"""(\w+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]+)""")
+_RELEVANT = ("security.", "ssl.", "sasl.", "enable.ssl.")
+
+
+def read_access(path: Path) -> Access:
+    """How to get in, by the file's security.*, ssl.* and sasl.* settings; its others mean nothing here.
+
+    Raises:
+        BadInput: it cannot be read, or asks for what no client of ours can do; names the setting.
+    """
+    given = {entry.name: entry.value for entry in read_properties(path)}
+    learn(given)
+    return access_of(given, str(path))
+
+
+def access_of(given: Mapping[str, str], where: str) -> Access:
+    """As `read_access`, of settings by name; `where` names them in messages.
+
+    Raises:
+        BadInput: as `read_access`.
+    """
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        if not name.startswith(_RELEVANT) or value == "":
+            continue
+        if name in _SAME:
+            found[name] = value
+        elif name in _OTHERS:
+            found |= _OTHERS[name](value, given, where)
+        else:
+            raise _refused(name, where, "a setting that all our clients can follow", "it is not one")
+    access = Access(found)
+    if access.protocol not in _PROTOCOLS:
+        raise _refused("security.protocol", where, f"one of {', '.join(_PROTOCOLS)}", access.protocol)
+    if access.sasl:
+        for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
+            if name not in found:
+                raise _refused(name, where, "a value, as security.protocol asks for SASL", "nothing")
+    try:
+        _ = access.login and access.login.tls and access.login.tls.context
+    except OSError as error:
+        raise _refused("ssl.*", where, "files that hold certificates and keys as PEM", str(error)) from error
+    return access
+
+
+Setting = Callable[[str, Mapping[str, str], str], dict[str, str]]
+
+
+def _mechanism(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
+    if value not in MECHANISMS:
+        raise _refused("sasl.mechanism", where, f"one of {', '.join(MECHANISMS)}", value)
+    return {"sasl.mechanism": value}
+
+
+def _jaas(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
+    module = _JAAS.match(value)
+    options = dict(_OPTION.findall(module[1])) if module else {}
+    found = {
+        f"sasl.{name}": re.sub(r"\\(.)", r"\1", text[1:-1]) if text.startswith('"') else text
+        for name, text in options.items()
+        if name in ("username", "password")
+    }
+    if len(found) != 2:
+        raise _refused("sasl.jaas.config", where, "a login module with username and password", "another")
+    # The password stands in another setting now: it is a secret by this name too.
+    learn(found)
+    return found
+
+
+def _store(value: str, given: Mapping[str, str], where: str, kind: str) -> str:
+    """A truststore or keystore, which must be PEM: others are Java's alone."""
+    stored = given.get(f"ssl.{kind}.type", "JKS").upper()
+    if stored != "PEM":
+        raise BadInput(
+            f"ssl.{kind}.location is a {stored} file, which only Java reads",
+            where=where,
+            expected=f"ssl.{kind}.type=PEM, or librdkafka's names with PEM files",
+            found=stored,
+            next_step="`openssl pkcs12 -in STORE -out all.pem -nodes` makes PEM of a PKCS12 file (`keytool "
+            "-importkeystore -deststoretype PKCS12` that of a JKS one)",
+        )
+    return value
+
+
+def _trusted(value: str, given: Mapping[str, str], where: str) -> dict[str, str]:
+    return {"ssl.ca.location": _store(value, given, where, "truststore")}
+
+
+def _identity(value: str, given: Mapping[str, str], where: str) -> dict[str, str]:
+    path = _store(value, given, where, "keystore")
+    return {"ssl.certificate.location": path, "ssl.key.location": path}
+
+
+def _name_check(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
+    if value not in ("https", "none"):
+        raise _refused("ssl.endpoint.identification.algorithm", where, "https or none", value)
+    return {"ssl.endpoint.identification.algorithm": value}
+
+
+def _nothing(_: str, __: Mapping[str, str], ___: str) -> dict[str, str]:
+    return {}
+
+
+_OTHERS: dict[str, Setting] = {
+    "sasl.mechanism": _mechanism,
+    "sasl.mechanisms": _mechanism,
+    "sasl.jaas.config": _jaas,
+    "ssl.truststore.location": _trusted,
+    "ssl.truststore.certificates": lambda value, _, __: {"ssl.ca.pem": value},
+    "ssl.truststore.type": _nothing,
+    "ssl.keystore.location": _identity,
+    "ssl.keystore.type": _nothing,
+    "ssl.endpoint.identification.algorithm": _name_check,
+}
+
+
+def _refused(name: str, where: str, expected: str, found: str) -> BadInput:
+    return BadInput(
+        f"{name} cannot be used",
+        where=where,
+        expected=expected,
+        found=found,
+        next_step="docs/how-to/own-cluster.md tells what such a file may hold",
+    )

@@ -1,0 +1,222 @@
+"""Asks one named broker for its own beliefs, over the Kafka protocol.
+
+A client library answers from whichever broker it likes; proofs need to know what *this* broker thinks.
+Message classes come from kio (generated from Kafka's own definitions); here is only the connection.
+Versions used (Metadata 7, ListOffsets 5, DescribeQuorum 0, ApiVersions none) are understood by brokers from
+2.8 to 4.x, except DescribeQuorum, which ZooKeeper clusters do not have.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import struct
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from kio.schema.describe_quorum.v0 import request as quorum_request
+from kio.schema.describe_quorum.v0 import response as quorum_response
+from kio.schema.errors import ErrorCode
+from kio.schema.list_offsets.v5 import request as offsets_request
+from kio.schema.list_offsets.v5 import response as offsets_response
+from kio.schema.metadata.v7 import request as metadata_request
+from kio.schema.metadata.v7 import response as metadata_response
+from kio.schema.types import BrokerId, TopicName
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i8, i32, i64
+
+from harness.model.broker_views import BrokerView, PartitionState
+from harness.protocol.auth import Login
+
+CLIENT_ID = "kafka-chaos"
+LATEST, EARLIEST = -1, -2
+DEBUGGING_REPLICA, CONSUMER = -2, -1
+"""ListOffsets replica ids: with -2 any replica answers with its own log end offset, with -1 only the leader
+answers, with its high watermark."""
+
+
+def error_name(code: ErrorCode) -> str | None:
+    """Kafka's name of an error; None: there was none."""
+    return None if code == ErrorCode.none else code.name.upper()
+
+
+class BrokerConnection:
+    """One TCP connection to one broker, used by one thread; `login` is what it does first (None: nothing).
+
+    Raises OSError (time-outs included) from every request when the broker does not answer; the connection
+    is then closed and opened anew by the next request.
+    """
+
+    def __init__(
+        self, broker: int, host: str, port: int, timeout: float = 1.0, login: Login | None = None
+    ) -> None:
+        self.broker = broker
+        self._login = login
+        self._address = (host, port)
+        self._timeout = timeout
+        self._socket: socket.socket | None = None
+        self._correlation = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def metadata(self, topics: Iterable[str] | None) -> metadata_response.MetadataResponse:
+        """Metadata as this broker holds it; None asks for all topics. Never creates a topic."""
+        names = (
+            None
+            if topics is None
+            else tuple(metadata_request.MetadataRequestTopic(name=TopicName(name)) for name in topics)
+        )
+        request = metadata_request.MetadataRequest(topics=names, allow_auto_topic_creation=False)
+        answer: metadata_response.MetadataResponse = self.ask(request, metadata_response.MetadataResponse)
+        return answer
+
+    def offsets(
+        self, partitions: Iterable[tuple[str, int]], *, timestamp: int, replica_id: int
+    ) -> dict[tuple[str, int], int]:
+        """Offsets by (topic, partition); partitions that this broker answers with an error are left out."""
+        by_topic: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            by_topic.setdefault(topic, []).append(partition)
+        request = offsets_request.ListOffsetsRequest(
+            replica_id=BrokerId(replica_id),
+            isolation_level=i8(0),
+            topics=tuple(
+                offsets_request.ListOffsetsTopic(
+                    name=TopicName(topic),
+                    partitions=tuple(
+                        offsets_request.ListOffsetsPartition(
+                            partition_index=i32(number), timestamp=i64(timestamp)
+                        )
+                        for number in numbers
+                    ),
+                )
+                for topic, numbers in by_topic.items()
+            ),
+        )
+        answer = self.ask(request, offsets_response.ListOffsetsResponse)
+        return {
+            (topic.name, part.partition_index): part.offset
+            for topic in answer.topics
+            for part in topic.partitions
+            if part.error_code == 0 and part.offset >= 0
+        }
+
+    def controller(self) -> int | None:
+        """Node id of the controller as this broker believes, in a ZooKeeper cluster; None: it knows of none.
+        (In a KRaft cluster a broker names any broker that lives: KIP-590.)"""
+        number = int(self.metadata(()).controller_id)
+        return None if number < 0 else number
+
+    def quorum_leader(self) -> int | None:
+        """Node id of the active controller (KIP-595); None where there is none or no such quorum."""
+        request = quorum_request.DescribeQuorumRequest(
+            topics=(
+                quorum_request.TopicData(
+                    topic_name=TopicName("__cluster_metadata"),
+                    partitions=(quorum_request.PartitionData(partition_index=i32(0)),),
+                ),
+            )
+        )
+        answer = self.ask(request, quorum_response.DescribeQuorumResponse)
+        for topic in answer.topics:
+            for part in topic.partitions:
+                if part.error_code == 0 and part.leader_id >= 0:
+                    return int(part.leader_id)
+        return None
+
+    def view(self, topics: Iterable[str]) -> BrokerView:
+        """Everything this broker believes about `topics`, in four requests (not the controller: see
+        `quorum_leader`, which a broker must ask the controllers for and so may hang alone)."""
+        metadata = self.metadata(topics)
+        where = [
+            (topic.name, part.partition_index)
+            for topic in metadata.topics
+            if topic.name is not None and topic.error_code == 0
+            for part in topic.partitions
+        ]
+        # The high watermark is asked before the log ends: both move, and this order never shows a
+        # high watermark above a log end that was really below it.
+        marks = self.offsets(where, timestamp=LATEST, replica_id=CONSUMER) if where else {}
+        starts = self.offsets(where, timestamp=EARLIEST, replica_id=DEBUGGING_REPLICA) if where else {}
+        ends = self.offsets(where, timestamp=LATEST, replica_id=DEBUGGING_REPLICA) if where else {}
+        return BrokerView(
+            broker=self.broker,
+            answered=True,
+            brokers=tuple(sorted(int(node.node_id) for node in metadata.brokers)),
+            partitions=tuple(
+                PartitionState(
+                    topic=topic.name,
+                    partition=int(part.partition_index),
+                    leader=int(part.leader_id),
+                    leader_epoch=int(part.leader_epoch),
+                    replicas=tuple(int(node) for node in part.replica_nodes),
+                    isr=tuple(int(node) for node in part.isr_nodes),
+                    log_start_offset=starts.get((topic.name, part.partition_index)),
+                    log_end_offset=ends.get((topic.name, part.partition_index)),
+                    high_watermark=marks.get((topic.name, part.partition_index)),
+                )
+                for topic in metadata.topics
+                if topic.name is not None and topic.error_code == 0
+                for part in topic.partitions
+            ),
+        )
+
+    def ask(self, request: Any, answer: type[Any]) -> Any:
+        """Send a message of kio and wait for its answer, which is of the class `answer`."""
+        try:
+            return self._exchange(request, answer)
+        except (OSError, EOFError) as error:
+            self.close()
+            raise OSError(f"broker {self.broker} did not answer: {error}") from error
+
+    def _exchange(self, request: Any, answer: type[Any]) -> Any:
+        if self._socket is None:
+            self._open()
+        assert self._socket is not None
+        self._correlation += 1
+        header_type = request.__header_schema__
+        header = header_type(
+            request_api_key=request.__api_key__,
+            request_api_version=request.__version__,
+            correlation_id=i32(self._correlation),
+            client_id=CLIENT_ID,
+        )
+        buffer = io.BytesIO()
+        entity_writer(header_type)(buffer, header)
+        entity_writer(type(request))(buffer, request)
+        body = buffer.getvalue()
+        self._socket.sendall(struct.pack(">i", len(body)) + body)
+        (length,) = struct.unpack(">i", self._receive(4))
+        data = self._receive(length)
+        _, read = entity_reader(answer.__header_schema__)(data, 0)
+        return entity_reader(answer)(data, read)[0]
+
+    def _open(self) -> None:
+        self._socket = socket.create_connection(self._address, timeout=self._timeout)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._login is not None:
+            self._socket = self._login.opened(self._socket, self._address[0])
+            self._login.introduce(self._exchange)
+
+    def _receive(self, count: int) -> bytes:
+        assert self._socket is not None
+        chunks = []
+        while count:
+            chunk = self._socket.recv(count)
+            if not chunk:
+                raise EOFError("the connection was closed")
+            chunks.append(chunk)
+            count -= len(chunk)
+        return b"".join(chunks)

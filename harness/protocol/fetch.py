@@ -1,0 +1,109 @@
+"""Asks one named broker for what it serves of a partition, whether it leads it or follows.
+
+Fetch 11 is answered by followers too, up to their own high watermark (KIP-392); OffsetForLeaderEpoch 3 by
+the leader alone (KIP-320). Both are understood by brokers from 2.8 to 4.x.
+
+Errors are given by Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker
+does not answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v11 import request as fetch_request
+from kio.schema.fetch.v11 import response as fetch_response
+from kio.schema.offset_for_leader_epoch.v3 import request as epoch_request
+from kio.schema.offset_for_leader_epoch.v3 import response as epoch_response
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i32, i32Timedelta, i64
+
+from harness.protocol.connection import CONSUMER, BrokerConnection, error_name
+
+_AT_ONCE = i32Timedelta.parse(timedelta(0))
+_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One broker's answer about one partition.
+
+    `high_watermark` is the broker's own: a follower learns the leader's one fetch later. `data` holds record
+    batches as they are in the log, from the one that contains the offset asked for, the last one maybe cut.
+    `error` None: there was none.
+    """
+
+    error: str | None
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    data: bytes
+
+
+def fetch(
+    connection: BrokerConnection,
+    topic: str,
+    partition: int,
+    offset: int,
+    *,
+    max_bytes: int = _BYTES,
+    replica_id: int = CONSUMER,
+) -> Fetched:
+    """Fetch from one broker as a consumer would, without waiting for more (KIP-227: no session). As
+    DEBUGGING_REPLICA: from any replica, up to its log end offset (`FetchIsolation`, `FetchParams` of Kafka).
+    """
+    request = fetch_request.FetchRequest(
+        replica_id=BrokerId(replica_id),
+        max_wait=_AT_ONCE,
+        min_bytes=i32(0),
+        max_bytes=i32(max_bytes),
+        topics=(
+            fetch_request.FetchTopic(
+                topic=TopicName(topic),
+                partitions=(
+                    fetch_request.FetchPartition(
+                        partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(max_bytes)
+                    ),
+                ),
+            ),
+        ),
+        forgotten_topics_data=(),
+    )
+    answer: fetch_response.FetchResponse = connection.ask(request, fetch_response.FetchResponse)
+    if answer.error_code != ErrorCode.none:
+        return Fetched(answer.error_code.name.upper(), -1, -1, -1, b"")
+    (part,) = (one for topics in answer.responses for one in topics.partitions)
+    return Fetched(
+        error=error_name(part.error_code),
+        high_watermark=int(part.high_watermark),
+        last_stable_offset=int(part.last_stable_offset),
+        log_start_offset=int(part.log_start_offset),
+        data=bytes(part.records or b""),
+    )
+
+
+def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: int) -> tuple[int, int] | None:
+    """Where a leader epoch ends in this broker's log (KIP-101): the largest epoch up to it that wrote
+    anything, and the offset behind its last record. None: it does not lead the partition, or knows no such
+    epoch.
+    """
+    request = epoch_request.OffsetForLeaderEpochRequest(
+        replica_id=BrokerId(CONSUMER),
+        topics=(
+            epoch_request.OffsetForLeaderTopic(
+                topic=TopicName(topic),
+                partitions=(
+                    epoch_request.OffsetForLeaderPartition(partition=i32(partition), leader_epoch=i32(epoch)),
+                ),
+            ),
+        ),
+    )
+    answer: epoch_response.OffsetForLeaderEpochResponse = connection.ask(
+        request, epoch_response.OffsetForLeaderEpochResponse
+    )
+    (part,) = (one for topics in answer.topics for one in topics.partitions)
+    if part.error_code != ErrorCode.none or part.end_offset < 0:
+        return None
+    return int(part.leader_epoch), int(part.end_offset)

@@ -1,0 +1,34 @@
+"""What tests may name as an experiment: a built-in, a file, a dict, or an `Experiment`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import BadInput
+from harness.spec import files
+from harness.spec.experiment import Experiment
+
+
+def loaded(given: str | Path | dict[str, Any] | Experiment, beside: Path) -> Experiment:
+    """The experiment that is meant. A file is looked for where pytest was started, then `beside` the test.
+
+    Raises:
+        BadInput: there is no such experiment, or it is not valid.
+    """
+    if isinstance(given, Experiment):
+        return given
+    if isinstance(given, dict):
+        try:
+            text = json.dumps(given)
+        except TypeError as error:
+            raise BadInput(
+                "the experiment is not valid",
+                where="the dict given to chaos",
+                expected="text, numbers, lists and dicts only, as in an experiment file",
+                found=str(error),
+            ) from error
+        return files.parse(text, "the dict given to chaos")
+    near = beside / given
+    return files.load(str(near if near.is_file() and not Path(given).is_file() else given))

@@ -1,0 +1,258 @@
+"""The fixture `chaos`: experiments and single faults in a test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.spark.session import java_version
+from harness.cluster.managed import Cluster
+from harness.model.errors import BadInput
+from harness.pytest_plugin.background_run import Running
+from harness.pytest_plugin.cluster_pool import Clusters
+from harness.pytest_plugin.error_reporting import readable
+from harness.pytest_plugin.experiment_lookup import loaded
+from harness.pytest_plugin.marks import Marked
+from harness.pytest_plugin.messages import failure
+from harness.pytest_plugin.result import ChaosResult
+from harness.pytest_plugin.settings import Settings
+from harness.pytest_plugin.single_fault import OpenedFault, opened
+from harness.report.html import write_report
+from harness.run import executor, replay
+from harness.spec.experiment import Experiment
+from harness.spec.overrides import overridden
+
+
+class Chaos:
+    """Runs experiments on real clusters. Call it, or use one of its methods.
+
+        chaos("kill-leader", arms=["acks=all"]).assert_lost(0)
+
+    `failed` is set by the plugin when the test has failed: then what runs left is kept.
+    """
+
+    def __init__(
+        self, settings: Settings, clusters: Clusters, mark: Marked, nodeid: str, beside: Path
+    ) -> None:
+        self._settings = settings
+        self._clusters = clusters
+        self._mark = mark
+        self._nodeid = nodeid
+        self._beside = beside
+        self._folder: Path | None = None
+        self.results: list[ChaosResult] = []
+        self.failed = False
+
+    def __call__(
+        self,
+        experiment: str | Path | dict[str, Any] | Experiment | None = None,
+        *,
+        arms: Sequence[str] = (),
+        seed: int | None = None,
+        repeat: int = 1,
+    ) -> ChaosResult:
+        """Run an experiment, check and judge it.
+
+        Args:
+            experiment: a built-in's name, an experiment file, its text as a dict, or an `Experiment`; None:
+                the marker's.
+            arms: names of the arms to run; none: the marker's, or all.
+            seed: seed of all choices; None: the marker's, or the session's.
+            repeat: how often each arm is run.
+
+        What cannot be used or is missing ends the test with a message of its own.
+        """
+        __tracebackhide__ = True
+        with self._prepared(experiment, arms, seed, repeat) as (spec, options, cluster):
+            return self._run(cluster, spec, options)
+
+    run = __call__
+
+    @contextmanager
+    def started(
+        self,
+        experiment: str | Path | dict[str, Any] | Experiment | None = None,
+        *,
+        arm: str | None = None,
+        seed: int | None = None,
+    ) -> Iterator[Running]:
+        """Run one arm of an experiment in the background, so that an application of yours can consume its
+        topic meanwhile. `arm` may be left out where there is only one.
+
+        with chaos.started("kill-leader", arm="acks=all") as run:
+            app = start_my_consumer(run.bootstrap, run.topic)
+            result = run.wait()      # faults over, all read back; the cluster is still up
+            seen = app.drain_and_stop()
+        result.assert_delivered(seen)
+        """
+        __tracebackhide__ = True
+        with self._prepared(experiment, () if arm is None else (arm,), seed, 1) as (spec, options, cluster):
+            chosen = executor.choose_arms(spec, options.arms)
+            if len(chosen) != 1:
+                raise BadInput(
+                    "an application can follow one arm only",
+                    where=f"experiment {spec.name}",
+                    expected=f"one of {', '.join(one.name for one in chosen)}",
+                    next_step="name it: chaos.started(..., arm=NAME)",
+                )
+            running = Running(cluster.bootstrap)
+            told = replace(options, started=running.tell)
+            running.start(lambda: self._run(cluster, spec, told))
+            try:
+                running.await_topic()
+                yield running
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                # The cluster must not be given to others while the run goes on.
+                running.finish()
+                raise
+            running.wait()
+
+    @contextmanager
+    def fault(self, spec: dict[str, Any], *, on: Cluster, topic: str) -> Iterator[OpenedFault]:
+        """Inject one fault for as long as the block lasts; on leaving, it is healed.
+
+        with chaos.fault({"kill": {"target": {"leader": 0}}}, on=kafka_cluster, topic="orders"):
+            ...
+
+        Args:
+            spec: as in an experiment file.
+            on: the cluster, as the fixture `kafka_cluster` gives it.
+            topic: the topic whose partitions targets like `leader` mean.
+        """
+        __tracebackhide__ = True
+        self._within_budget()
+        began = time.monotonic()
+        with readable(self._settings.missing):
+            folder = self._own_folder()
+        try:
+            with opened(on, spec, topic, folder, self._seed(), self._settings.missing) as one:
+                yield one
+        finally:
+            self._clusters.spent.seconds += time.monotonic() - began
+            self._clusters.spent.faults += 1
+
+    def told(self) -> str:
+        """What is to be said below a failure."""
+        if self.results:
+            return "\n\n".join(failure(result, self._nodeid) for result in self.results)
+        kept = f"; what it left: {self._folder}" if self._folder is not None else ""
+        return f"no experiment of this test was finished{kept}\nseed: {self._seed()}"
+
+    def properties(self) -> Iterator[tuple[str, str]]:
+        """Facts for JUnit XML; they survive pytest-xdist."""
+        for result in self.results:
+            image = result.arms[0].meta.cluster.image
+            yield "kafka_chaos_experiment", result.result.experiment
+            yield "kafka_chaos_verdict", result.verdict
+            yield "kafka_chaos_seed", str(result.arms[0].meta.seed)
+            yield "kafka_chaos_image", f"{image.reference} {image.digest}"
+            yield "kafka_chaos_report", str(result.folder / "report.html")
+
+    def close(self) -> None:
+        """Remove what the runs left, unless the test has failed or all is to be kept."""
+        if self._folder is not None and not self.failed and self._settings.keep != "all":
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextmanager
+    def _prepared(
+        self, experiment: Any, arms: Sequence[str], seed: int | None, repeat: int
+    ) -> Iterator[tuple[Experiment, executor.Options, Cluster]]:
+        __tracebackhide__ = True
+        self._within_budget()
+        began = time.monotonic()
+        with readable(self._settings.missing):
+            spec, chosen_seed, names = self._chosen(experiment, tuple(arms), seed)
+            executor.choose_arms(spec, names)
+            java_version(os.environ)
+            options = executor.Options(
+                results=self._own_folder(),
+                seed=chosen_seed,
+                arms=names,
+                repeat=repeat,
+                command=self._command(),
+            )
+            cluster = self._clusters.lease(spec.cluster)
+            try:
+                yield spec, options, cluster
+            finally:
+                self._clusters.release(cluster)
+                self._clusters.spent.seconds += time.monotonic() - began
+
+    def _run(self, cluster: Cluster, spec: Experiment, options: executor.Options) -> ChaosResult:
+        folder, result = executor.run_on(cluster, spec, options)
+        write_report(result, folder)
+        done = ChaosResult(result, folder)
+        self.results.append(done)
+        self._clusters.spent.faults += done.faults
+        return done
+
+    def _chosen(
+        self, experiment: Any, arms: tuple[str, ...], seed: int | None
+    ) -> tuple[Experiment, int, tuple[str, ...]]:
+        given = self._mark.experiment if experiment is None else experiment
+        if given is None:
+            raise BadInput(
+                "no experiment is named",
+                where=self._nodeid,
+                expected="chaos(EXPERIMENT), or @pytest.mark.chaos(EXPERIMENT)",
+                next_step="`kafka-chaos experiments` lists the built-in ones",
+            )
+        mark, settings = self._mark, self._settings
+        spec = overridden(
+            loaded(given, self._beside),
+            mark.version or settings.version,
+            mark.image or settings.image,
+            mark.profile or settings.profile,
+        )
+        names = arms or mark.arms
+        if settings.replay is None:
+            return spec, self._seed() if seed is None else seed, names
+        (spec,), chosen_seed, played = replay.replayed([spec], settings.replay, None, None)
+        if names and played[0] not in names:
+            raise BadInput(
+                "the run is not one of this test",
+                where=str(settings.replay),
+                expected=f"a run of {', '.join(names)}",
+                found=played[0],
+                next_step="name the test that the run came from",
+            )
+        return spec, chosen_seed, tuple(played)
+
+    def _seed(self) -> int:
+        return self._settings.seed if self._mark.seed is None else self._mark.seed
+
+    def _within_budget(self) -> None:
+        spent = self._settings.budget.gone(self._clusters.spent)
+        if spent is not None:
+            pytest.skip(f"the chaos budget is spent: {spent}")
+
+    def _own_folder(self) -> Path:
+        """A folder of this test's own, made when first needed."""
+        if self._folder is None:
+            name = re.sub(r"[^A-Za-z0-9_=.-]+", "-", self._nodeid.rpartition("/")[2]).strip("-")[:80]
+            try:
+                self._settings.results.mkdir(parents=True, exist_ok=True)
+                self._folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._settings.results))
+            except OSError as error:
+                raise BadInput(
+                    "the results folder cannot be written",
+                    where=str(self._settings.results),
+                    found=error.strerror or str(error),
+                    next_step="name another one: --chaos-results, or chaos_results in the ini file",
+                ) from error
+        return self._folder
+
+    def _command(self) -> str:
+        return f"pytest {self._nodeid} --chaos-seed {self._seed()}"

@@ -1,0 +1,114 @@
+"""Single faults on a cluster of a test's own, proved and healed like those of experiments."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from faults.base import Scene
+from faults.schedules.fields import WrittenFault
+from harness.cluster.managed import Cluster
+from harness.containers import images
+from harness.model.errors import BadInput, FaultError, PrerequisiteMissing
+from harness.model.journal import FAULTS, FAULTS_FILE
+from harness.preflight import kernel_probes
+from harness.preflight.feasibility import lacking
+from harness.pytest_plugin.error_reporting import readable
+from harness.pytest_plugin.settings import Missing
+from harness.run.fault_ledger import FaultBook
+from harness.spec.cluster import SESSION_SECONDS
+from workloads.journal.row_journal import TableFile
+
+_FAULT: TypeAdapter[Any] = TypeAdapter(WrittenFault)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFault:
+    """A fault that is open: `target` says in words what it was aimed at, `evidence` how it was proved."""
+
+    name: str
+    target: str
+    nodes: tuple[int, ...]
+    evidence: str
+
+
+def fault_of(written: dict[str, Any]) -> Any:
+    """A fault from what an experiment file would say.
+
+    Raises:
+        BadInput: it is none.
+    """
+    try:
+        return _FAULT.validate_python(written)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadInput(
+            "the fault cannot be used",
+            where=f"{next(iter(written), 'an empty dict')}: {'.'.join(str(part) for part in first['loc'])}",
+            expected=first["msg"],
+            next_step="`kafka-chaos faults` lists them, `kafka-chaos faults KIND` what one of them takes",
+        ) from error
+
+
+@contextmanager
+def opened(
+    cluster: Cluster, written: dict[str, Any], topic: str, folder: Path, seed: int, missing: Missing
+) -> Iterator[OpenedFault]:
+    """Inject, prove, yield, heal.
+
+    Errors end the test: a fault that cannot be used or is not possible here, that is not seen to take
+    effect, or cannot be healed.
+    """
+    __tracebackhide__ = True
+    mark = secrets.token_hex(4)
+    with TableFile(folder / mark / FAULTS_FILE, FAULTS) as events:
+
+        def scene(name: str) -> Scene:
+            return Scene(
+                cluster=cluster,
+                topic=topic,
+                session_seconds=SESSION_SECONDS[cluster.spec.profile],
+                tag=f"kafka-chaos-{mark}-{name}",
+                seed=f"{seed}/{name}",
+            )
+
+        book = FaultBook(scene, events, cluster.name)
+        forget = cluster.on_start(book.restarted)
+        try:
+            with readable(missing):
+                spec = fault_of(written)
+                _possible(cluster, spec)
+                fault = book.inject(spec)
+                if not book.verify(fault):
+                    raise FaultError(
+                        "the fault was not seen to take effect", where=fault.name, found=fault.evidence
+                    )
+            yield OpenedFault(
+                fault.name, fault.injection.target, tuple(fault.injection.nodes), fault.evidence
+            )
+        finally:
+            failures = book.heal_all()
+            forget()
+            if failures:
+                with readable(missing):
+                    raise FaultError("a fault could not be healed", found="; ".join(failures))
+
+
+def _possible(cluster: Cluster, spec: Any) -> None:
+    needed = spec.required()
+    if not needed:
+        return
+    lacks = lacking(needed, kernel_probes.probe(cluster.client, images.toolbox(cluster.client)))
+    if lacks:
+        raise PrerequisiteMissing(
+            f"the fault {spec.name()!r} is not possible on this machine",
+            expected=f"a kernel and an engine that have {', '.join(needed)}",
+            found="; ".join(lacks),
+            next_step="`kafka-chaos faults` lists what is possible here",
+        )

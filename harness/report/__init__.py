@@ -1,0 +1,1 @@
+"""Results for people and for CI: tables, HTML, Markdown and JUnit XML."""

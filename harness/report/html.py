@@ -1,0 +1,246 @@
+"""The report of an experiment: one HTML file that needs nothing else, for a reader who was not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from harness.model.errors import KafkaChaosError
+from harness.model.result import ArmResult, ExperimentResult
+from harness.model.run import RunMeta
+from harness.report import html_tables
+from harness.report.table import COLUMNS, cells
+from harness.report.timeline import Timeline, read_timeline
+from harness.report.timeline_chart import (
+    ALIVE_HEIGHT,
+    LEFT,
+    RIGHT,
+    STRIP_HEIGHT,
+    WIDTH,
+    Chart,
+    broker_class,
+    lay_out,
+)
+from harness.spec.cluster import PROFILES, Profile
+
+REPORT_FILE = "report.html"
+MOST_ARMS = 40
+"""Arms with a section of their own; those that did not do as promised go first."""
+MOST_COUNTS = 100
+MOST_BLAME = 20
+
+PROMISED = {True: "as promised", False: "not as promised", None: "cannot be told"}
+_VERSION_NAMES = {"kafka": "Kafka", "python": "Python"}
+
+
+@dataclass(frozen=True, slots=True)
+class ArmView:
+    """One arm as the template shows it; rows are texts in the order of their table's header."""
+
+    result: ArmResult
+    sentence: str
+    timeline: Timeline
+    chart: Chart | None
+    brokers: tuple[tuple[str, str], ...]
+    chart_text: str
+    windows: tuple[tuple[str, ...], ...]
+    leaders: tuple[tuple[str, ...], ...]
+    counts: tuple[tuple[str, ...], ...]
+    examples: tuple[tuple[str, ...], ...]
+
+
+def write_report(result: ExperimentResult, folder: Path) -> Path:
+    """Write `folder`/report.html and return its path.
+
+    Journals are read from `folder`/<arm.folder>; of one that is missing or broken the report says so.
+
+    Raises:
+        KafkaChaosError: the file cannot be written.
+    """
+    return save_page(
+        render(result, folder),
+        folder / REPORT_FILE,
+        what="the report",
+        next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+    )
+
+
+def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
+    """Write a page whole, or leave what was there; returns its path.
+
+    Raises:
+        KafkaChaosError: `what` cannot be written.
+    """
+    scratch = target.with_suffix(".tmp")
+    try:
+        # What clients and brokers said may hold halves of characters.
+        scratch.write_bytes(text.encode("utf-8", "replace"))
+        scratch.replace(target)
+    except OSError as error:
+        raise KafkaChaosError(
+            f"{what} cannot be written",
+            where=str(target),
+            expected="a writable folder with free space",
+            found=error.strerror or str(error),
+            next_step=next_step,
+        ) from error
+    return target
+
+
+def render(result: ExperimentResult, folder: Path) -> str:
+    """The report as HTML text."""
+    worst_first = sorted(
+        range(len(result.arms)), key=lambda n: (result.arms[n].judgement.as_promised is True, n)
+    )
+    shown = sorted(worst_first[:MOST_ARMS])
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            result=result,
+            headline=headline(result),
+            overall=_overall(result),
+            outcomes=[(sentence(arm), _word(arm.judgement.as_promised)) for arm in result.arms],
+            columns=COLUMNS,
+            rows=[(arm, cells(arm)) for arm in result.arms],
+            arms=[view(result.arms[number], folder) for number in shown],
+            left_out=len(result.arms) - len(shown),
+            started=moment(result.started_ns),
+            first=result.arms[0].meta if result.arms else None,
+            properties=_properties(result.arms[0].meta) if result.arms else [],
+            seeds=sorted({arm.meta.seed for arm in result.arms}),
+            version_names=_VERSION_NAMES,
+            **CONSTANTS,
+        )
+    )
+
+
+CONSTANTS: dict[str, Any] = {
+    "promised": PROMISED,
+    "most_counts": MOST_COUNTS,
+    "most_blame": MOST_BLAME,
+    "geometry": {
+        "width": WIDTH,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
+    },
+}
+"""What the template of an arm's section (`section` in parts.html.j2) reads besides its arguments."""
+
+
+def environment() -> Environment:
+    """Templates of reports: everything is escaped, nothing may be missing."""
+    return Environment(
+        loader=PackageLoader("harness.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=printable,
+    )
+
+
+def headline(result: ExperimentResult) -> str:
+    """The outcome in one line."""
+    broken = [arm.folder for arm in result.arms if arm.judgement.as_promised is False]
+    unclear = [arm.folder for arm in result.arms if arm.judgement.as_promised is None]
+    total = len(result.arms)
+    if not total:
+        return "No arm was run"
+    if not broken and not unclear:
+        return "The only arm did as promised" if total == 1 else f"All {total} arms did as promised"
+    parts: list[str] = []
+    if broken:
+        parts.append(f"{len(broken)} of {total} arms did not do as promised: {_some(broken)}")
+    if unclear:
+        parts.append(f"for {len(unclear)} of {total} arms it cannot be told: {_some(unclear)}")
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:]
+
+
+def sentence(arm: ArmResult) -> str:
+    """What became of one arm, and why."""
+    judgement = arm.judgement
+    start = f"{arm.folder}: {PROMISED[judgement.as_promised]}"
+    reasons = [*judgement.promise_reasons, *judgement.reasons]
+    if not reasons:
+        return f"{start}."
+    more = f" (and {len(reasons) - 2} more)" if len(reasons) > 2 else ""
+    why = "; ".join(" ".join(reason.split()) for reason in reasons[:2])
+    return f"{start}. {why[0].upper()}{why[1:]}{more}."
+
+
+def _overall(result: ExperimentResult) -> str:
+    return _word({0: True, 1: False}.get(result.exit_code()))
+
+
+def _word(promised: bool | None) -> str:
+    """CSS class of an answer."""
+    return {True: "good", False: "bad", None: "unclear"}[promised]
+
+
+def view(arm: ArmResult, folder: Path) -> ArmView:
+    """An arm as the template shows it; its journals are read from `folder`/<arm.folder>."""
+    meta, summary = arm.meta, arm.summary
+    timeline = read_timeline(folder / arm.folder, meta)
+    drawable = any(timeline.sends) or bool(timeline.strips)
+    seen = {span.leader for strip in timeline.strips for span in strip.spans}
+    return ArmView(
+        result=arm,
+        sentence=sentence(arm),
+        timeline=timeline,
+        chart=lay_out(timeline, meta) if drawable else None,
+        brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(seen)),
+        chart_text=_chart_text(timeline, meta),
+        windows=html_tables.windows(meta),
+        leaders=html_tables.leader_changes(timeline),
+        counts=html_tables.counts(summary, meta) if summary else (),
+        examples=html_tables.examples(summary, meta) if summary else (),
+    )
+
+
+def _properties(meta: RunMeta) -> list[tuple[str, str]]:
+    """Settings of the timing profile, and the experiment's own, which win."""
+    profile = meta.cluster.profile
+    known = PROFILES[Profile(profile)] if profile in tuple(Profile) else {}
+    return list({**known, **meta.cluster.properties}.items())
+
+
+def _chart_text(timeline: Timeline, meta: RunMeta) -> str:
+    """The drawing in words, for who cannot see it."""
+    parts = [
+        f"{sum(timeline.sends):,} sends, {sum(timeline.successes):,} success reports and "
+        f"{sum(timeline.errors):,} error reports over {timeline.seconds:.0f} seconds."
+    ]
+    for name, target, opened, closed, *_ in html_tables.windows(meta):
+        parts.append(f"Fault {name} on {target} from {opened} to {closed}.")
+    for strip in timeline.strips:
+        leaders = [span.leader for span in strip.spans]
+        order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]
+        words = ", then ".join("nobody" if who < 0 else f"broker {who}" for who in order[:12])
+        parts.append(f"Partition {strip.partition} led by {words}.")
+    return " ".join(parts)
+
+
+def moment(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def printable(value: Any) -> Any:
+    """Text from logs without control characters; what is markup already (a block's output) stays as it is."""
+    if type(value) is str:
+        return "".join(
+            char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in value
+        )
+    return value

@@ -1,0 +1,86 @@
+"""Tables of the report: rows of text, in the order of their headers in the template."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness.model.result import Summary
+from harness.model.run import RunMeta
+from harness.report.timeline import Timeline
+
+MOST_CHANGES = 40
+
+Rows = tuple[tuple[str, ...], ...]
+
+
+def windows(meta: RunMeta) -> Rows:
+    return tuple(
+        (
+            window.name,
+            window.target,
+            _since(window.opened_ns, meta),
+            _since(window.closed_ns, meta) if window.closed_ns is not None else "never healed",
+            "yes" if window.verified else "no",
+            window.evidence or "none",
+        )
+        for window in meta.windows
+    )
+
+
+def leader_changes(timeline: Timeline) -> Rows:
+    rows = []
+    for strip in timeline.strips:
+        for before, after in zip(strip.spans, strip.spans[1:], strict=False):
+            if (before.leader, before.epoch) != (after.leader, after.epoch):
+                at = (after.from_ns - timeline.origin_ns) / 1e9
+                change = f"{_leader(before.leader)} to {_leader(after.leader)}"
+                rows.append((at, strip.partition, change, f"{before.epoch} to {after.epoch}"))
+    return tuple(
+        (f"{at:.1f} s", str(partition), change, epochs)
+        for at, partition, change, epochs in sorted(rows)[:MOST_CHANGES]
+    )
+
+
+def counts(summary: Summary, meta: RunMeta) -> Rows:
+    """Class, partition, write step, windows, count; producers are added up, the largest first."""
+    names = {step.index: step.name for step in meta.steps}
+    totals: Counter[tuple[str, ...]] = Counter()
+    for row in summary.counts:
+        step = "not known" if row.step is None else names.get(row.step, f"step {row.step}")
+        totals[(row.finding.value, _or(row.partition, "not known"), step, row.windows or "none")] += row.count
+    order = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return tuple((*key, f"{count:,}") for key, count in order)
+
+
+def examples(summary: Summary, meta: RunMeta) -> Rows:
+    read = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
+    nobody = "none" if read else "not read"
+    return tuple(
+        (
+            example.finding.value,
+            example.detail,
+            f"{_or(example.producer, '?')} / {_or(example.seq, '?')}",
+            _or(example.partition, "?"),
+            _or(example.acked_offset, "none"),
+            ", ".join(map(str, example.offsets)) or "none",
+            _or(example.outcome, "none") + (f" ({example.error})" if example.error else ""),
+            _since(example.sent_ns, meta) if example.sent_ns is not None else "?",
+            _since(example.closed_ns, meta) if example.closed_ns is not None else "none",
+            example.windows or "none",
+            ", ".join(map(str, example.held_by)) or nobody,
+        )
+        for example in summary.examples
+    )
+
+
+def _since(at_ns: int, meta: RunMeta) -> str:
+    """A time counted from the run's start, as on the timeline's axis."""
+    return f"{(at_ns - meta.started_ns) / 1e9:.2f} s"
+
+
+def _leader(broker: int) -> str:
+    return "nobody" if broker < 0 else f"broker {broker}"
+
+
+def _or(value: object, otherwise: str) -> str:
+    return otherwise if value is None else str(value)

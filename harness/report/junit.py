@@ -1,0 +1,94 @@
+"""Results as JUnit XML: a suite an experiment, a case an arm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from harness.model.result import ArmResult, ExperimentResult
+from harness.report.table import explanation
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One experiment of a series on one Kafka version. `result` None: it could not be run, see `error`."""
+
+    version: str
+    experiment: str
+    folder: Path | None = None
+    result: ExperimentResult | None = None
+    error: str = ""
+
+
+def junit_text(
+    outcomes: Sequence[Outcome], regressions: Sequence[str] = (), suites: Sequence[str] = ()
+) -> str:
+    """An arm that broke its promise is a failure, one that proves nothing an error, and so is an experiment
+    that could not be run. Regressions are failures of a suite of their own. `suites` are further ones, as
+    XML."""
+    root = Xml.Element("testsuites", name="kafka-chaos")
+    for outcome in outcomes:
+        name = f"{outcome.experiment} on Kafka {outcome.version}"
+        suite = Xml.SubElement(root, "testsuite", name=clean(name))
+        arms = outcome.result.arms if outcome.result is not None else ()
+        for arm in arms:
+            _case(suite, name, arm)
+        if outcome.result is None:
+            case = Xml.SubElement(suite, "testcase", classname=clean(name), name="run")
+            body(case, "error", "could not be run", outcome.error)
+        count(suite)
+        suite.set("time", f"{outcome.result.seconds if outcome.result is not None else 0:.1f}")
+    root.extend(Xml.fromstring(text) for text in suites)
+    if regressions:
+        suite = Xml.SubElement(root, "testsuite", name="against the last result")
+        for line in regressions:
+            case = Xml.SubElement(suite, "testcase", classname="against the last result", name=clean(line))
+            body(case, "failure", "worse than the last time", line)
+        count(suite)
+    Xml.indent(root)
+    return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
+    ended = arm.meta.ended_ns or arm.meta.started_ns
+    case = Xml.SubElement(
+        suite,
+        "testcase",
+        classname=clean(name),
+        name=clean(arm.folder),
+        time=f"{max(0, ended - arm.meta.started_ns) / 1e9:.1f}",
+    )
+    image = arm.meta.cluster.image
+    properties = Xml.SubElement(case, "properties")
+    for key, value in (
+        ("verdict", str(arm.judgement.verdict)),
+        ("image", f"{image.reference} {image.digest}"),
+        ("seed", str(arm.meta.seed)),
+    ):
+        Xml.SubElement(properties, "property", name=key, value=clean(value))
+    if arm.judgement.as_promised is False:
+        body(case, "failure", "not as promised", explanation(arm))
+    elif arm.judgement.as_promised is None:
+        body(case, "error", "cannot be told", explanation(arm))
+
+
+def body(case: Xml.Element, tag: str, message: str, text: str) -> None:
+    """What became of a case: `failure`, `error` or `skipped`."""
+    Xml.SubElement(case, tag, message=message).text = clean(text)
+
+
+def count(suite: Xml.Element) -> None:
+    """Set a suite's numbers by its cases."""
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("errors", str(len(suite.findall("testcase/error"))))
+
+
+def clean(text: str) -> str:
+    """Without characters that XML cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

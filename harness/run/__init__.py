@@ -1,0 +1,1 @@
+"""One run of an experiment: steps, faults, clients, sampler, final read and replay."""

@@ -1,0 +1,238 @@
+"""What a run holds of one arm: topic, producers and readers, journals, final read.
+
+A run has one lane, or several side by side under the very same steps and faults (`Experiment.together`).
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from harness.cluster.convergence import await_isr
+from harness.cluster.external import ExistingCluster
+from harness.cluster.managed import Cluster
+from harness.model.journal import (
+    ANSWERS,
+    ANSWERS_DIR,
+    FAULTS,
+    FAULTS_FILE,
+    READS_DIR,
+    SAMPLES,
+    SAMPLES_DIR,
+)
+from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
+from harness.model.secrets import masked
+from harness.run import phase_timer
+from harness.run.clients import Traffic, topics_of, transaction_seconds
+from harness.run.final_read import Subject, final_read, together
+from harness.run.phase_timer import Stopwatch
+from harness.run.sampler import Sampler
+from harness.run.workload_factory import AnyWorkload, properties_of
+from harness.spec.experiment import Arm, Experiment
+from workloads.journal.row_journal import RowJournal, TableFile
+from workloads.producer.processor import GROUP as PROCESSORS
+from workloads.record.text_identity import codec_of
+
+_START_SECONDS = 30.0
+_PARTITIONS_A_SECOND = 50
+
+
+class Lane:
+    """One arm in its run folder. `create` comes first, then `open` and `produce`, at the end `finish`.
+
+    `topic` is this lane's alone, `answers` gets what brokers say in ask steps, `faults` every fault event.
+    """
+
+    answers: RowJournal
+    faults: TableFile
+    sampler: Sampler
+    traffic: Traffic
+
+    def __init__(
+        self,
+        cluster: Cluster | ExistingCluster,
+        experiment: Experiment,
+        arm: Arm,
+        folder: Path,
+        seed: int,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.arm = arm
+        self.folder = folder
+        # Not from the seed alone: two runs of one seed on one cluster must not take each other's records
+        # for their own.
+        self.run_id = random.SystemRandom().getrandbits(62) + 1
+        self.topic = f"{experiment.name}-{self.run_id:x}"
+        self._cluster = cluster
+        self._experiment = experiment
+        self._seed = seed
+        self._tell = tell
+        self.topics = topics_of(experiment, arm, self.topic)
+
+    def say(self, what: str) -> None:
+        self._tell(f"{self._experiment.name} · {self.arm.name} · {what}")
+
+    def create(self, skipped: tuple[str, ...]) -> None:
+        """Create the topics, wait until every ISR is full, and save the metadata.
+
+        Raises:
+            BadInput: the broker refuses the arm's settings.
+            ClusterError: it did not come to that.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        topic, admin = self._experiment.topic, self._cluster.admin()
+        seconds = _START_SECONDS + topic.partitions / _PARTITIONS_A_SECOND
+        for name in self.topics:
+            admin.create(
+                name,
+                partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                config={**topic.config, **self.arm.topic},
+                assignment=topic.assignment,
+            )
+            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, seconds)
+        self.meta = self._metadata(admin.config(self.topic), skipped)
+        self.meta.save(self.folder)
+
+    def groups(self) -> set[str]:
+        """The consumer groups that the arm's readers make."""
+        readers = self._experiment.readers_of(self.arm)
+        processing = self._experiment.workload_of(self.arm).process is not None
+        return {reader.group for reader in readers if reader.group is not None} | (
+            {PROCESSORS} if processing else set()
+        )
+
+    def open(self, stack: ExitStack) -> None:
+        """Begin the journals and the samples; leaving the stack ends them."""
+        samples = stack.enter_context(RowJournal(self.folder / SAMPLES_DIR, SAMPLES))
+        self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
+        self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
+        self.sampler = Sampler(self._cluster.connection, self._cluster.broker_ids, self.topic, samples)
+        stack.callback(self.sampler.stop)
+        self.sampler.start()
+
+    def produce(self, stack: ExitStack) -> None:
+        """Make the producers and readers; leaving the stack closes them.
+
+        Raises:
+            BadInput: the client refuses their settings.
+        """
+        self.traffic = stack.enter_context(
+            Traffic(
+                self._experiment,
+                self.arm,
+                cluster=self._cluster,
+                topic=self.topic,
+                run_id=self.run_id,
+                seed=self._seed,
+                folder=self.folder,
+            )
+        )
+
+    @property
+    def workload(self) -> AnyWorkload:
+        return self.traffic.workload
+
+    def note(self, steps: Sequence[StepInfo], windows: tuple[FaultWindow, ...], problems: list[str]) -> None:
+        """Save what has happened so far."""
+        update = {
+            "steps": tuple(steps),
+            "windows": windows,
+            "readers": self.traffic.readers.infos(),
+            "problems": (*problems, *self.traffic.problems),
+        }
+        self.meta = self.meta.model_copy(update=update)
+        self.meta.save(self.folder)
+
+    def finish(self, timings: Mapping[str, float]) -> RunMeta:
+        """Read everything, and save the metadata of a run that came to its end; `timings` are the seconds
+        of its phases so far."""
+        watch = Stopwatch()
+        watch.enter(phase_timer.READ)
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            memory = beside.submit(self._cluster.memory_mib)
+            read = self._final_read()
+        self.workload.account_for(self.folder / READS_DIR)
+        problems = self.meta.problems
+        if self.sampler.failure is not None:
+            problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
+        cluster = self._cluster.info().model_copy(update={"memory_mib": memory.result()})
+        watch.enter(None)
+        took = watch.seconds()
+        settled = min(read.settled_seconds or 0.0, took[phase_timer.READ])
+        update = {
+            "final_read": read,
+            "ended_ns": time.time_ns(),
+            "problems": problems,
+            "finished": True,
+            "cluster": cluster,
+            "timings": {
+                **timings,
+                phase_timer.SETTLE: round(settled, 3),
+                **took,
+                phase_timer.READ: round(took[phase_timer.READ] - settled, 3),
+            },
+        }
+        self.meta = self.meta.model_copy(update=update)
+        self.meta.save(self.folder)
+        return self.meta
+
+    def _final_read(self) -> FinalRead:
+        topic = self._experiment.topic
+        codec = codec_of(self._experiment.workload_of(self.arm).client)
+        reads = []
+        for number, name in enumerate(self.topics):
+            subject = Subject(
+                name,
+                topic.partitions,
+                topic.replication_factor,
+                self.run_id,
+                transaction_seconds(self._experiment, self.arm),
+                every_replica=self._experiment.replicas == "always",
+                codec=codec,
+                compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
+                first_part=number * topic.partitions,
+            )
+            reads.append(final_read(self._cluster, subject, self.folder, self.say))
+        return together(reads)
+
+    def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:
+        settings = self.arm.producer
+        workload = self._experiment.workload_of(self.arm)
+        given = properties_of(workload, settings, self._cluster)
+        return RunMeta(
+            run_id=self.run_id,
+            experiment=self._experiment.name,
+            arm=self.arm.name,
+            seed=self._seed,
+            topic=self.topic,
+            partitions=self._experiment.topic.partitions,
+            replication_factor=self._experiment.topic.replication_factor,
+            topic_config=topic_config,
+            producer_config={key: masked(key, str(value)) for key, value in given.items()},
+            acks=settings.acks,
+            idempotent=settings.enable_idempotence
+            or workload.transactions is not None
+            or workload.drive.transactional,
+            transactional=workload.transactional,
+            max_in_flight=settings.max_in_flight,
+            client=workload.client,
+            promise=self.arm.promise,
+            cluster=self._cluster.info(),
+            versions=versions(),
+            skipped=(*skipped, *self._cluster.remarks()),
+            started_ns=time.time_ns(),
+        )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what takes part, by name."""
+    names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
+    found = {name: importlib.metadata.version(name) for name in names}
+    return {"python": platform.python_version(), **found}

@@ -1,0 +1,57 @@
+"""Looks at single brokers of a live cluster, for the conditions of wait steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from faults.base import Scene
+from harness.cluster.live import LiveCluster
+from harness.model.broker_views import TopologyView
+from harness.model.errors import FaultError
+from harness.protocol.fetch import fetch
+from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
+
+_SECONDS = 1.0
+
+
+class LiveLook:
+    """`harness.spec.conditions.Look` at one topic. `scene` gives what targets are resolved in; logs are
+    looked through from `since_ns` on."""
+
+    def __init__(self, cluster: LiveCluster, topic: str, scene: Callable[[], Scene], since_ns: int) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._scene = scene
+        self._since_ns = since_ns
+
+    def view(self) -> TopologyView:
+        return self._cluster.view((self._topic,))
+
+    def nodes(self, target: Any) -> tuple[int, ...]:
+        with suppress(FaultError):
+            found: tuple[int, ...] = target.resolve(self._scene().sight())
+            return found
+        return ()
+
+    def high_watermark(self, broker: int, partition: int) -> int | None:
+        if broker not in self._cluster.broker_ids:
+            return None
+        with suppress(OSError), self._cluster.connection(broker, _SECONDS) as connection:
+            found = fetch(connection, self._topic, partition, 0, max_bytes=1)
+            return found.high_watermark if found.error is None else None
+        return None
+
+    def checkpoint(self, broker: int, file: str, partition: int) -> int | None:
+        rows: Iterable[dict[str, Any]]
+        if file == EPOCH_FILE:
+            text = self._cluster.log_files(broker, self._topic, partition).get(file, b"").decode()
+            rows = epoch_rows(broker, self._topic, partition, text)
+            return max((row["leader_epoch"] for row in rows), default=None)
+        text = self._cluster.log_dir_file(broker, file).decode()
+        rows = offset_rows(broker, file, text, self._topic)
+        return next((row["offset"] for row in rows if row["partition"] == partition), None)
+
+    def log(self, broker: int) -> str:
+        return self._cluster.log_since(broker, self._since_ns)

@@ -1,0 +1,227 @@
+"""Carries out ask steps: puts questions to single brokers of a live cluster and keeps their answers.
+
+A question is asked of all the brokers before the next one is: what is asked first was so first.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.cluster.live import LiveCluster
+from harness.model.errors import ClusterError
+from harness.model.journal import RowSink
+from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
+from harness.protocol.fetch import epoch_end, fetch
+from harness.protocol.probes import end_offset, fetch_as_of_old, produce
+from harness.run.broker_observer import LiveLook
+from harness.spec.steps import Ask
+from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
+from workloads.log_format.segments import log_end_offset, parse_segment
+from workloads.record.identity import OK, decode
+
+NO_ANSWER = "NO_ANSWER"
+_SECONDS = 3.0
+_ROUND_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one broker answers: an error's name, a number, or more."""
+
+    error: str | None = None
+    number: int | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One broker, and what it is asked about."""
+
+    cluster: LiveCluster
+    look: LiveLook
+    broker: int
+    topic: str
+    step: Ask
+    link: BrokerConnection | None
+
+    @property
+    def connection(self) -> BrokerConnection:
+        assert self.link is not None, "only brokers are asked over a connection"
+        return self.link
+
+
+def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: RowSink) -> None:
+    """Ask, once or for `step.seconds`; a row of ANSWERS an answer.
+
+    Raises:
+        ClusterError: no broker is meant.
+    """
+    # What a controller has printed can be read too.
+    printed = set(step.what) == {"printed"}
+    brokers = tuple(number for number in look.nodes(step.of) if printed or number in cluster.broker_ids)
+    if not brokers:
+        raise ClusterError(
+            "there is nobody to ask",
+            where=f"step {step.name}",
+            expected=f"a broker that is {step.of}",
+            found="none",
+        )
+    until = time.monotonic() + (step.seconds or 0.0)
+    number = 0
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(max_workers=len(brokers)))
+        links = {
+            broker: None if printed else stack.enter_context(cluster.connection(broker, _SECONDS))
+            for broker in brokers
+        }
+        asked = [_Asked(cluster, look, broker, topic, step, link) for broker, link in links.items()]
+        while True:
+            for place, question in enumerate(step.what):
+                at_ns = time.time_ns()
+                for one, answer in zip(asked, pool.map(_QUESTIONS[question], asked), strict=True):
+                    answers.append(
+                        {
+                            "at_ns": at_ns,
+                            "ask": step.name,
+                            "round": number,
+                            "place": place,
+                            "broker": one.broker,
+                            "partition": step.partition,
+                            "question": question,
+                            "error": answer.error,
+                            "number": answer.number,
+                            "detail": json.dumps(answer.detail),
+                        }
+                    )
+            number += 1
+            if time.monotonic() + _ROUND_SECONDS >= until:
+                return
+            time.sleep(_ROUND_SECONDS)
+
+
+def _leader(asked: _Asked) -> Answer:
+    for topic in asked.connection.metadata([asked.topic]).topics:
+        for part in topic.partitions:
+            if part.partition_index == asked.step.partition:
+                isr = [int(node) for node in part.isr_nodes]
+                told = {"leader_epoch": int(part.leader_epoch), "isr": isr}
+                return Answer(None, int(part.leader_id), told)
+    return Answer("UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def _log_end(asked: _Asked) -> Answer:
+    return Answer(*end_offset(asked.connection, asked.topic, asked.step.partition, DEBUGGING_REPLICA))
+
+
+def _list_offsets(asked: _Asked) -> Answer:
+    return Answer(*end_offset(asked.connection, asked.topic, asked.step.partition))
+
+
+def _high_watermark(asked: _Asked) -> Answer:
+    found = fetch(asked.connection, asked.topic, asked.step.partition, 0, max_bytes=1)
+    return Answer(found.error, found.high_watermark)
+
+
+def _fetch(asked: _Asked) -> Answer:
+    found = fetch(asked.connection, asked.topic, asked.step.partition, 0)
+    return Answer(found.error, found.high_watermark, {"records": _records(found.data, found.high_watermark)})
+
+
+def _fetch_v10(asked: _Asked) -> Answer:
+    return Answer(fetch_as_of_old(asked.connection, asked.topic, asked.step.partition))
+
+
+def _produce(asked: _Asked) -> Answer:
+    return Answer(*produce(asked.connection, asked.topic, asked.step.partition))
+
+
+def _epoch_ends(asked: _Asked) -> Answer:
+    latest = _leader(asked).detail.get("leader_epoch", -1)
+    ends = {
+        epoch: epoch_end(asked.connection, asked.topic, asked.step.partition, epoch)
+        for epoch in range(latest + 1)
+    }
+    return Answer(None, latest, {"ends": ends})
+
+
+def _checkpoint(asked: _Asked) -> Answer:
+    file = "replication-offset-checkpoint"
+    return Answer(None, asked.look.checkpoint(asked.broker, file, asked.step.partition))
+
+
+def _files(asked: _Asked) -> Answer:
+    files = asked.cluster.log_files(asked.broker, asked.topic, asked.step.partition)
+    segments = {name: data for name, data in sorted(files.items()) if name.endswith(".log")}
+    batches = [one for data in segments.values() for one in parse_segment(data)]
+    text = files.get(EPOCH_FILE, b"").decode()
+    lines = epoch_rows(asked.broker, asked.topic, asked.step.partition, text)
+    detail = {
+        "batches": [
+            {
+                "base_offset": one.base_offset,
+                "last_offset": one.last_offset,
+                "leader_epoch": one.leader_epoch,
+                "producer_id": one.producer_id,
+                "base_sequence": one.base_sequence,
+                "crc_ok": one.crc_ok,
+            }
+            for one in batches
+        ],
+        "records": _records(b"".join(segments.values()), None),
+        "epochs": [[row["leader_epoch"], row["offset"]] for row in lines],
+    }
+    return Answer(None, log_end_offset(segments), detail)
+
+
+def _printed(asked: _Asked) -> Answer:
+    text = asked.step.text or ""
+    lines = [line for line in asked.look.log(asked.broker).splitlines() if text in line]
+    return Answer(None, len(lines), {"lines": lines})
+
+
+def _records(data: bytes, below: int | None) -> list[list[int]]:
+    """[offset, producer, seq] of each record of ours, up to an offset; -1 where the value is not ours."""
+    found = []
+    for batch in parse_segment(data):
+        records = [one for one in batch.records() or () if below is None or one.offset < below]
+        decoded = decode([one.value for one in records], 0)
+        for index, record in enumerate(records):
+            # Another run's number is all that may differ: topics are of one run only.
+            ours = decoded.state[index] <= OK + 1
+            identity = (int(decoded.producer[index]), int(decoded.seq[index])) if ours else (-1, -1)
+            found.append([record.offset, *identity])
+    return found
+
+
+def _answered(question: Callable[[_Asked], Answer]) -> Callable[[_Asked], Answer]:
+    def guarded(asked: _Asked) -> Answer:
+        try:
+            return question(asked)
+        except (OSError, ClusterError) as error:
+            return Answer(NO_ANSWER, None, {"why": str(error)})
+
+    return guarded
+
+
+_QUESTIONS = {
+    name: _answered(question)
+    for name, question in {
+        "leader": _leader,
+        "log_end": _log_end,
+        "high_watermark": _high_watermark,
+        "list_offsets": _list_offsets,
+        "fetch": _fetch,
+        "fetch_v10": _fetch_v10,
+        "produce": _produce,
+        "epoch_ends": _epoch_ends,
+        "checkpoint": _checkpoint,
+        "files": _files,
+        "printed": _printed,
+    }.items()
+}

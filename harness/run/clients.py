@@ -1,0 +1,163 @@
+"""Producers and live readers of one run, with the journals that they write."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from harness.cluster.live import LiveCluster
+from harness.model.journal import (
+    ASSIGNMENTS,
+    ASSIGNMENTS_DIR,
+    COMMITS,
+    COMMITS_DIR,
+    LIVE_DIR,
+    SENDS_DIR,
+    TRANSACTIONS,
+    TRANSACTIONS_DIR,
+)
+from harness.run.workload_factory import start_workload
+from harness.spec.experiment import Arm, Experiment
+from workloads.journal.row_journal import RowJournal
+from workloads.producer.processor import Output, processors, reader_of
+from workloads.producer.send_journal import SendJournal
+from workloads.reader.reader_journal import NO_SINKS, ReaderSinks
+from workloads.reader.readers import Readers
+
+_INTERRUPTED_CLOSE_SECONDS = 0.5
+_CLOSE_MARGIN_SECONDS = 5.0
+_CATCH_UP_SECONDS = 60.0
+_READY_SECONDS = 60.0
+
+
+class Traffic:
+    """Who writes and who reads. Journals of what an arm does not have are not there.
+
+    Use as a context manager: leaving it closes what is still open.
+
+    Raises:
+        BadInput: the client refuses the settings of producers or readers.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        arm: Arm,
+        *,
+        cluster: LiveCluster,
+        topic: str,
+        run_id: int,
+        seed: int,
+        folder: Path,
+    ) -> None:
+        spec = experiment.workload_of(arm)
+        partitions = experiment.topic.partitions
+        self.delivery_seconds = arm.producer.delivery_timeout_ms / 1000
+        self.transaction_seconds = transaction_seconds(experiment, arm)
+        with ExitStack() as stack:
+            processing = 0 if spec.process is None else spec.process.members
+            elsewhere = {spec.producers + number: processed(topic) for number in range(processing)}
+            journal = None
+            if spec.client != "java":
+                journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, elsewhere=elsewhere))
+            transactions = None
+            if spec.transactional:
+                transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
+            readers = experiment.readers_of(arm)
+            sinks = NO_SINKS
+            if readers or processing:
+                assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
+                commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
+                sinks = ReaderSinks(assignments, commits)
+            self.readers = stack.enter_context(
+                Readers(
+                    readers,
+                    bootstrap=cluster.bootstrap,
+                    security=cluster.access.properties,
+                    topic=topic,
+                    partitions=partitions,
+                    run_id=run_id,
+                    folder=folder / LIVE_DIR,
+                    sinks=sinks,
+                )
+            )
+            if spec.process is not None and transactions is not None and journal is not None:
+                output = Output(processed(topic), spec, arm.producer, seed, journal, transactions)
+                members = processors(
+                    spec.process,
+                    output,
+                    bootstrap=cluster.bootstrap,
+                    topic=topic,
+                    partitions=partitions,
+                    run_id=run_id,
+                    folder=folder / LIVE_DIR,
+                    sinks=sinks,
+                    security=cluster.access.properties,
+                )
+                self.readers.add(reader_of(spec.process), members)
+            self.workload = start_workload(
+                spec,
+                arm.producer,
+                cluster=cluster,
+                topic=topic,
+                partitions=partitions,
+                run_id=run_id,
+                seed=seed,
+                folder=folder / SENDS_DIR,
+                journal=journal,
+                transactions=transactions if spec.process is None or spec.transactions else None,
+            )
+            stack.callback(self.workload.close)
+            self._open = stack.pop_all()
+
+    def start(self) -> None:
+        """Wait until the producers may begin, which is no part of the first step; let the readers begin."""
+        self.workload.ready(_READY_SECONDS)
+        self.readers.start()
+
+    def end(self) -> list[str]:
+        """Close the producers, let the readers come to the end, and close them; returns what went wrong.
+
+        Raises:
+            JournalError: a journal could not be written.
+        """
+        self.workload.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
+        # An open transaction holds read_committed readers up until its coordinator ends it.
+        seconds = _CATCH_UP_SECONDS + (self.transaction_seconds or 0.0)
+        there = self.readers.catch_up(time.monotonic() + seconds)
+        self.readers.close()
+        return [] if there else [f"not every reader came to the end of the topic within {seconds:g} s"]
+
+    def break_off(self) -> None:
+        """Close everything without waiting for reports or readers."""
+        self.workload.close(_INTERRUPTED_CLOSE_SECONDS)
+        self.readers.close(give_up=True)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return (*self.workload.problems, *self.readers.problems)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+def transaction_seconds(experiment: Experiment, arm: Arm) -> float | None:
+    """transaction.timeout.ms of an arm's producers, in seconds; None: they have no transactions."""
+    if not experiment.workload_of(arm).transactional:
+        return None
+    return arm.producer.transaction_timeout() / 1000
+
+
+def topics_of(experiment: Experiment, arm: Arm, topic: str) -> tuple[str, ...]:
+    """The topics that a run writes to, its own first."""
+    return (topic,) if experiment.workload_of(arm).process is None else (topic, processed(topic))
+
+
+def processed(topic: str) -> str:
+    """The topic that processors of a run's topic write to."""
+    return f"{topic}-processed"

@@ -1,0 +1,137 @@
+"""Heals what a process that is gone has left open, from the records that it wrote before it acted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from docker import DockerClient
+
+import faults  # noqa: F401 - makes every fault known
+from faults.base import KINDS, Injection, Scene
+from harness.cluster import attach, state_records
+from harness.cluster.live import LiveCluster
+from harness.host import process_identity
+from harness.model.errors import ClusterError, KafkaChaosError
+from harness.run.residue_check import traces
+
+
+@dataclass(frozen=True, slots=True)
+class HealedCluster:
+    """What came of healing one cluster: a sentence for each fault, failures, and traces that are left.
+
+    `gone` means that its containers are not there any more: then its records were dropped.
+    """
+
+    name: str
+    gone: bool = False
+    healed: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        return not self.failures and not self.traces
+
+
+def heal_recorded(
+    client: DockerClient | None,
+    *,
+    cluster: str | None = None,
+    everything: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[HealedCluster]:
+    """Heal every open fault of the recorded clusters of this machine whose owner process has ended; of all of
+    them (`everything`), or of the one called `cluster`. Harmless where nothing is open. Without a `client`
+    only clusters that are not ours are healed.
+
+    Raises:
+        ClusterError: there is no record of `cluster`, or a record cannot be read.
+    """
+    recorded = list(state_records.recorded_clusters())
+    if cluster is not None and cluster not in [one.name for one in recorded]:
+        raise ClusterError(
+            "there is no record of this cluster",
+            where=cluster,
+            expected="the name of a cluster that a harness on this machine has started",
+            found=", ".join(one.name for one in recorded) or "none is recorded",
+            next_step="leave the name out to heal all whose harness has ended",
+        )
+    done = []
+    for record in recorded:
+        if cluster not in (None, record.name):
+            continue
+        if cluster is None and not everything and not process_identity.owner_gone(record.owner):
+            continue
+        if client is None and record.spec.existing is None:
+            done.append(HealedCluster(record.name, failures=("there is no Docker engine to heal it with",)))
+            continue
+        live = attach.attach(client, record)
+        if live is None:
+            state_records.forget(record.name)
+        done.append(HealedCluster(record.name, gone=True) if live is None else heal_cluster(live, tell))
+    return done
+
+
+def heal_cluster(cluster: LiveCluster, tell: Callable[[str], None] = lambda _: None) -> HealedCluster:
+    """Undo all recorded faults of one cluster, the last first; then see each healed, and no trace left."""
+    healed: list[str] = []
+    failures: list[str] = []
+    undone: list[tuple[state_records.OpenFaultRecord, Injection, Scene]] = []
+    for record in state_records.open_faults(cluster.name):
+        tell(f"{cluster.name} · undoing {record.name}")
+        scene = Scene(cluster, record.topic, record.session_seconds, record.tag, beside=record.beside)
+        try:
+            injection = injection_of(record)
+            injection.undo(scene)
+            undone.append((record, injection, scene))
+        except KafkaChaosError as error:
+            failures.append(f"{record.name} could not be undone: {error}")
+    for record, injection, scene in undone:
+        tell(f"{cluster.name} · waiting for {injection.target} after {record.name}")
+        try:
+            evidence = injection.healed(scene)
+        except KafkaChaosError as error:
+            failures.append(f"{record.name} was undone, but {error}")
+            continue
+        state_records.close_fault(cluster.name, record.tag)
+        healed.append(f"{record.name}: {evidence.what}")
+    failures += cluster.give_back()
+    left = tuple(traces(cluster, cluster.handled))
+    if cluster.spec.existing is not None and not failures:
+        state_records.forget(cluster.name)
+    return HealedCluster(cluster.name, False, tuple(healed), tuple(failures), left)
+
+
+def injection_of(record: state_records.OpenFaultRecord) -> Injection:
+    """The injection that a record describes.
+
+    Raises:
+        ClusterError: this version knows no such fault, or its record has other fields.
+    """
+    spec = KINDS.get(record.kind)
+    try:
+        if spec is None:
+            raise ValueError(f"no fault is called {record.kind!r}")
+        return spec.injection.model_validate(record.injection)
+    except ValueError as error:
+        raise ClusterError(
+            "the record of an open fault does not fit this version",
+            where=record.name,
+            found=str(error).splitlines()[0],
+            next_step="heal it with the version that injected it, or `kafka-chaos clean --all`",
+        ) from error
+
+
+def told(done: list[HealedCluster]) -> list[str]:
+    """What came of it, a line each, for a person."""
+    lines = []
+    for one in done:
+        if one.gone:
+            lines.append(f"{one.name}: its containers are gone, and its faults with them")
+            continue
+        lines += [f"{one.name}: healed {what}" for what in one.healed]
+        lines += [f"{one.name}: {what}" for what in (*one.failures, *one.traces)]
+        if one.clean:
+            lines.append(f"{one.name}: clean" + ("" if one.healed else ", nothing was open"))
+    return lines or ["nothing to heal: no harness that has ended left a cluster on this machine"]

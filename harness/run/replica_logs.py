@@ -1,0 +1,70 @@
+"""What every replica has on its own disk: segment files and checkpoints, copied into journals.
+
+Copied through the engine, from running or stopped brokers: what a broker says of itself is not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.cluster.live import LiveCluster
+from harness.model.errors import ClusterError, JournalError
+from harness.model.journal import CHECKPOINTS, CHECKPOINTS_DIR, REPLICAS_DIR
+from workloads.log_format.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
+from workloads.log_format.segments import replica_rows
+from workloads.record.text_identity import BINARY, Codec
+
+
+def inspect_replicas(
+    cluster: LiveCluster,
+    topic: str,
+    run_id: int,
+    partitions: Collection[int],
+    folder: Path,
+    codec: Codec = BINARY,
+) -> tuple[tuple[int, ...], list[str]]:
+    """Copy what every replica holds of these partitions into `folder`/replicas and `folder`/checkpoints.
+
+    Returns the brokers whose files were read, and what could not be read.
+    """
+    target = folder / REPLICAS_DIR
+    target.mkdir(exist_ok=True)
+    problems: list[str] = []
+    inspected: set[int] = set()
+    checkpoints: list[dict[str, Any]] = []
+    part = len(list(target.glob("part-*.parquet")))
+    for number in sorted(partitions):
+        state = cluster.view((topic,)).partition(topic, number)
+        for broker in state.replicas if state else ():
+            try:
+                files = cluster.log_files(broker, topic, number)
+                segments = {name: data for name, data in files.items() if name.endswith(".log")}
+                rows = replica_rows(broker, topic, number, segments, run_id, codec)
+                epochs = files.get(EPOCH_FILE, b"").decode(errors="replace")
+                checkpoints += epoch_rows(broker, topic, number, epochs)
+            except (ClusterError, JournalError, ValueError) as error:
+                problems.append(f"the files of partition {number} on broker {broker} cannot be read: {error}")
+                continue
+            if not segments:
+                problems.append(f"broker {broker} has no segment file of partition {number}")
+                continue
+            pq.write_table(rows, target / f"part-{part:05d}.parquet")
+            inspected.add(broker)
+            part += 1
+    for broker in sorted(inspected):
+        for name in OFFSET_FILES:
+            try:
+                text = cluster.log_dir_file(broker, name).decode(errors="replace")
+                checkpoints += offset_rows(broker, name, text, topic)
+            except (ClusterError, ValueError) as error:
+                problems.append(f"{name} of broker {broker} cannot be read: {error}")
+    (folder / CHECKPOINTS_DIR).mkdir(exist_ok=True)
+    table = pa.Table.from_pylist(checkpoints, schema=CHECKPOINTS)
+    number = len(list((folder / CHECKPOINTS_DIR).glob("part-*.parquet")))
+    pq.write_table(table, folder / CHECKPOINTS_DIR / f"part-{number:05d}.parquet")
+    return tuple(sorted(inspected)), problems

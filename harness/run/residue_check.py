@@ -1,0 +1,59 @@
+"""Is a cluster clean? After all faults are healed nothing of them may be left, in processes or in kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from harness.cluster.nodes import Node
+from harness.containers.sidecar import Output
+from harness.model.errors import KafkaChaosError
+
+TAG_PREFIX = "kafka-chaos-"
+"""Every rule of ours carries a comment that begins so (`harness.run.runner`)."""
+
+_NETWORK_SCRIPT = """
+iptables-save 2>/dev/null | grep -F -- {prefix} | sed 's/^/rule: /'
+tc qdisc show | grep -vE 'qdisc (noqueue|pfifo_fast|fq_codel|mq|pfifo) ' | sed 's/^/qdisc: /'
+true
+"""
+
+
+class Nodes(Protocol):
+    """The part of a cluster that is looked at."""
+
+    @property
+    def nodes(self) -> list[Node]: ...
+
+    def is_running(self, number: int) -> bool: ...
+
+    def is_paused(self, number: int) -> bool: ...
+
+    def in_network(self, number: int, script: str) -> Output: ...
+
+
+def traces(cluster: Nodes, numbers: Iterable[int] | None = None) -> list[str]:
+    """What faults have left on these nodes (default: all), a sentence each; none: it is clean.
+
+    Looked at: every process runs and none is frozen; no rule of ours in any network namespace, and no
+    queueing discipline but the kernel's own.
+    """
+    wanted = [node.id for node in cluster.nodes] if numbers is None else list(numbers)
+    with ThreadPoolExecutor(max_workers=len(wanted) or 1) as pool:
+        found = pool.map(lambda number: _traces_of(cluster, number), wanted)
+        return [trace for traces in found for trace in traces]
+
+
+def _traces_of(cluster: Nodes, number: int) -> list[str]:
+    name = next(node.name for node in cluster.nodes if node.id == number)
+    try:
+        if not cluster.is_running(number):
+            return [f"{name} does not run"]
+        left = [f"{name} is still frozen"] if cluster.is_paused(number) else []
+        output = cluster.in_network(number, _NETWORK_SCRIPT.format(prefix=TAG_PREFIX))
+        return left + [
+            f"{name} still has a {line.strip()}" for line in output.text.splitlines() if line.strip()
+        ]
+    except KafkaChaosError as error:
+        return [f"{name} could not be looked at: {error}"]

@@ -1,0 +1,115 @@
+"""Samples what every broker believes, on a clock, into the journal, for the whole run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from harness.model.broker_views import BrokerView, TopologyView
+from harness.model.journal import RowSink
+from harness.protocol.connection import BrokerConnection
+
+EVERY_SECONDS = 0.25
+_CONTROLLER_EVERY = 4
+"""The controller is asked for with every fourth sample: a broker must forward that question."""
+
+
+class Sampler:
+    """One thread that asks, one connection a broker. `connect` makes one from a broker's id and a time-out in
+    seconds; `latest` is the last complete view."""
+
+    def __init__(
+        self,
+        connect: Callable[[int, float], BrokerConnection],
+        brokers: Iterable[int],
+        topic: str,
+        sink: RowSink,
+        *,
+        every: float = EVERY_SECONDS,
+        on_sample: Callable[[TopologyView], None] | None = None,
+    ) -> None:
+        self._topic = topic
+        self._sink = sink
+        self._every = every
+        self._on_sample = on_sample
+        # A broker that is cut or paused must not hold the clock up for longer than a beat.
+        self._connections = [connect(number, max(every, 0.2)) for number in brokers]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._controller: int | None = None
+        self.latest: TopologyView | None = None
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and close the connections; safe to call again."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for connection in self._connections:
+            connection.close()
+
+    def _run(self) -> None:
+        try:
+            with ThreadPoolExecutor(max_workers=len(self._connections)) as pool:
+                beat = 0
+                due = time.monotonic()
+                while not self._stop.is_set():
+                    self._sample(pool, beat)
+                    beat += 1
+                    due = max(due + self._every, time.monotonic())
+                    self._stop.wait(due - time.monotonic())
+        except Exception as error:  # told to the run, which records it as a problem
+            self.failure = error
+
+    def _sample(self, pool: ThreadPoolExecutor, beat: int) -> None:
+        at_ns = time.time_ns()
+        if beat % _CONTROLLER_EVERY == 0:
+            self._controller = self._ask_controller(beat // _CONTROLLER_EVERY)
+        view = TopologyView(at_ns=at_ns, views=tuple(pool.map(self._ask, self._connections)))
+        self.latest = view
+        for row in rows(view, self._controller):
+            self._sink.append(row)
+        if self._on_sample is not None:
+            self._on_sample(view)
+
+    def _ask(self, connection: BrokerConnection) -> BrokerView:
+        try:
+            return connection.view((self._topic,))
+        except OSError:
+            return BrokerView(broker=connection.broker, answered=False)
+
+    def _ask_controller(self, turn: int) -> int | None:
+        try:
+            return self._connections[turn % len(self._connections)].quorum_leader()
+        except OSError:
+            return None
+
+
+def rows(view: TopologyView, controller: int | None) -> Iterator[dict[str, Any]]:
+    """A view as rows of `harness.model.journal.SAMPLES`."""
+    for seen in view.views:
+        base = {
+            "at_ns": view.at_ns,
+            "broker": seen.broker,
+            "answered": seen.answered,
+            "controller": controller if seen.answered else None,
+        }
+        if not seen.partitions:
+            yield base
+        for state in seen.partitions:
+            yield base | {
+                "topic": state.topic,
+                "partition": state.partition,
+                "leader": state.leader,
+                "leader_epoch": state.leader_epoch,
+                "isr": list(state.isr),
+                "log_start_offset": state.log_start_offset,
+                "log_end_offset": state.log_end_offset,
+                "high_watermark": state.high_watermark,
+            }

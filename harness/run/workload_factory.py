@@ -1,0 +1,126 @@
+"""The client that writes a run: librdkafka in this process, or the Java client, in containers or driven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from harness.cluster.live import LiveCluster
+from harness.cluster.managed import Cluster
+from harness.java.verifiable_producer import tools_bootstrap
+from harness.java.verifiable_workload import JavaWorkload
+from harness.model.errors import BadInput
+from harness.model.journal import RowSink
+from harness.spec.steps import Drive
+from workloads.config.java_settings import driven_properties, java_properties
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.producer.producers import Workload, transactional_id
+from workloads.producer.send_journal import SendJournal
+from workloads.producer.tally import Progress
+
+
+class AnyWorkload(Protocol):
+    """What steps need of a workload; `workloads.producer.producers.Workload` says what each means."""
+
+    def start(
+        self, step: int, *, records: int | None = ..., seconds: float | None = ..., rate: float | None = ...
+    ) -> None: ...
+
+    def ready(self, seconds: float) -> bool: ...
+
+    def finish(self, deadline: float | None = ...) -> bool: ...
+
+    def stop(self) -> None: ...
+
+    def close(self, seconds: float = ...) -> None: ...
+
+    def account_for(self, reads: Path) -> int: ...
+
+    def progress(self) -> Progress: ...
+
+    @property
+    def problems(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class Drivable(Protocol):
+    """A workload whose producers do what drive steps say."""
+
+    def drive(self, step: int, drive: Drive) -> list[str]:
+        """Make the calls of a drive step; returns what kept one from being made at all."""
+        ...
+
+
+def start_workload(
+    spec: WorkloadSpec,
+    settings: ProducerSettings,
+    *,
+    cluster: LiveCluster,
+    topic: str,
+    partitions: int,
+    run_id: int,
+    seed: int,
+    folder: Path,
+    journal: SendJournal | None,
+    transactions: RowSink | None,
+) -> AnyWorkload:
+    """A workload; `journal` is librdkafka's alone, the Java client writes its own into `folder`.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+    if journal is None:
+        if not isinstance(cluster, Cluster):
+            raise BadInput(
+                "the Java client cannot write to this cluster",
+                where="workload.client",
+                expected="a cluster of ours, whose image has the client",
+                found="a cluster that is not ours",
+                next_step="use `client: librdkafka`",
+            )
+        return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
+    if spec.client == "driven":
+        if not isinstance(cluster, Cluster) or cluster.access.protocol != "PLAINTEXT":
+            raise BadInput(
+                "driven producers cannot write to this cluster",
+                where="workload.client",
+                expected="a cluster of ours without `security`",
+                found="one that is not ours, or whose clients must come with TLS or a password",
+                next_step="use `client: librdkafka`",
+            )
+        # Loads what speaks to a JVM, which nobody else needs.
+        from harness.java.scripted_workload import DrivenWorkload
+
+        return DrivenWorkload(
+            spec,
+            settings,
+            cluster=cluster,
+            topic=topic,
+            run_id=run_id,
+            seed=seed,
+            journal=journal,
+            transactions=transactions,
+        )
+    return Workload(
+        spec,
+        settings,
+        bootstrap=cluster.bootstrap,
+        security=cluster.access.properties,
+        topic=topic,
+        partitions=partitions,
+        run_id=run_id,
+        seed=seed,
+        journal=journal,
+        transactions=transactions,
+    )
+
+
+def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveCluster) -> dict[str, Any]:
+    """What the client of a workload is given, by its own names."""
+    if spec.client == "java":
+        assert isinstance(cluster, Cluster)
+        return dict(java_properties(settings, tools_bootstrap(cluster)))
+    if spec.client == "driven":
+        return dict(driven_properties(spec.drive, settings, cluster.bootstrap))
+    named = transactional_id(0) if spec.transactions is not None else None
+    return dict(settings.to_librdkafka(cluster.bootstrap, named))

@@ -1,0 +1,169 @@
+"""What a cluster is to be, as data: validated, serialisable, the same for Testcontainers and Compose."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from harness.model.config_value import Setting
+from harness.model.defaults import DEFAULT_VERSION
+from harness.spec.external_cluster import Existing
+from harness.spec.security import Security
+
+
+class Profile(StrEnum):
+    """How long brokers wait before they call each other dead or late."""
+
+    KAFKA = "kafka"
+    """As shipped: broker.session.timeout.ms 9 s, replica.lag.time.max.ms 30 s."""
+    FAST = "fast"
+    """For tests: 4 s and 6 s, so that elections and ISR changes come sooner."""
+
+
+class Metadata(StrEnum):
+    """Where a cluster keeps its metadata."""
+
+    KRAFT = "kraft"
+    """In a quorum of controllers (KIP-500); ready for production since Kafka 3.3."""
+    ZOOKEEPER = "zookeeper"
+    """In ZooKeeper, up to Kafka 3.9; one server, and any broker may be the controller."""
+
+
+PROFILES: dict[Profile, dict[str, str]] = {
+    Profile.KAFKA: {},
+    Profile.FAST: {
+        "broker.session.timeout.ms": "4000",
+        "broker.heartbeat.interval.ms": "1000",
+        "replica.lag.time.max.ms": "6000",
+    },
+}
+
+SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
+"""broker.session.timeout.ms of each profile, in seconds: how long a dead leader stays leader at most."""
+
+SMALLEST_DISK_MIB = 16
+MOST_BROKERS = 9
+
+
+class ClusterSpec(BaseModel):
+    """A cluster: how many nodes of which Kafka, and their settings.
+
+    `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
+    `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
+    the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
+    `skewable_clocks` starts every node so that its clock can be shifted. With `metadata: zookeeper` there is
+    one ZooKeeper server in place of controllers. `racks` puts broker N into rack rN and lets readers that
+    name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
+    broker id; they win over `properties`. `features` are levels of KRaft features that differ from those of a
+    new cluster (KIP-584), set once it is up. `loggers` are levels of the nodes' loggers, by name: with
+    `kafka.request.logger: DEBUG` a broker prints every request that it has answered. `metadata_version` is
+    the metadata.version of KRaft that storage is formatted with (KIP-778), as "3.4-IV0" (None: the newest).
+    `security` is what clients must come with (None: anyone may, in
+    plain text). `existing` is a cluster that somebody else runs: only `brokers` goes with it, how many there
+    are.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    brokers: int = Field(default=3, ge=1, le=1000)
+    controllers: int = Field(default=1, ge=1, le=5)
+    combined: bool = False
+    metadata: Metadata = Metadata.KRAFT
+    version: str = DEFAULT_VERSION
+    image: str | None = None
+    profile: Profile = Profile.FAST
+    properties: dict[str, Setting] = Field(default_factory=dict)
+    broker_properties: dict[int, dict[str, Setting]] = Field(default_factory=dict)
+    features: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    metadata_version: str | None = Field(default=None, pattern=r"^\d+\.\d+-IV\d+$")
+    loggers: dict[str, Literal["ERROR", "WARN", "INFO", "DEBUG", "TRACE"]] = Field(default_factory=dict)
+    disk_mib: int | None = None
+    skewable_clocks: bool = False
+    racks: bool = False
+    security: Security | None = None
+    existing: Existing | None = None
+
+    @field_validator("disk_mib")
+    @classmethod
+    def _room_for_a_broker(cls, value: int | None) -> int | None:
+        if value is not None and value < SMALLEST_DISK_MIB:
+            raise ValueError(
+                f"{value} MiB is too small for a log dir: a broker that stores nothing takes about 0.1 MiB, "
+                f"the records of a short run some more; {SMALLEST_DISK_MIB} is the least"
+            )
+        return value
+
+    @property
+    def rack_names(self) -> tuple[str, ...]:
+        """The racks that there are, in order of broker id."""
+        return tuple(rack_of(number) for number in range(1, self.brokers + 1)) if self.racks else ()
+
+    @model_validator(mode="after")
+    def _version_has_it(self) -> ClusterSpec:
+        numbers = [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
+        if len(numbers) < 2:
+            return self
+        if self.metadata is Metadata.ZOOKEEPER and numbers[0] >= 4:
+            raise ValueError(
+                f"Kafka {self.version} has no ZooKeeper mode: 3.9 was the last with it (KIP-833)"
+            )
+        if self.metadata is Metadata.KRAFT and numbers < [3, 3]:
+            raise ValueError(
+                f"Kafka {self.version} has no KRaft mode fit for use, 3.3 was the first (KIP-833): "
+                "set `metadata: zookeeper`"
+            )
+        if self.metadata is Metadata.ZOOKEEPER and self.features:
+            raise ValueError("`features` are of KRaft clusters: with `metadata: zookeeper` leave them out")
+        if self.metadata is Metadata.ZOOKEEPER and (self.loggers or self.metadata_version):
+            raise ValueError(
+                "`loggers` and `metadata_version` are of KRaft clusters: with `metadata: zookeeper` leave "
+                "them out"
+            )
+        if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
+            raise ValueError("with `metadata: zookeeper` leave `controllers` and `combined` out")
+        if self.security is not None:
+            kraft = self.metadata is Metadata.KRAFT
+            refusal = self.security.refusal((numbers[0], numbers[1]), kraft=kraft)
+            if refusal is not None:
+                raise ValueError(f"{refusal}; the version is {self.version}")
+        return self
+
+    @model_validator(mode="after")
+    def _ours_or_not(self) -> ClusterSpec:
+        if self.existing is None and self.brokers > MOST_BROKERS:
+            raise ValueError(f"brokers is {self.brokers}: a cluster of ours has at most {MOST_BROKERS}")
+        given = self.model_fields_set - {"existing", "brokers", "profile", "controllers"}
+        if self.existing is not None:
+            odd = sorted(name for name in given if getattr(self, name) != _default(type(self), name))
+            if odd:
+                raise ValueError(f"{odd[0]} is for clusters of ours, and `existing` names one that is not")
+        return self
+
+    @model_validator(mode="after")
+    def _properties_of_brokers(self) -> ClusterSpec:
+        for number in self.broker_properties:
+            if not 1 <= number <= self.brokers:
+                raise ValueError(
+                    f"broker_properties names broker {number}; the cluster has brokers 1 to {self.brokers}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _combined_counts(self) -> ClusterSpec:
+        if self.combined and self.controllers != self.brokers:
+            raise ValueError(
+                f"with `combined: true` every broker is a controller: controllers must be {self.brokers}, "
+                f"not {self.controllers}"
+            )
+        return self
+
+
+def _default(model: type[BaseModel], name: str) -> object:
+    return model.model_fields[name].get_default(call_default_factory=True)
+
+
+def rack_of(broker: int) -> str:
+    """The rack of a broker of a cluster with racks."""
+    return f"r{broker}"

@@ -1,0 +1,208 @@
+"""States of the cluster that a wait step can wait for, read from the brokers themselves.
+
+Each is a value that a file may hold; what it looks at comes through `Look`, so that what it says can be told
+without a cluster. `missing` gives in words what is seen instead; None: the state is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+from pydantic import Field, model_validator
+
+from faults.schedules.fields import Frozen
+from faults.targets import Target
+from harness.model.broker_views import TopologyView
+
+
+class Look(Protocol):
+    """What conditions may look at, of the topic under test."""
+
+    def view(self) -> TopologyView: ...
+
+    def nodes(self, target: Any) -> tuple[int, ...]:
+        """The nodes that a target means now; none: it matches nothing."""
+        ...
+
+    def high_watermark(self, broker: int, partition: int) -> int | None:
+        """A broker's own high watermark, leader or follower; None: it does not tell."""
+        ...
+
+    def checkpoint(self, broker: int, file: str, partition: int) -> int | None:
+        """What a checkpoint file says of a partition (of leader-epoch-checkpoint: the last epoch)."""
+        ...
+
+    def log(self, broker: int) -> str:
+        """What a broker has printed since the run began."""
+        ...
+
+
+class Number(Frozen):
+    """A number that is waited for: exactly one of the two."""
+
+    at_least: int | None = Field(default=None, ge=0)
+    exactly: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _one(self) -> Number:
+        if (self.at_least is None) == (self.exactly is None):
+            raise ValueError("takes either `at_least: N` or `exactly: N`")
+        return self
+
+    def holds(self, seen: int | None) -> bool:
+        if seen is None:
+            return False
+        return seen == self.exactly if self.at_least is None else seen >= self.at_least
+
+    def bound(self) -> str:
+        return f"exactly {self.exactly}" if self.at_least is None else f"at least {self.at_least}"
+
+
+class OnReplicas(Number):
+    """A number that each of these brokers has of one partition."""
+
+    of: Target = Field(description="which brokers")
+    partition: int = Field(default=0, ge=0)
+
+    def missing_of(self, look: Look, what: str) -> str | None:
+        numbers = look.nodes(self.of)
+        if not numbers:
+            return f"{self.of} matches no broker"
+        seen = {number: self.seen(look, number) for number in numbers}
+        if all(self.holds(value) for value in seen.values()):
+            return None
+        return f"{what} of partition {self.partition} by broker: {_told(seen)}"
+
+    def seen(self, look: Look, broker: int) -> int | None:
+        raise NotImplementedError
+
+
+class LogEnd(OnReplicas):
+    """The log end offset of each broker's own replica."""
+
+    def seen(self, look: Look, broker: int) -> int | None:
+        states = (seen for seen in look.view().answered() if seen.broker == broker)
+        return next(
+            (
+                state.log_end_offset
+                for one in states
+                for state in one.partitions
+                if state.partition == self.partition
+            ),
+            None,
+        )
+
+    def missing(self, look: Look) -> str | None:
+        return self.missing_of(look, "log end offset")
+
+    def __str__(self) -> str:
+        return f"a log end offset of {self.bound()} in partition {self.partition} on {self.of}"
+
+
+class HighWatermark(OnReplicas):
+    """The high watermark as each of these brokers knows it; a follower learns it one fetch later."""
+
+    def seen(self, look: Look, broker: int) -> int | None:
+        return look.high_watermark(broker, self.partition)
+
+    def missing(self, look: Look) -> str | None:
+        return self.missing_of(look, "high watermark")
+
+    def __str__(self) -> str:
+        return f"a high watermark of {self.bound()} in partition {self.partition} on {self.of}"
+
+
+class Checkpoint(OnReplicas):
+    """What a checkpoint file on each broker's disk says; of leader-epoch-checkpoint, its last epoch."""
+
+    file: Literal[
+        "replication-offset-checkpoint",
+        "recovery-point-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "leader-epoch-checkpoint",
+    ]
+
+    def seen(self, look: Look, broker: int) -> int | None:
+        return look.checkpoint(broker, self.file, self.partition)
+
+    def missing(self, look: Look) -> str | None:
+        return self.missing_of(look, self.file)
+
+    def __str__(self) -> str:
+        return f"{self.bound()} in the {self.file} of partition {self.partition} on {self.of}"
+
+
+class Members(Frozen):
+    """The in-sync replicas of one partition are just these brokers, as its leader sees it."""
+
+    is_: Target = Field(alias="is", description="which brokers")
+    partition: int = Field(default=0, ge=0)
+
+    def missing(self, look: Look) -> str | None:
+        wanted = look.nodes(self.is_)
+        led = [
+            state
+            for seen in look.view().answered()
+            for state in seen.partitions
+            if state.partition == self.partition and state.leader == seen.broker
+        ]
+        # An old leader that does not know better yet has the lower epoch.
+        state = max(led, key=lambda one: one.leader_epoch, default=None)
+        if state is None:
+            return f"partition {self.partition} has no leader that answers"
+        if sorted(state.isr) == sorted(wanted):
+            return None
+        return f"ISR {sorted(state.isr)} of partition {self.partition}, by its leader {state.leader}"
+
+    def __str__(self) -> str:
+        return f"an ISR of just {self.is_} in partition {self.partition}"
+
+
+class Leads(Frozen):
+    """One of these brokers leads a partition, and says so itself."""
+
+    is_: Target = Field(alias="is", description="which brokers")
+    partition: int = Field(default=0, ge=0)
+
+    def missing(self, look: Look) -> str | None:
+        wanted = look.nodes(self.is_)
+        believed = {
+            seen.broker: state.leader
+            for seen in look.view().answered()
+            for state in seen.partitions
+            if state.partition == self.partition
+        }
+        if any(believed.get(number) == number for number in wanted):
+            return None
+        return f"leader of partition {self.partition} by broker asked: {_told(believed)}"
+
+    def __str__(self) -> str:
+        return f"{self.is_} leads partition {self.partition}"
+
+
+class Logged(Frozen):
+    """Each of these brokers has printed a text since the run began, so many times at least."""
+
+    of: Target = Field(description="which brokers")
+    text: str = Field(min_length=1)
+    times: int = Field(default=1, ge=1)
+
+    def missing(self, look: Look) -> str | None:
+        numbers = look.nodes(self.of)
+        silent = [number for number in numbers if look.log(number).count(self.text) < self.times]
+        if numbers and not silent:
+            return None
+        often = "" if self.times == 1 else f"{self.times} times "
+        return f"not {often}in the log of broker {', '.join(map(str, silent)) or f'(no broker is {self.of})'}"
+
+    def __str__(self) -> str:
+        often = "" if self.times == 1 else f", {self.times} times"
+        return f"{self.text!r} in the log of {self.of}{often}"
+
+
+Condition = LogEnd | HighWatermark | Checkpoint | Members | Leads | Logged
+
+
+def _told(seen: Mapping[int, int | None]) -> str:
+    return ", ".join(f"{broker}: {'-' if value is None else value}" for broker, value in sorted(seen.items()))

@@ -1,0 +1,292 @@
+"""Experiments as data: cluster, topic, workload, steps, and the arms to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from checkers.judgement.judge import check_promise
+from faults.base import FaultSpec
+from faults.partition_fault import PartitionFault
+from faults.schedules.check import Problem, check_schedule
+from faults.schedules.tracks import tracks
+from faults.target_context import Shape
+from harness.model.config_value import Setting
+from harness.model.errors import BadInput, words_of
+from harness.model.node_layout import FIRST_ZOOKEEPER_ID
+from harness.spec.cluster import ClusterSpec, Metadata
+from harness.spec.steps import Drive, Heal, Inject, Step, Write
+from workloads.config.java_settings import java_problem, settings_problem
+from workloads.config.reader_spec import ReaderSpec
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+
+_NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TopicSpec(_Frozen):
+    """The topic that every run of the experiment gets anew.
+
+    `assignment` names each partition's brokers, the preferred leader first; the numbers of partitions and
+    replicas follow from it.
+    """
+
+    partitions: int = Field(default=3, ge=1, le=10000)
+    replication_factor: int = Field(default=3, ge=1)
+    assignment: tuple[tuple[int, ...], ...] | None = Field(default=None, min_length=1)
+    config: dict[str, Setting] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow(cls, value: Any) -> Any:
+        given = value.get("assignment") if isinstance(value, dict) else None
+        if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
+            return {"partitions": len(given), "replication_factor": len(given[0]), **value}
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> TopicSpec:
+        if self.assignment is None:
+            return self
+        for number, brokers in enumerate(self.assignment):
+            if len(set(brokers)) != self.replication_factor or len(brokers) != self.replication_factor:
+                expected = f"expected {self.replication_factor} different brokers"
+                raise ValueError(f"assignment[{number}] is {list(brokers)}: {expected}")
+        if len(self.assignment) != self.partitions:
+            raise ValueError(
+                f"assignment has {len(self.assignment)} partition(s), `partitions` says {self.partitions}"
+            )
+        return self
+
+
+class Arm(_Frozen):
+    """One configuration of the experiment, and what it promises.
+
+    `promise` maps classes of findings to bounds: `0`, `N`, `>= N`, `<= N`, `any`, or `acked in STEP`
+    (exactly as many as were acknowledged in that write step). Left out means: nothing lost, phantom,
+    corrupt, misplaced or rejected_present; no duplicate where the producer is idempotent.
+    """
+
+    name: str = Field(pattern=_NAME)
+    producer: ProducerSettings = ProducerSettings()
+    workload: WorkloadSpec | None = Field(default=None, description="in place of the experiment's")
+    readers: tuple[ReaderSpec, ...] | None = Field(
+        default=None, description="in place of the experiment's; [] for none"
+    )
+    topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings of this arm only")
+    promise: dict[str, Setting] = Field(default_factory=dict)
+
+
+class Experiment(_Frozen):
+    """Everything that one execution needs; the same text gives the same experiment."""
+
+    name: str = Field(pattern=_NAME)
+    title: str
+    description: str = ""
+    cluster: ClusterSpec = ClusterSpec()
+    topic: TopicSpec = TopicSpec()
+    workload: WorkloadSpec = WorkloadSpec()
+    replicas: Literal["when_needed", "always"] = Field(
+        default="when_needed",
+        description="read every replica's own files at the end, or only those of what is missing",
+    )
+    readers: tuple[ReaderSpec, ...] = Field(
+        default=(), description="live readers: they read while the steps go on"
+    )
+    steps: tuple[Step, ...] = Field(min_length=1)
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    together: bool = Field(
+        default=False,
+        description="all arms in one run, side by side, each on a topic of its own: the very same faults hit "
+        "all. Targets are those of the first arm's topic; an injected fault on partitions is done to each",
+    )
+
+    def workload_of(self, arm: Arm) -> WorkloadSpec:
+        return arm.workload or self.workload
+
+    def readers_of(self, arm: Arm) -> tuple[ReaderSpec, ...]:
+        return self.readers if arm.readers is None else arm.readers
+
+    @property
+    def write_names(self) -> tuple[str, ...]:
+        """Names of the steps that write: write steps, and drive steps."""
+        actions = (step.action for step in self.steps)
+        return tuple(action.name for action in actions if isinstance(action, Write | Drive))
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Experiment:
+        if self.topic.replication_factor > self.cluster.brokers:
+            raise ValueError(
+                f"topic.replication_factor is {self.topic.replication_factor}, "
+                f"but the cluster has {self.cluster.brokers} broker(s)"
+            )
+        strangers = sorted(
+            {broker for brokers in self.topic.assignment or () for broker in brokers}
+            - set(range(1, self.cluster.brokers + 1))
+        )
+        if strangers:
+            raise ValueError(
+                f"topic.assignment names broker(s) {', '.join(map(str, strangers))}; "
+                f"the cluster has brokers 1 to {self.cluster.brokers}"
+            )
+        for what, names in (
+            ("fault", tuple(step.inject.name for step in self.steps if step.inject and step.inject.name)),
+            ("write step", self.write_names),
+            ("arm", tuple(arm.name for arm in self.arms)),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"two {what}s are named {twice!r}")
+        if not self.write_names:
+            raise ValueError("no step writes anything: add a `write` step")
+        for arm in self.arms:
+            try:
+                check_promise(arm.promise, self.write_names)
+            except BadInput as error:
+                raise ValueError(f"arm {arm.name!r}: {error}") from error
+            workload = self.workload_of(arm)
+            if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
+                raise ValueError(f"arm {arm.name!r}: {unknown}")
+            if workload.client == "java":
+                java = java_problem(workload, arm.producer)
+                if java is None and self.readers_of(arm):
+                    java = "live readers do not understand what VerifiableProducer writes"
+                if java is not None:
+                    raise ValueError(f"arm {arm.name!r}: {java}")
+        problem = next(self._problems(), None)
+        if problem is not None:
+            raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})
+        return self
+
+    @property
+    def shape(self) -> Shape:
+        """Cluster and topic, as faults want to know them before they run."""
+        return Shape(
+            brokers=self.cluster.brokers,
+            controllers=self.cluster.controllers,
+            combined=self.cluster.combined or self.cluster.metadata is Metadata.ZOOKEEPER,
+            zookeepers=(FIRST_ZOOKEEPER_ID,) if self.cluster.metadata is Metadata.ZOOKEEPER else (),
+            partitions=self.topic.partitions,
+            replication_factor=self.topic.replication_factor,
+            disk_mib=self.cluster.disk_mib,
+            skewable=self.cluster.skewable_clocks,
+        )
+
+    def open_before(self, index: int) -> dict[str, FaultSpec]:
+        """What inject steps before a step have left open, by its place in the file."""
+        return {place: inject.fault for place, inject in self._left_open(index).items()}
+
+    def _left_open(self, index: int) -> dict[str, Inject]:
+        found: dict[str, Inject] = {}
+        for number, step in enumerate(self.steps[:index]):
+            if step.inject is not None:
+                found[f"steps[{number}].inject"] = step.inject
+            elif step.heal is not None:
+                only = step.heal.only
+                found = {place: one for place, one in found.items() if only and one.name not in only}
+        return found
+
+    def _problems(self) -> Iterator[Problem]:
+        """What does not fit together, with its place in the file."""
+        yield from self._reader_problems(self.readers, "readers")
+        for number, arm in enumerate(self.arms):
+            yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
+            if self.together and (what := self._not_together(arm)) is not None:
+                yield Problem(f"arms[{number}]", f"its {what} cannot go together with other arms in one run")
+            if self.workload_of(arm).transactional:
+                try:
+                    arm.producer.check_transactional()
+                except ValueError as error:
+                    yield Problem(f"arms[{number}]", f"its workload has transactions: {_told(error)}")
+        yield from self._driving_problems()
+        yield from self._fault_problems()
+
+    def _not_together(self, arm: Arm) -> str | None:
+        """What an arm has that is known by one name in all runs."""
+        workload = self.workload_of(arm)
+        if workload.transactional:
+            return "transactional.id"
+        if any(reader.group for reader in self.readers_of(arm)):
+            return "consumer group"
+        return None if workload.client == "librdkafka" else "Java client"
+
+    def _driving_problems(self) -> Iterator[Problem]:
+        """Write steps and drive steps are of different clients."""
+        driven = {self.workload_of(arm).client == "driven" for arm in self.arms}
+        for number, step in enumerate(self.steps):
+            place = f"steps[{number}]"
+            if step.write is not None and True in driven:
+                yield Problem(f"{place}.write", "client driven knows no write steps, only drive steps")
+            if step.drive is None:
+                continue
+            if False in driven:
+                yield Problem(
+                    f"{place}.drive", "drive steps are of `client: driven`: set it below `workload`"
+                )
+            for send in step.drive.sends:
+                if send.partition >= self.topic.partitions:
+                    last = self.topic.partitions - 1
+                    yield Problem(f"{place}.drive.do", f"the topic has partitions 0 to {last}")
+            if not set(step.drive.do).isdisjoint({"begin", "commit", "abort"}) and not all(
+                self.workload_of(arm).transactional for arm in self.arms
+            ):
+                yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
+
+    def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
+        taken: set[str] = set()
+        for number, reader in enumerate(readers):
+            twice = taken.intersection(reader.member_names)
+            if twice:
+                yield Problem(f"{place}[{number}].name", f"two readers are named {min(twice)!r}")
+            taken.update(reader.member_names)
+            if reader.rack is None:
+                continue
+            if not self.cluster.racks:
+                yield Problem(
+                    f"{place}[{number}].rack",
+                    "the cluster has no racks: set `racks: true` below `cluster`, or leave rack out",
+                )
+            elif reader.rack not in self.cluster.rack_names:
+                yield Problem(
+                    f"{place}[{number}].rack",
+                    f"there is no rack {reader.rack!r}: the racks are {', '.join(self.cluster.rack_names)}",
+                )
+
+    def _fault_problems(self) -> Iterator[Problem]:
+        for number, step in enumerate(self.steps):
+            place = f"steps[{number}]"
+            if isinstance(step.action, Inject):
+                try:
+                    step.action.fault.expect(self.shape)
+                except ValueError as error:
+                    yield Problem(f"{place}.inject", str(error))
+            elif isinstance(step.action, Heal):
+                names = {one.name for one in self._left_open(number).values()}
+                for name in step.action.only:
+                    if name not in names:
+                        yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open then")
+            elif isinstance(step.action, Write):
+                picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
+                if self.together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
+                    yield Problem(place, "arms that go together have faults on partitions in inject steps")
+                found = check_schedule(
+                    step.action.faults,
+                    self.shape,
+                    seconds=step.action.ends,
+                    at_most_down=step.action.at_most_down,
+                    before=self.open_before(number),
+                )
+                yield from (Problem(f"{place}.write.{one.place}", one.what) for one in found)
+
+
+def _told(error: ValueError) -> str:
+    """The words of a validator, without pydantic's own around them."""
+    if isinstance(error, ValidationError):
+        return words_of(error)
+    return str(error)

@@ -1,0 +1,107 @@
+"""Every fault that an experiment may inject, with its place in the file; and experiments without some."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from faults.base import FaultSpec
+from faults.schedules.entries import Block, Entry, Random, SequencePart, TogetherPart
+from faults.schedules.fields import IfImpossible
+from harness.model.errors import BadInput, words_of
+from harness.spec.experiment import Experiment
+from harness.spec.steps import Write
+
+
+class PlacedFault(NamedTuple):
+    """A fault, where it stands (`steps[1].write.faults[0].fault`), and what to do where it cannot be had."""
+
+    place: str
+    fault: FaultSpec
+    if_impossible: IfImpossible
+
+
+def specs_of(experiment: Experiment) -> Iterator[PlacedFault]:
+    """Every fault of every step, those of menus, sequences and groups too, in the order of the file."""
+    for number, step in enumerate(experiment.steps):
+        if step.inject is not None:
+            yield PlacedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
+        elif step.write is not None:
+            yield from _of_blocks(step.write.faults, f"steps[{number}].write.faults")
+
+
+def _of_blocks(blocks: Sequence[Block | Entry], around: str) -> Iterator[PlacedFault]:
+    for number, block in enumerate(blocks):
+        place = f"{around}[{number}]"
+        if isinstance(block, Random):
+            for index, choice in enumerate(block.random.menu):
+                yield PlacedFault(f"{place}.random.menu[{index}].fault", choice.fault, choice.if_impossible)
+        elif isinstance(block, SequencePart):
+            yield from _of_blocks(block.sequence, f"{place}.sequence")
+        elif isinstance(block, TogetherPart):
+            yield from _of_blocks(block.together, f"{place}.together")
+        else:
+            yield PlacedFault(f"{place}.fault", block.fault, block.if_impossible)
+
+
+def without(experiment: Experiment, places: Container[str]) -> Experiment:
+    """The experiment without the faults at these places (as `specs_of` names them); what is empty then goes
+    too.
+
+    Raises:
+        BadInput: what is left makes no sense: an entry waits for one that is gone, or no step is left.
+    """
+    steps = []
+    for number, step in enumerate(experiment.steps):
+        if step.inject is not None and f"steps[{number}].inject" in places:
+            continue
+        if step.write is not None:
+            kept = _kept(step.write.faults, f"steps[{number}].write.faults", places)
+            step = step.model_copy(update={"write": step.write.model_copy(update={"faults": kept})})
+        steps.append(step)
+    changed = experiment.model_copy(update={"steps": tuple(steps)})
+    try:
+        return Experiment.model_validate(changed.model_dump(by_alias=True))
+    except ValidationError as error:
+        raise BadInput(
+            "the experiment is not valid without the faults that are skipped",
+            where=experiment.name,
+            found=words_of(error),
+            next_step="write `if_impossible: refuse`, or let nothing else wait for what may be skipped",
+        ) from error
+
+
+def _kept(blocks: Sequence[Any], around: str, places: Container[str]) -> tuple[Any, ...]:
+    kept = []
+    for number, block in enumerate(blocks):
+        place = f"{around}[{number}]"
+        for key in ("sequence", "together"):
+            if key in type(block).model_fields:
+                block = block.model_copy(update={key: _kept(getattr(block, key), f"{place}.{key}", places)})
+        if isinstance(block, Random):
+            menu = tuple(
+                choice
+                for index, choice in enumerate(block.random.menu)
+                if f"{place}.random.menu[{index}].fault" not in places
+            )
+            block = block.model_copy(update={"random": block.random.model_copy(update={"menu": menu})})
+            empty = not menu
+        elif isinstance(block, (SequencePart, TogetherPart)):
+            empty = not (block.sequence if isinstance(block, SequencePart) else block.together)
+        else:
+            empty = f"{place}.fault" in places
+        if not empty:
+            kept.append(block)
+    return tuple(kept)
+
+
+def schedule_seed(seed: int, write: Write) -> str:
+    """What the random choices of a write step hang on."""
+    return f"{seed}/{write.name}"
+
+
+def down_before(experiment: Experiment, index: int) -> int:
+    """How many brokers inject steps before a step may have left down."""
+    return sum(fault.downs(experiment.shape) for fault in experiment.open_before(index).values())

@@ -1,0 +1,33 @@
+"""Experiment files, and the experiments that come with kafka-chaos."""
+
+from __future__ import annotations
+
+from harness.config.yaml_files import Kind
+from harness.spec.experiment import Experiment
+
+EXPERIMENT = Kind(
+    Experiment,
+    one="an experiment",
+    expected="a mapping with name, title, steps and arms",
+    example="`kafka-chaos init` writes an example file",
+    schema="kafka-chaos schema",
+    folder="experiments",
+)
+
+
+def load(name_or_path: str) -> Experiment:
+    """A built-in experiment by its name, or an experiment file by its path.
+
+    Raises:
+        BadInput: no such experiment, not YAML, or not an experiment: names the place in the file.
+    """
+    return EXPERIMENT.load(name_or_path)[0]
+
+
+def parse(text: str, source: str) -> Experiment:
+    """An experiment from YAML text; `source` names it in messages.
+
+    Raises:
+        BadInput: not YAML, or not an experiment.
+    """
+    return EXPERIMENT.parse(text, source)

@@ -1,0 +1,221 @@
+"""What an experiment will do, told before it runs and without a cluster (`kafka-chaos plan`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from faults.base import FaultSpec
+from faults.schedules.simulation import Foreseen, Foresight, foresee
+from faults.schedules.state import Schedule
+from faults.schedules.tracks import Following, Track, When
+from faults.target_context import Shape
+from harness.spec.experiment import Experiment
+from harness.spec.fault_index import down_before, schedule_seed
+from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """One fault of a step. `at` in seconds after the step began (None: when a condition comes true), `sure`
+    whether it is exactly then, or may be later; `lasting` in seconds (least, most; None: until a heal step);
+    `down` brokers at most."""
+
+    entry: str
+    name: str | None
+    at: float | None
+    sure: bool
+    when: str
+    lasting: tuple[float, float] | None
+    fault: str
+    down: int
+    expect: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step: `most_down` brokers down at once while it runs, at most; `cut`: repeated faults go on
+    beyond what is told."""
+
+    index: int
+    what: str
+    faults: tuple[PlannedFault, ...]
+    most_down: int
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will happen under one seed."""
+
+    experiment: str
+    seed: int
+    cluster: str
+    steps: tuple[PlannedStep, ...]
+    most_down: int
+
+
+def plan_of(experiment: Experiment, seed: int) -> Plan:
+    """The plan of an experiment: fixed times, what the seed draws, conditions in words."""
+    steps = tuple(_step(experiment, index, seed) for index in range(len(experiment.steps)))
+    shape = experiment.shape
+    controllers = "combined" if shape.combined else f"{shape.controllers} controller(s)"
+    return Plan(
+        experiment=experiment.name,
+        seed=seed,
+        cluster=f"{shape.brokers} broker(s), {controllers}; "
+        f"{shape.partitions} partition(s) of {shape.replication_factor} replica(s)"
+        + ("; all arms in one run, a topic each" if experiment.together else ""),
+        steps=steps,
+        most_down=max(step.most_down for step in steps),
+    )
+
+
+def described(fault: FaultSpec) -> str:
+    """A fault in words: `kill leader: 0`, `partition from leader: 0, to followers: 0`."""
+    parts = []
+    for name, field in type(fault).model_fields.items():
+        value = getattr(fault, name)
+        if name != "kind" and value != field.default:
+            parts.append(str(value) if name == "target" else f"{field.alias or name} {value}")
+    return " ".join([fault.name(), ", ".join(parts)]).strip()
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """A plan as text."""
+    yield f"plan of {plan.experiment}, seed {plan.seed}: {plan.cluster}"
+    for step in plan.steps:
+        yield ""
+        yield f"step {step.index}: {step.what}"
+        rows = [(one.when, _span(one.lasting), one.fault, one.name or one.entry) for one in step.faults]
+        widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+            yield f"  {cells[0]}  {cells[1]}  {cells[2]}  {row[3]}"
+        if step.cut:
+            yield "  ... and so on until the step ends"
+        for sentence in dict.fromkeys(f"{one.fault}: {what}" for one in step.faults for what in one.expect):
+            yield f"  expect: {sentence}"
+    yield ""
+    if any(one.at is not None and not one.sure for step in plan.steps for one in step.faults):
+        yield "or later: it begins when what it waits for has been seen to be healed"
+    yield f"brokers down at most: {plan.most_down}"
+
+
+def _span(lasting: tuple[float, float] | None) -> str:
+    if lasting is None:
+        return "until healed"
+    least, most = lasting
+    return f"for {least:g} s" if least == most else f"for {least:g} to {most:g} s"
+
+
+def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
+    action = experiment.steps[index].action
+    down = down_before(experiment, index)
+    what = KIND[type(action)]
+    if isinstance(action, Write):
+        return _write(experiment, index, action, seed, down)
+    if isinstance(action, Inject):
+        fault = action.fault
+        here = _planned(fault, experiment.shape, f"steps[{index}].inject", None, 0.0, "now", None)
+        return PlannedStep(index, "inject", (here,), min(experiment.shape.brokers, down + here.down))
+    if isinstance(action, Wait):
+        size = f"the ISR has {action.isr} members" if isinstance(action.isr, int) else "replicated"
+        until = size if action.condition is None else f"{action.condition}"
+        what = f"wait until {until}, {action.within:g} s at most"
+    elif isinstance(action, Drive):
+        what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"
+    elif isinstance(action, Sleep):
+        what = f"sleep {action.seconds:g} s"
+    elif isinstance(action, Heal):
+        what = f"heal {', '.join(action.only) or 'everything'}" + ("" if action.awaited else ", not awaited")
+    elif isinstance(action, Ask):
+        what = f"ask {action.of} for {', '.join(action.what)} of partition {action.partition}"
+        what += f", for {action.seconds:g} s" if action.seconds else ""
+    return PlannedStep(index, what, (), min(experiment.shape.brokers, down))
+
+
+def _call(call: str | SendCall) -> str:
+    if not isinstance(call, SendCall):
+        return call
+    send = call.send
+    amount = f"{send.records:,} record{'s' if send.records > 1 else ''}"
+    size = "" if send.size is None else f" of {send.size:,} bytes"
+    return f"send {amount}{size} to partition {send.partition}" + ("" if send.awaited else ", not awaited")
+
+
+def _write(experiment: Experiment, index: int, write: Write, seed: int, down: int) -> PlannedStep:
+    shape = experiment.shape
+    schedule = Schedule.of(
+        write.faults,
+        schedule_seed(seed, write),
+        shape,
+        seconds=write.ends,
+        at_most_down=write.at_most_down,
+    )
+    sight = foresee(schedule, down_before=down)
+    told = [_foreseen(schedule, one) for one in sight.faults]
+    seen = {one.occurrence.track for one in sight.faults}
+    hidden = [track for number, track in enumerate(schedule.tracks) if number not in seen]
+    told += [_hidden(schedule, track) for track in hidden]
+    amount = f"{write.records:,} records" if write.records is not None else f"for {write.seconds:g} s"
+    if write.at_most is not None:
+        amount += f", {write.at_most:g} s at most"
+    if schedule.at_most_down is not None:
+        amount += f", never more than {schedule.at_most_down} broker(s) down"
+    most = _most_down(schedule, sight, hidden)
+    return PlannedStep(index, f"write {write.name}, {amount}", tuple(told), most, sight.cut)
+
+
+def _most_down(schedule: Schedule, sight: Foresight, hidden: list[Track]) -> int:
+    shape = schedule.shape
+    more = sum(max(pick.fault.downs(shape) for pick in track.picks) for track in hidden)
+    limits = [limit for limit in (schedule.at_most_down, shape.brokers) if limit is not None]
+    return min(sight.most_down + more, *limits)
+
+
+def _foreseen(schedule: Schedule, one: Foreseen) -> PlannedFault:
+    track = schedule.tracks[one.occurrence.track]
+    when = f"at {one.at:.3f} s" + ("" if one.sure else " or later")
+    span = (one.lasting, one.lasting)
+    return _planned(one.fault, schedule.shape, track.place, _name(track), one.at, when, span, sure=one.sure)
+
+
+def _hidden(schedule: Schedule, track: Track) -> PlannedFault:
+    """A fault that hangs on what the brokers or the workload do."""
+    how, pick = track.begin, track.picks[0]
+    when = "when room is left"
+    if isinstance(how, When):
+        when = f"when {how.condition}" + (f" (within {how.within:g} s)" if how.within else "")
+    elif isinstance(how, Following):
+        before = ", ".join(schedule.tracks[number].place for number in how.tracks)
+        when = (f"{how.pause:g} s after" if how.pause else "when") + f" {before} is healed"
+    return _planned(pick.fault, schedule.shape, track.place, _name(track), None, when, pick.lasting)
+
+
+def _name(track: Track) -> str | None:
+    return track.names[-1] if track.names else None
+
+
+def _planned(
+    fault: FaultSpec,
+    shape: Shape,
+    entry: str,
+    name: str | None,
+    at: float | None,
+    when: str,
+    lasting: tuple[float, float] | None,
+    *,
+    sure: bool = True,
+) -> PlannedFault:
+    return PlannedFault(
+        entry=entry,
+        name=name,
+        at=at,
+        sure=sure and at is not None,
+        when=when,
+        lasting=lasting,
+        fault=described(fault),
+        down=fault.downs(shape),
+        expect=fault.expect(shape),
+    )

@@ -1,0 +1,256 @@
+"""The steps of an experiment, as data: write, drive, wait, inject, heal, ask, sleep."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from faults.schedules.entries import Entry
+from faults.schedules.fields import NAME, Frozen, IfImpossible, WrittenFault
+from faults.targets import Target
+from harness.spec.conditions import Checkpoint, Condition, HighWatermark, Leads, LogEnd, Logged, Members
+from workloads.record.identity import PREFIX
+
+
+class Write(Frozen):
+    """Producers write `records` in all, or for `seconds`; `faults` happen meanwhile.
+
+    The step ends when every send has its report, or `at_most` seconds after it began: sends that are
+    still open then go on, and are closed at the end of the run. No fault begins when `seconds` or
+    `at_most` are over, or all is written and reported; those that are open then run to their end.
+    """
+
+    name: str = Field(pattern=NAME)
+    records: int | None = Field(default=None, ge=1)
+    seconds: float | None = Field(default=None, gt=0)
+    at_most: float | None = Field(default=None, gt=0)
+    rate: float | None = Field(default=None, gt=0, description="records/s in all; default: the workload's")
+    faults: tuple[Entry, ...] = ()
+    at_most_down: int | None = Field(
+        default=None, ge=0, description="never more brokers down than this: faults that would exceed it wait"
+    )
+
+    @model_validator(mode="after")
+    def _amount(self) -> Write:
+        if (self.records is None) == (self.seconds is None):
+            raise ValueError("a write step takes either `records` or `seconds`")
+        return self
+
+    @property
+    def ends(self) -> float | None:
+        """Seconds after which no fault begins any more; None: when all is written."""
+        return min((end for end in (self.seconds, self.at_most) if end is not None), default=None)
+
+
+class Send(Frozen):
+    """Send `records` to a partition, each of `size` bytes (default: the workload's record_size); their
+    reports are waited for, or, with `awaited: false`, only at the end of the run."""
+
+    partition: int = Field(default=0, ge=0)
+    records: int = Field(default=1, ge=1, le=100_000)
+    size: int | None = Field(default=None, ge=PREFIX, le=100_000_000)
+    awaited: bool = True
+
+
+class SendCall(Frozen):
+    """`send: {...}` in the list of calls."""
+
+    send: Send
+
+
+Call = Literal["begin", "commit", "abort", "flush"] | SendCall
+
+
+class Drive(Frozen):
+    """A Java producer makes calls, one after the other, each when the one before has returned.
+
+    `by` names the producer; it is made when it is first named. What a call comes to is in the journals, also
+    if it fails: expect it there. `begin`, `commit` and `abort` are of transactions.
+    """
+
+    name: str = Field(pattern=NAME)
+    by: str = Field(default="first", pattern=NAME)
+    do: tuple[Call, ...] = Field(min_length=1)
+
+    @property
+    def sends(self) -> tuple[Send, ...]:
+        return tuple(call.send for call in self.do if isinstance(call, SendCall))
+
+
+class Wait(Frozen):
+    """Wait until the cluster is seen in a state; a deadline that passes makes the verdict `unknown`.
+
+    `replicated: true` - every replica's log end offset equals the leader's high watermark.
+    `isr: N` - every partition's ISR has N members, as its leader sees it; `isr: {is: TARGET}` - just these.
+    `leader: {is: TARGET}` - one of these leads. `log_end`, `high_watermark`: {of: TARGET, at_least: N} (or
+    `exactly: N`) - as each of these brokers has it itself. `checkpoint: {of, file, exactly}` - on their
+    disks. `logged: {of, text}` - printed since the run began. All but the first are of `partition` 0 or
+    another.
+    """
+
+    replicated: Literal[True] | None = None
+    isr: int | Members | None = Field(default=None)
+    leader: Leads | None = None
+    log_end: LogEnd | None = None
+    high_watermark: HighWatermark | None = None
+    checkpoint: Checkpoint | None = None
+    logged: Logged | None = None
+    within: float = Field(default=30.0, gt=0, description="seconds")
+
+    @model_validator(mode="after")
+    def _one(self) -> Wait:
+        given = [
+            name for name in type(self).model_fields if name != "within" and getattr(self, name) is not None
+        ]
+        if len(given) != 1:
+            kinds = ", ".join(name for name in type(self).model_fields if name != "within")
+            raise ValueError(f"a wait step takes exactly one of {kinds}")
+        if isinstance(self.isr, int) and self.isr < 1:
+            raise ValueError(f"isr: {self.isr} - an ISR has at least one member")
+        return self
+
+    @property
+    def condition(self) -> Condition | None:
+        """What is looked for on single brokers; None: `replicated`, or the size of every ISR."""
+        members = None if isinstance(self.isr, int) else self.isr
+        return members or self.leader or self.log_end or self.high_watermark or self.checkpoint or self.logged
+
+
+class Inject(Frozen):
+    """Inject a fault and wait until it is verified; it stays until a heal step or the end.
+
+    `if_impossible` and `name` stand beside the fault: `inject: {partition: {...}, name: cut}`.
+    """
+
+    fault: WrittenFault
+    if_impossible: IfImpossible = "refuse"
+    name: str | None = Field(default=None, pattern=NAME, description="for a heal step to name it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _beside(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "fault" not in value:
+            fault = {key: body for key, body in value.items() if key not in ("if_impossible", "name")}
+            return {"fault": fault, **{key: value[key] for key in value if key not in fault}}
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # In a file the step is the fault itself.
+        properties = handler.resolve_ref_schema(handler(core))["properties"]
+        beside = ("if_impossible", "name")
+        kinds = [
+            {**kind, "properties": {**kind["properties"], **{key: properties[key] for key in beside}}}
+            for kind in properties["fault"]["oneOf"]
+        ]
+        return {"oneOf": kinds}
+
+
+class Heal(Frozen):
+    """Heal every fault that is open, or `only` those of inject steps with these names, in this order.
+
+    With `awaited: false` they are taken back, and nobody waits until the cluster is whole again: a broker
+    that is started while its partition has no leader comes into no ISR.
+    """
+
+    only: tuple[str, ...] = ()
+    awaited: bool = True
+
+    @model_validator(mode="after")
+    def _named(self) -> Heal:
+        if not self.awaited and not self.only:
+            raise ValueError("`awaited: false` needs `only`: the rest is healed at the end, and seen")
+        return self
+
+
+Question = Literal[
+    "leader",
+    "log_end",
+    "high_watermark",
+    "list_offsets",
+    "fetch",
+    "fetch_v10",
+    "produce",
+    "epoch_ends",
+    "checkpoint",
+    "files",
+    "printed",
+]
+
+
+class Ask(Frozen):
+    """Ask single brokers, one question after the other, and keep the answers (`answers/` in the run folder).
+
+    `leader`: who leads, in which epoch, with which ISR. `log_end`, `high_watermark`: as the broker has it
+    itself. `list_offsets`: the end of the partition as a consumer is told. `fetch`: what a consumer is given
+    from the beginning; `fetch_v10`: the same by the protocol from before Kafka 2.3. `produce`: what it says
+    to a record sent to it, whoever leads. `epoch_ends`: where each leader epoch ends. From its disk, whether
+    it runs or not: `checkpoint`, its replication-offset-checkpoint; `files`, its segment files and leader
+    epochs. `printed`: the lines with `text` that it (or a controller) has printed since the run
+    began.
+    """
+
+    name: str = Field(pattern=NAME)
+    of: Target = Field(description="which brokers")
+    what: tuple[Question, ...] = Field(min_length=1)
+    partition: int = Field(default=0, ge=0)
+    text: str | None = Field(default=None, min_length=1)
+    seconds: float | None = Field(default=None, gt=0, description="ask again and again for so long")
+
+    @model_validator(mode="after")
+    def _text(self) -> Ask:
+        if ("printed" in self.what) != (self.text is not None):
+            raise ValueError("`printed` needs `text`, and only that does")
+        return self
+
+
+class Sleep(Frozen):
+    """Do nothing for a while. Prefer a wait step: a sleep proves nothing."""
+
+    seconds: float = Field(gt=0)
+
+
+Action = Write | Drive | Wait | Inject | Heal | Ask | Sleep
+STEPS: dict[str, type[Frozen]] = {
+    "write": Write,
+    "drive": Drive,
+    "wait": Wait,
+    "inject": Inject,
+    "heal": Heal,
+    "ask": Ask,
+    "sleep": Sleep,
+}
+KIND = {model: name for name, model in STEPS.items()}
+
+
+class Step(Frozen):
+    """One step of an experiment: exactly one of the keys."""
+
+    write: Write | None = None
+    drive: Drive | None = None
+    wait: Wait | None = None
+    inject: Inject | None = None
+    heal: Heal | None = None
+    ask: Ask | None = None
+    sleep: Sleep | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, value: Any) -> Any:
+        # `- heal:` reads as null.
+        return {"heal": {}} if value == {"heal": None} else value
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Step:
+        if sum(getattr(self, name) is not None for name in STEPS) != 1:
+            raise ValueError(f"a step is exactly one of {', '.join(STEPS)}")
+        return self
+
+    @property
+    def action(self) -> Action:
+        given = (getattr(self, name) for name in STEPS)
+        chosen: Action = next(one for one in given if one is not None)
+        return chosen

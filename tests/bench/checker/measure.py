@@ -1,0 +1,98 @@
+"""One tool on one history in a process of its own: seconds, the memory of the whole process tree, counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.checker.peers import PEERS
+from tests.bench.checker.processes import use_of
+
+OURS = "kafka-chaos"
+TOOLS = (OURS, *PEERS)
+_SAMPLE_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Options:
+    """How each measurement is made. `driver_memory` is the heap of our JVM."""
+
+    repeats: int = 3
+    cores: int = 2
+    driver_memory: str = "4g"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one process gives: `seconds` of every pass, the first one cold; `cpu_seconds` of the same passes,
+    which say what the work takes where other processes keep the machine busy; `start_seconds` until the tool
+    could begin (imports; for us the Spark session). `peak_mib` is the highest sum of resident memory over the
+    process and all below it. `findings` are the counts of the last pass."""
+
+    start_seconds: float
+    seconds: tuple[float, ...]
+    cpu_seconds: tuple[float, ...]
+    findings: dict[str, int]
+    peak_mib: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A tool's answer on a history of `records` sends and `rows` rows of both journals."""
+
+    tool: str
+    shape: str
+    records: int
+    rows: int
+    answer: Answer
+
+
+def measure(tool: str, folder: Path, options: Options) -> Answer:
+    """Run `tool` on a run folder in a new process.
+
+    Raises:
+        RuntimeError: the process failed; says with its last lines why.
+    """
+    settings = json.dumps(
+        {
+            "tool": tool,
+            "folder": str(folder),
+            "repeats": options.repeats,
+            "cores": options.cores,
+            "driver_memory": options.driver_memory,
+        }
+    )
+    environment = os.environ | {
+        "POLARS_MAX_THREADS": str(options.cores),
+        "OMP_NUM_THREADS": str(options.cores),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.checker.one", settings],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        peak = 0.0
+        while process.poll() is None:
+            peak = max(peak, use_of(process.pid).mib)
+            time.sleep(_SAMPLE_SECONDS)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        out, err = process.stdout.read(), process.stderr.read()
+    if process.returncode != 0:
+        raise RuntimeError(f"{tool} on {folder} ended with {process.returncode}: {err[-2000:]}")
+    answer = json.loads(out.splitlines()[-1])
+    return Answer(
+        answer["start_seconds"],
+        tuple(answer["seconds"]),
+        tuple(answer["cpu_seconds"]),
+        answer["findings"],
+        round(peak),
+    )

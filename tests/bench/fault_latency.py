@@ -1,0 +1,94 @@
+"""How long it takes from the decision to inject a fault until it is in effect, on a real cluster.
+
+    python -m tests.bench.fault_latency [repeats]
+
+Prints a table: median, fastest and slowest of the repeats, in milliseconds. Targets are resolved within the
+time; seeing what Kafka makes of the fault (an election, say) is not. In effect means: the engine says that
+the process is gone (kill) or frozen (pause); the rules stand in the kernel (partition), which the last
+sidecar's exit shows. Each repeat is healed and the topic settled before the next.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.table import Table
+
+from faults import Kill, Partition, Pause
+from faults.base import FaultSpec, Injection, Scene
+from faults.targets import Followers, Leader
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.model.polling import seen_within
+
+_TOPIC = "bench"
+_EFFECT_SECONDS = 30.0
+_SETTLE_SECONDS = 120.0
+
+Effect = Callable[[Cluster, Injection], bool]
+
+CASES: tuple[tuple[str, FaultSpec, Effect, float], ...] = (
+    (
+        "kill the leader",
+        Kill(target=Leader(leader=0)),
+        lambda cluster, done: not any(cluster.is_running(node) for node in done.nodes),
+        500,
+    ),
+    (
+        "pause the leader",
+        Pause(target=Leader(leader=0)),
+        lambda cluster, done: all(cluster.is_paused(node) for node in done.nodes),
+        300,
+    ),
+    (
+        "partition leader | followers",
+        Partition(side=Leader(leader=0), other=Followers(followers=0)),
+        lambda _cluster, _done: True,
+        300,
+    ),
+)
+"""Name, fault, when it is in effect, and the milliseconds it is meant to take at most."""
+
+
+def effect_ms(cluster: Cluster, spec: FaultSpec, in_effect: Effect, tag: str) -> float:
+    """Milliseconds from the decision until the fault is in effect; heals it and waits until all is
+    settled."""
+    scene = Scene(cluster, _TOPIC, 4.0, tag)
+    began = time.perf_counter()
+    injection = spec.aim(scene)
+    injection.apply(scene)
+    left = seen_within(
+        _EFFECT_SECONDS, lambda: None if in_effect(cluster, injection) else "not in effect", every=0.005
+    )
+    took = (time.perf_counter() - began) * 1e3
+    injection.heal(scene)
+    settle(cluster, _TOPIC, 1, 3, _SETTLE_SECONDS)
+    if left is not None:
+        raise RuntimeError(f"{spec.name()}: {left}")
+    return took
+
+
+def main(repeats: int) -> None:
+    """Run all cases and print the table."""
+    table = Table(title=f"decision to effect, {repeats} repeats, ms", title_justify="left")
+    for column in ("fault", "median", "fastest", "slowest", "meant"):
+        table.add_column(column, justify="left" if column == "fault" else "right")
+    with Cluster() as cluster:
+        admin = cluster.admin()
+        admin.create(_TOPIC, partitions=1, replication_factor=3, config={})
+        settle(cluster, _TOPIC, 1, 3, _SETTLE_SECONDS)
+        for name, spec, in_effect, meant in CASES:
+            took = [
+                effect_ms(cluster, spec, in_effect, f"kafka-chaos-bench-{turn}") for turn in range(repeats)
+            ]
+            row = (statistics.median(took), min(took), max(took))
+            table.add_row(name, *(f"{value:,.0f}" for value in row), f"<= {meant:g}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)

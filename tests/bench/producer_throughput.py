@@ -1,0 +1,212 @@
+"""How fast our producer is, with every acknowledgement journaled, against Kafka's own tools.
+
+    python -m tests.bench.producer_throughput [repeats] [records]
+
+Prints a table: records/s, median, slowest and fastest of the repeats; records/s of the whole command, with
+the start of its JVM; and CPU time a record, which a busy machine changes less. All write to the same
+cluster, in turns after a first one that does not count, each to a topic of its own: 3 replicas,
+min.insync.replicas 2, and the settings of `SETTINGS`; the partition is the client's own choice, and ours is
+told to stay with one about as long as Java's does (`OURS`). Ours is timed from the first send until the last
+acknowledgement is in a Parquet file; the others give their own figures, which leave out the start of
+their JVMs. VerifiableProducer prints a line for each acknowledgement, into a file in its container; its
+values are shorter than ours (a number in text), which is to its favour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from docker import DockerClient
+from rich.console import Console
+from rich.table import Table
+
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.containers import engine
+from harness.java.verifiable_producer import CONFIG_FILE, TOOL, tool_output, tools_bootstrap
+from workloads.config.java_settings import java_properties, properties_text
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.producer.producers import Workload
+from workloads.producer.send_journal import SendJournal
+
+RECORDS = 1_000_000
+SIZE = 100
+PARTITIONS = 6
+VERIFIABLE_SHARE = 4
+"""VerifiableProducer gets so many times fewer records: it is that much slower, and a rate is a rate."""
+SETTINGS = ProducerSettings.model_validate(
+    {
+        "acks": "all",
+        "enable.idempotence": True,
+        "max.in.flight.requests.per.connection": 5,
+        "delivery.timeout.ms": 120_000,
+        "linger.ms": 5,
+        "batch.size": 131_072,
+    }
+)
+OURS = SETTINGS.model_copy(
+    update={"sticky_linger_ms": 100, "extra": {"queue.buffering.max.messages": 1_000_000}}
+)
+"""Java's client stays with a partition until a batch is full (KIP-794), librdkafka for so many ms: with its
+10 the same batch.size gave smaller batches, and the brokers more work a record. And Java's buffer.memory is
+counted in bytes; librdkafka's 100,000 messages are 10 MB here."""
+GOALS = {"kafka-producer-perf-test": 1.15, "VerifiableProducer": 5.0}
+"""How many times as fast as each of these ours is meant to be."""
+_PERF = "/opt/kafka/bin/kafka-producer-perf-test.sh"
+_RATE = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE)
+_TIMES = re.compile(r"^times ([\d.]+) ([\d.]+) ([\d.]+)$", re.MULTILINE)
+_SETTLE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Records/s, CPU seconds of the client a record (of a JVM with its start), and records/s of the whole
+    command. Ours has no start of its own: it is a thread of a process that runs."""
+
+    rate: float
+    cpu: float
+    whole: float
+
+
+class Bench:
+    """One cluster, and the three ways to write to it. Each way returns a `Took`."""
+
+    def __init__(self, cluster: Cluster, client: DockerClient, records: int) -> None:
+        self._cluster = cluster
+        self._client = client
+        self._records = records
+        self._turn = 0
+
+    def ours(self, topic: str) -> Took:
+        """Our producer; checks that every record is in the journal, acknowledged."""
+        with tempfile.TemporaryDirectory() as folder:
+            journal = SendJournal(Path(folder) / "sends", topic)
+            workload = Workload(
+                WorkloadSpec(record_size=SIZE, spread="client"),
+                OURS,
+                bootstrap=self._cluster.bootstrap,
+                topic=topic,
+                partitions=PARTITIONS,
+                run_id=1,
+                seed=1,
+                journal=journal,
+            )
+            began, cpu = time.perf_counter(), time.process_time()
+            workload.start(0, records=self._records)
+            workload.finish()
+            workload.close()
+            journal.close()
+            took, cpu = time.perf_counter() - began, time.process_time() - cpu
+            table = pq.read_table(Path(folder) / "sends", columns=["outcome", "seq"])
+            outcomes = set(table["outcome"].to_pylist())
+            if table.num_rows != self._records or outcomes != {"acked"}:
+                raise RuntimeError(f"{table.num_rows} rows with outcomes {outcomes}")
+        return Took(self._records / took, cpu / self._records, self._records / took)
+
+    def perf_test(self, topic: str) -> Took:
+        """kafka-producer-perf-test, which keeps no acknowledgement."""
+        arguments = f"--topic {topic} --num-records {self._records} --record-size {SIZE} --throughput -1"
+        text = self._tool(f"{_PERF} {arguments} --producer.config {CONFIG_FILE}")
+        found = _RATE.findall(text)
+        if not found or int(found[-1][0]) != self._records:
+            raise RuntimeError(f"kafka-producer-perf-test said: {text[-1000:]}")
+        return _took(float(found[-1][1]), text, self._records)
+
+    def verifiable(self, topic: str) -> Took:
+        """VerifiableProducer, which prints a line for each acknowledgement."""
+        records = self._records // VERIFIABLE_SHARE
+        arguments = f"--topic {topic} --max-messages {records} --acks -1 --producer.config {CONFIG_FILE}"
+        bootstrap = f"--bootstrap-server {tools_bootstrap(self._cluster)}"
+        text = self._tool(f"{TOOL} {bootstrap} {arguments} >/tmp/lines; tail -n 1 /tmp/lines")
+        told = json.loads(next(line for line in text.splitlines() if line.startswith('{"timestamp"')))
+        if told.get("acked") != records:
+            raise RuntimeError(f"VerifiableProducer said: {text[-1000:]}")
+        return _took(float(told["avg_throughput"]), text, records)
+
+    def _tool(self, command: str) -> str:
+        properties = properties_text(java_properties(SETTINGS, tools_bootstrap(self._cluster)))
+        write = f"printf %s {shlex.quote(properties)} >{CONFIG_FILE}"
+        script = f"TIMEFORMAT='times %R %U %S'; {write} && time {{ {command}; }}"
+        self._turn += 1
+        return tool_output(self._client, self._cluster, f"bench-{self._turn}", self._turn, script)
+
+
+def _took(rate: float, text: str, records: int) -> Took:
+    """With the seconds that bash's `time` has told."""
+    real, user, system = map(float, _TIMES.findall(text)[-1])
+    return Took(rate, (user + system) / records, records / real)
+
+
+def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str, list[Took]]:
+    """What each client took, in turns, each beginning once."""
+    with Cluster() as cluster:
+        bench = Bench(cluster, engine.connect(), records)
+        ways: list[tuple[str, Callable[[str], Took]]] = [
+            ("kafka-chaos", bench.ours),
+            ("kafka-producer-perf-test", bench.perf_test),
+            ("VerifiableProducer", bench.verifiable),
+        ]
+        found: dict[str, list[Took]] = {name: [] for name, _ in ways}
+        admin = cluster.admin()
+        # The first million finds brokers that have compiled nothing yet: it counts for nobody.
+        for turn in range(-1, repeats):
+            for name, way in ways[:1] if turn < 0 else ways[turn % len(ways) :] + ways[: turn % len(ways)]:
+                topic = f"bench-{turn + 1}-{name.lower()}"
+                config = {"min.insync.replicas": "2"}
+                admin.create(topic, partitions=PARTITIONS, replication_factor=3, config=config)
+                settle(cluster, topic, PARTITIONS, 3, _SETTLE_SECONDS)
+                took = way(topic)
+                tell(f"{turn + 1}/{repeats} {name}: {took.rate:,.0f} records/s")
+                found[name] += [took] if turn >= 0 else []
+                admin.delete(topic)
+    return found
+
+
+def table_of(found: dict[str, list[Took]], title: str) -> Table:
+    """The results as a table; the last columns say how many times as fast ours is, and is meant to be."""
+    table = Table(title=title, title_justify="left")
+    for column in ("client", "median", "slowest", "fastest", "whole", "CPU us", "ours is", "meant"):
+        table.add_column(column, justify="left" if column == "client" else "right")
+    ours = statistics.median(one.rate for one in found["kafka-chaos"])
+    for name, took in found.items():
+        rates = [one.rate for one in took]
+        goal = GOALS.get(name)
+        times = f"{ours / statistics.median(rates):.2f} x"
+        row = [f"{value:,.0f}" for value in (statistics.median(rates), min(rates), max(rates))]
+        row.append(f"{statistics.median(one.whole for one in took):,.0f}")
+        row.append(f"{statistics.median(one.cpu for one in took) * 1e6:.1f}")
+        table.add_row(name, *row, "" if goal is None else times, "" if goal is None else f">= {goal:g} x")
+    return table
+
+
+def main(arguments: list[str]) -> None:
+    """Run all and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.producer_throughput",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("repeats", type=int, nargs="?", default=5)
+    parser.add_argument("records", type=int, nargs="?", default=RECORDS)
+    options = parser.parse_args(arguments)
+    repeats, records = options.repeats, options.records
+    told = Console(stderr=True)
+    found = measure(repeats, records, lambda line: told.print(line, highlight=False))
+    settings = ", ".join(f"{name}={value}" for name, value in OURS.properties().items())
+    what = f"{records:,} records of {SIZE} B, {PARTITIONS} partitions, {repeats} repeats, records/s"
+    Console(width=None if sys.stdout.isatty() else 120).print(table_of(found, f"{what}\n{settings}"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

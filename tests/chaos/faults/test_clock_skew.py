@@ -1,0 +1,109 @@
+"""A node's clock is shifted while it runs: Kafka's log and the records' timestamps show it, and its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Message, Producer
+
+from faults.base import Scene
+from faults.clock_skew import ClockSkew
+from faults.targets import Controller, Leader
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.containers import engine, images
+from harness.containers.fake_clock import create_clocks
+from harness.model.errors import ClusterError, FaultError
+from harness.spec.cluster import ClusterSpec
+from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.proof import proved
+
+pytestmark = pytest.mark.chaos
+
+TOPIC = "clock-skew"
+LEADER = Leader(leader=0)
+
+
+@pytest.fixture(scope="module")
+def skewable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose clocks can be shifted, with a settled topic that its leaders stamp."""
+    with Cluster(ClusterSpec(skewable_clocks=True), log_folder=tmp_path_factory.mktemp("clocks")) as cluster:
+        stamped = {"min.insync.replicas": "2", "message.timestamp.type": "LogAppendTime"}
+        cluster.admin().create(TOPIC, partitions=1, replication_factor=3, config=stamped)
+        settle(cluster, TOPIC, 1, 3, 60)
+        yield cluster
+    volumes = engine.connect().volumes.list()
+    assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
+
+
+def appended_off(cluster: Cluster) -> float:
+    """How far the time that the leader stamps on a record is off the true time, in seconds."""
+    reports: list[Message] = []
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1", "log_level": 0})
+    before = time.time()
+    producer.produce(TOPIC, b"when?", on_delivery=lambda _, message: reports.append(message))
+    producer.flush(30)
+    assert reports[0].error() is None
+    return float(reports[0].timestamp()[1]) / 1e3 - (before + time.time()) / 2
+
+
+@pytest.mark.parametrize("seconds", [3600.0, -90.5])
+def test_the_leaders_clock_is_wrong(
+    skewable: Cluster, seconds: float, fault_table: list[dict[str, Any]]
+) -> None:
+    node = leader_of(skewable, TOPIC)
+    with proved(skewable, TOPIC, ClockSkew(target=LEADER, seconds=seconds), fault_table) as shown:
+        assert shown.facts["measured_seconds"][str(node)] == pytest.approx(seconds, abs=0.5)
+        settle(skewable, TOPIC, 1, 3, 60)
+        assert leader_of(skewable, TOPIC) == node
+        assert appended_off(skewable) == pytest.approx(seconds, abs=5)
+    assert appended_off(skewable) == pytest.approx(0.0, abs=5)
+
+
+def test_the_active_controllers_clock_is_wrong_and_stays_so_over_a_restart(skewable: Cluster) -> None:
+    at = Scene(skewable, TOPIC, 4.0, "kafka-chaos-controller-clock")
+    injection = ClockSkew(target=Controller(controller=True), seconds=40).aim(at)
+    (node,) = injection.nodes
+    try:
+        injection.apply(at)
+        injection.apply(at)
+        assert injection.verify(at).seen
+        skewable.kill(node)
+        skewable.start_node(node)
+        assert injection.verify(at).seen
+    finally:
+        healed = injection.heal(at)
+    assert healed.seen
+    assert not injection.verify(at).seen, "the clock is right again"
+    assert injection.heal(at).seen
+
+
+def test_a_clock_that_was_not_touched_proves_nothing(
+    skewable: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faults.clock_skew._SECONDS", 4.0)
+    at = Scene(skewable, TOPIC, 4.0, "kafka-chaos-untouched")
+    evidence = ClockSkew(target=LEADER, seconds=2).aim(at).verify(at)
+    assert not evidence.seen
+    assert "not +2 s" in evidence.what
+
+
+def test_the_shared_clusters_clocks_cannot_be_shifted(cluster: Cluster, topic: str) -> None:
+    with pytest.raises(FaultError, match=r"cluster\.skewable_clocks"):
+        ClockSkew(target=LEADER, seconds=60).aim(Scene(cluster, topic, 4.0, "kafka-chaos-refused"))
+
+
+def test_an_image_that_does_not_take_the_library_is_refused() -> None:
+    client = engine.connect()
+    name = "kc-no-faketime"
+    try:
+        # As a toolbox this image has no library to give.
+        bare = images.resolve(client).reference
+        with pytest.raises(ClusterError, match="cannot be made to shift"):
+            create_clocks(client, name, {1: "one"}, bare, bare, engine.labels(name))
+    finally:
+        engine.sweep(client, cluster=name)
+    assert not client.volumes.list(filters={"label": f"{engine.CLUSTER_LABEL}={name}"})

@@ -1,0 +1,237 @@
+"""Elections, transfers and reassignments on real brokers: new leader, new replicas, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+from confluent_kafka import Producer
+
+from faults.base import Scene
+from faults.elect import Elect
+from faults.reassign import Reassign
+from faults.targets import BrokerId, Nodes
+from faults.transfer import Transfer
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.host.ports import HOST
+from harness.model.broker_views import PartitionState
+from harness.model.errors import FaultError
+from harness.model.polling import wait_until
+from harness.protocol.admin import ongoing
+from harness.protocol.connection import BrokerConnection
+from tests.chaos.conftest import Prove
+
+pytestmark = pytest.mark.chaos
+
+
+def scene(cluster: Cluster, topic: str) -> Scene:
+    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
+
+
+def now(cluster: Cluster, topic: str) -> PartitionState:
+    state = cluster.view((topic,)).partition(topic, 0)
+    assert state is not None
+    return state
+
+
+def test_transfer_leadership(cluster: Cluster, topic: str, prove: Prove) -> None:
+    before = now(cluster, topic)
+    with prove(Transfer()) as shown:
+        after = now(cluster, topic)
+        assert after.leader != before.leader
+        assert after.leader == after.replicas[0] == shown.nodes[0]
+        assert after.leader_epoch > before.leader_epoch
+    back = now(cluster, topic)
+    assert (back.leader, back.replicas) == (before.leader, before.replicas)
+
+
+def test_a_transfer_goes_where_it_is_told(
+    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = now(cluster, topic)
+    wanted = before.replicas[2]
+    at = scene(cluster, topic)
+    injection = Transfer(partition=0, to=BrokerId(broker=wanted)).aim(at)
+    with monkeypatch.context() as short:
+        short.setattr("faults.transfer._SECONDS", 1.0)
+        assert not injection.verify(at).seen, "nothing was transferred yet"
+    injection.apply(at)
+    injection.apply(at)
+    assert injection.verify(at).seen
+    assert now(cluster, topic).leader == wanted
+    with pytest.raises(FaultError, match="nobody to transfer leadership to"):
+        Transfer(to=BrokerId(broker=wanted)).aim(at)
+
+    # Where the leader is not the first replica: a second transfer is taken back to just that.
+    _reorder(cluster, topic, before.replicas)
+    second = Transfer(to=BrokerId(broker=before.replicas[1])).aim(at)
+    second.apply(at)
+    assert second.verify(at).seen
+    second.heal(at)
+    again = now(cluster, topic)
+    assert (again.leader, again.replicas) == (wanted, before.replicas)
+    second.heal(at)
+
+    injection.heal(at)
+    assert now(cluster, topic).leader == before.leader
+    with monkeypatch.context() as short:
+        short.setattr("faults.transfer._SECONDS", 1.0)
+        assert not injection.verify(at).seen, "after the heal the new leader leads no more"
+
+
+def test_preferred_election(cluster: Cluster, topic: str, prove: Prove) -> None:
+    with pytest.raises(FaultError, match="nothing for the preferred election to do"):
+        Elect().aim(scene(cluster, topic))
+    first, second, third = now(cluster, topic).replicas
+    _reorder(cluster, topic, (second, first, third))
+    epoch = now(cluster, topic).leader_epoch
+    unasked = Elect().aim(scene(cluster, topic))
+    assert unasked.nodes == (second,)
+    with prove(Elect(election="preferred", partition=0)):
+        assert now(cluster, topic).leader == second
+        assert now(cluster, topic).leader_epoch > epoch
+
+
+def test_what_the_controller_answers(cluster: Cluster, topic: str) -> None:
+    assert cluster.elect(topic, [0, 7], unclean=False) == {
+        0: "ELECTION_NOT_NEEDED",
+        7: "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+    assert cluster.elect(topic, [0], unclean=True) == {0: "ELECTION_NOT_NEEDED"}
+    assert cluster.reassign(topic, {0: (1, 9)}) == {0: "INVALID_REPLICA_ASSIGNMENT"}
+    assert cluster.reassign(topic, {0: None}) == {0: "NO_REASSIGNMENT_IN_PROGRESS"}
+    assert cluster.reassign("no-such-topic", {0: (1,)}) == {0: "UNKNOWN_TOPIC_OR_PARTITION"}
+    with pytest.raises(FaultError, match="nothing for the unclean election to do"):
+        Elect(election="unclean").aim(scene(cluster, topic))
+
+
+def test_reassign_away_from_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
+    before = now(cluster, topic)
+    wanted = before.replicas[:0:-1]
+    with prove(Reassign(to=Nodes(nodes=wanted))):
+        after = now(cluster, topic)
+        assert after.replicas == wanted
+        assert after.leader in wanted
+        assert after.leader_epoch > before.leader_epoch
+    assert now(cluster, topic).replicas == before.replicas
+
+
+@pytest.fixture
+def stuck(cluster: Cluster, topic: str) -> Iterator[int]:
+    """A follower that is frozen, so that a move to it cannot end; it holds no replica."""
+    *kept, out = now(cluster, topic).replicas
+    assert cluster.reassign(topic, {0: tuple(kept)}) == {0: None}
+    settle(cluster, topic, 1, 2, 30)
+    cluster.pause(out)
+    yield out
+    if cluster.is_paused(out):
+        cluster.unpause(out)
+    settle(cluster, topic, 1, 2, 60)
+
+
+def test_a_reassignment_under_way_is_taken_back(
+    cluster: Cluster, topic: str, stuck: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faults.reassign._SECONDS", 1.0)
+    before = now(cluster, topic)
+    at = scene(cluster, topic)
+    injection = Reassign(to=Nodes(nodes=(before.leader, stuck))).aim(at)
+    assert not injection.verify(at).seen, "nothing was moved yet"
+    injection.apply(at)
+    assert not injection.verify(at).seen, "a frozen broker copies nothing"
+    assert _ongoing(cluster, topic) == {0}
+    injection.undo(at)
+    wait_until(
+        lambda: None if not _ongoing(cluster, topic) else "under way", what="no reassignment", seconds=30
+    )
+    assert "former replicas" in injection.healed(at).what
+    assert now(cluster, topic).replicas == before.replicas
+
+
+def _ongoing(cluster: Cluster, topic: str) -> set[int]:
+    for number in cluster.broker_ids:
+        port = cluster.node(number).host_port
+        assert port is not None
+        with suppress(OSError), BrokerConnection(number, HOST, port, 3.0) as connection:
+            return set(ongoing(connection, topic, [0]))
+    raise AssertionError("no broker answers")
+
+
+@pytest.fixture
+def pair(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A topic on two of the three brokers that takes writes with one of them alone."""
+    name = f"{request.node.name}-pair"
+    admin = cluster.admin()
+    admin.create(name, partitions=1, replication_factor=2, config={"min.insync.replicas": "1"})
+    settle(cluster, name, 1, 2, 60)
+    yield name
+    for number in cluster.broker_ids:
+        cluster.start_node(number)
+    settle(cluster, name, 1, 2, 60)
+    admin.delete(name)
+
+
+def test_unclean_election(cluster: Cluster, pair: str) -> None:
+    at = scene(cluster, pair)
+    leader, follower = now(cluster, pair).replicas
+    _write(cluster, pair, 20)
+    settle(cluster, pair, 1, 2, 30)
+    cluster.kill(follower)
+    _until(cluster, pair, lambda state: state.isr == (leader,), "an ISR of the leader alone")
+    _write(cluster, pair, 10)
+    with pytest.raises(FaultError, match="nothing for the unclean election to do"):
+        Elect(election="unclean").aim(at)
+    cluster.kill(leader)
+    _until(cluster, pair, lambda state: state.leader == -1, "no leader")
+    doomed = Elect(election="unclean").aim(at)
+    with pytest.raises(FaultError, match="ELIGIBLE_LEADERS_NOT_AVAILABLE"):
+        doomed.apply(at)
+    cluster.start_node(follower)
+    wait_until(
+        lambda: None if follower in cluster.view((pair,)).answered()[0].brokers else "not registered",
+        what="the follower is back",
+        seconds=60,
+    )
+    injection = Elect(election="unclean").aim(at)
+    assert now(cluster, pair).leader == -1, "nobody is elected uncalled for"
+    injection.apply(at)
+    evidence = injection.verify(at)
+    assert evidence.seen, evidence.what
+    assert now(cluster, pair).leader == follower
+    cluster.start_node(leader)
+    (bounds,) = settle(cluster, pair, 1, 2, 60)
+    assert bounds.end_offset == 20, "the ten that only the old leader had are gone"
+    injection.heal(at)
+    assert now(cluster, pair).leader == follower
+
+
+def _reorder(cluster: Cluster, topic: str, replicas: tuple[int, ...]) -> None:
+    assert cluster.reassign(topic, {0: replicas}) == {0: None}
+    wait_until(
+        lambda: (
+            None
+            if all(state.replicas == replicas for state in cluster.view((topic,)).states(topic, 0).values())
+            else "the old order"
+        ),
+        what="every broker knows the new order",
+        seconds=30,
+    )
+
+
+def _until(
+    cluster: Cluster, topic: str, true: Callable[[PartitionState], bool], what: str, seconds: float = 30
+) -> None:
+    wait_until(
+        lambda: None if true(now(cluster, topic)) else str(now(cluster, topic)), what=what, seconds=seconds
+    )
+
+
+def _write(cluster: Cluster, topic: str, records: int) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
+    failed: list[object] = []
+    for _ in range(records):
+        producer.produce(topic, b"x", on_delivery=lambda error, _: failed.append(error) if error else None)
+    assert producer.flush(30) == 0
+    assert not failed

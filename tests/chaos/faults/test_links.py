@@ -1,0 +1,189 @@
+"""Faults on the quality of links, on real brokers: what was asked is measured, and nothing of it is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from faults.bandwidth import Bandwidth
+from faults.base import FaultSpec, Injection, Scene
+from faults.latency import Jitter, Latency
+from faults.loss import Loss, PacketsLost
+from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
+from faults.targets import BrokerId, Client, Controllers, Followers, Leader
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.model.errors import FaultError
+from harness.preflight import feasibility, kernel_probes
+from harness.run.residue_check import traces
+from tests.chaos.conftest import Prove
+from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.link_spoiler import spoilt
+
+pytestmark = pytest.mark.chaos
+
+LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
+NETEM = (
+    Latency(target=LEADER, to=FOLLOWERS, delay_ms=100),
+    Jitter(target=LEADER, to=FOLLOWERS, delay_ms=50, spread_ms=20),
+    Reorder(target=LEADER, to=FOLLOWERS, percent=25),
+    DuplicatePackets(target=LEADER, to=FOLLOWERS, percent=20),
+    CorruptPackets(target=LEADER, to=FOLLOWERS, percent=5),
+)
+
+
+def scene(cluster: Cluster, topic: str, name: str = "one") -> Scene:
+    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:24]}-{name}")
+
+
+@contextmanager
+def opened(spec: FaultSpec, at: Scene) -> Iterator[Injection]:
+    """Applied for the body's time."""
+    injection = spec.aim(at)
+    try:
+        injection.apply(at)
+        yield injection
+    finally:
+        injection.heal(at)
+
+
+def test_loss_from_the_leader_to_its_followers(cluster: Cluster, topic: str, prove: Prove) -> None:
+    with prove(Loss(target=LEADER, to=FOLLOWERS, percent=30)) as shown:
+        assert len(shown.facts) == 1 + 2, "each round trip was measured"
+        assert leader_of(cluster, topic) in shown.nodes
+
+
+def test_loss_to_the_client_and_from_it(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    with opened(Loss(target=LEADER, to=Client(client=True), percent=20, direction="both"), at) as injection:
+        evidence = injection.verify(at)
+        assert evidence.seen, evidence
+        assert "36 % asked" in evidence.what
+
+
+def test_loss_is_put_in_again_after_a_restart(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
+    with opened(Loss(target=LEADER, to=BrokerId(broker=victim), percent=40), at) as injection:
+        cluster.kill(victim)
+        cluster.start_node(victim)
+        assert not injection.look(at).seen  # type: ignore[attr-defined]
+        assert injection.restarted(at, victim)
+        assert not injection.restarted(at, victim)
+        assert injection.verify(at).seen
+    settle(cluster, topic, 1, 3, 60)
+
+
+def test_a_network_that_loses_nothing_is_no_proof(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    asked = Loss(target=LEADER, percent=30).aim(at)
+    evidence = asked.look(at)
+    assert not evidence.seen
+    assert len(evidence.facts) == 4, "three nodes and the client"
+    with opened(Loss(target=LEADER, percent=10), at):
+        assert not asked.look(at).seen, "less than asked is no proof either"
+    asked.undo(at)
+    assert traces(cluster) == []
+
+
+def test_a_slow_link_from_the_leader_to_one_follower(cluster: Cluster, topic: str, prove: Prove) -> None:
+    leader = leader_of(cluster, topic)
+    follower = next(one for one in cluster.broker_ids if one != leader)
+    with prove(Bandwidth(target=LEADER, to=BrokerId(broker=follower), rate="2mbit")) as shown:
+        seen = shown.facts[f"broker {leader}"]
+        assert seen["class_mbit"] == pytest.approx(2, rel=0.25)
+        assert seen["spared_mbit"] > 4
+
+
+def test_a_link_that_is_not_slow_is_no_proof(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    asked = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit").aim(at)
+    evidence = asked.look(at)
+    assert not evidence.seen
+    assert "2 asked" in evidence.what
+    with opened(Bandwidth(target=LEADER, to=FOLLOWERS, rate="1mbit"), at):
+        assert not asked.look(at).seen, "slower than asked is no proof either"
+    assert traces(cluster) == []
+
+
+def test_two_faults_shape_different_links_of_one_node(cluster: Cluster, topic: str) -> None:
+    one, two = scene(cluster, topic, "one"), scene(cluster, topic, "two")
+    slow = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit")
+    with opened(slow, one) as first:
+        with opened(
+            Bandwidth(target=LEADER, to=Controllers(controllers=True), rate="512kbit"), two
+        ) as second:
+            first.apply(one)
+            for injection, at in ((first, one), (second, two)):
+                evidence = injection.verify(at)
+                assert evidence.seen, evidence
+        assert first.verify(one).seen, "the other one has taken only its own away"
+        with pytest.raises(FaultError, match="shaped by another fault"), opened(slow, two):
+            pass
+        assert first.verify(one).seen
+    assert traces(cluster) == []
+    first.undo(one)
+
+
+def test_a_slow_link_is_made_again_after_a_restart(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
+    with opened(Bandwidth(target=BrokerId(broker=victim), rate="5mbit"), at) as injection:
+        cluster.kill(victim)
+        injection.undo(at)
+        cluster.start_node(victim)
+        assert injection.restarted(at, victim)
+        assert not injection.restarted(at, victim)
+        evidence = injection.verify(at)
+        assert evidence.seen, evidence
+    settle(cluster, topic, 1, 3, 60)
+
+
+def test_loss_and_a_slow_link_go_together(cluster: Cluster, topic: str) -> None:
+    one, two = scene(cluster, topic, "one"), scene(cluster, topic, "two")
+    with (
+        opened(Loss(target=LEADER, to=FOLLOWERS, percent=10), one) as lossy,
+        opened(Bandwidth(target=LEADER, to=FOLLOWERS, rate="4mbit"), two) as slow,
+    ):
+        assert isinstance(lossy, PacketsLost)
+        for injection, at in ((lossy, one), (slow, two)):
+            evidence = injection.verify(at)
+            assert evidence.seen, evidence
+    assert traces(cluster) == []
+
+
+@pytest.mark.parametrize("spec", NETEM, ids=lambda spec: spec.name())
+def test_netem(cluster: Cluster, topic: str, prove: Prove, spec: FaultSpec) -> None:  # noqa: ARG001
+    missing = feasibility.lacking(spec.required(), kernel_probes.kernel_capabilities())
+    if missing:
+        pytest.skip(f"not possible on this kernel: {'; '.join(missing)}")
+    with prove(spec) as shown:
+        assert len(shown.nodes) == 3
+
+
+@pytest.mark.parametrize("spec", NETEM, ids=lambda spec: spec.name())
+def test_an_untouched_link_is_not_what_netem_makes(cluster: Cluster, topic: str, spec: FaultSpec) -> None:
+    at = scene(cluster, topic)
+    evidence = spec.aim(at).look(at)  # type: ignore[attr-defined]
+    assert not evidence.seen, evidence
+
+
+def test_proofs_of_netem_pass_where_echoes_are_spoilt(cluster: Cluster, topic: str) -> None:
+    here = leader_of(cluster, topic)
+    there = next(one for one in cluster.broker_ids if one != here)
+    at, to = scene(cluster, topic), BrokerId(broker=there)
+    late = Latency(target=LEADER, to=to, delay_ms=100).aim(at)
+    mixed = Reorder(target=LEADER, to=to, percent=25, delay_ms=30).aim(at)
+    twice = DuplicatePackets(target=LEADER, to=to, percent=20).aim(at)
+    with spoilt(cluster, here, there, delay_ms=100):
+        assert late.verify(at).seen
+        assert not mixed.look(at).seen
+    with spoilt(cluster, here, there, delay_ms=30, reorder=25):
+        assert mixed.verify(at).seen
+        assert not twice.look(at).seen
+    with spoilt(cluster, here, there, copies=20):
+        assert twice.verify(at).seen
+        assert not late.look(at).seen
+    assert traces(cluster) == []

@@ -1,0 +1,239 @@
+"""Targets on real brokers: active controller, coordinator, out of sync; and faults on controllers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from faults.base import Injection, Scene
+from faults.kill import Kill
+from faults.pause import Pause
+from faults.targets import (
+    Controller,
+    Controllers,
+    Coordinator,
+    Followers,
+    Isr,
+    Leader,
+    Nodes,
+    OutOfSync,
+    RandomBrokers,
+)
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.host.ports import HOST
+from harness.model.errors import FaultError
+from harness.model.polling import wait_until
+from harness.protocol.connection import BrokerConnection
+from tests.chaos.support.cluster_queries import leader_of
+
+pytestmark = pytest.mark.chaos
+
+ACTIVE = Controller(controller=True)
+
+
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three brokers and three controllers.
+
+    A broker goes on forwarding to a frozen controller until controller.socket.timeout.ms is over, 30 s as
+    shipped; only then it asks the new one.
+    """
+    logs = tmp_path_factory.mktemp("logs")
+    settings = {"controller.socket.timeout.ms": "3000"}
+    with Cluster(brokers=3, controllers=3, properties=settings, log_folder=logs) as started:
+        yield started
+
+
+@pytest.fixture
+def writable(quorum: Cluster, request: pytest.FixtureRequest) -> str:
+    """A topic of one partition, settled, while every broker names the same active controller."""
+    name: str = request.node.name
+    config = {"min.insync.replicas": "2"}
+    quorum.admin().create(name, partitions=1, replication_factor=3, config=config)
+    settle(quorum, name, 1, 3, 60)
+    wait_until(
+        lambda: None if _agreed({say(quorum, number) for number in quorum.broker_ids}) else "they differ",
+        what="every broker names the same active controller",
+        seconds=60,
+    )
+    return name
+
+
+def scene(cluster: Cluster, topic: str) -> Scene:
+    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
+
+
+def say(cluster: Cluster, number: int) -> int | None:
+    """The active controller by the word of one broker."""
+    port = cluster.node(number).host_port
+    assert port is not None
+    with BrokerConnection(number, HOST, port, 5.0) as connection, suppress(OSError):
+        return connection.quorum_leader()
+    return None
+
+
+def _agreed(said: set[int | None]) -> bool:
+    return len(said) == 1 and None not in said
+
+
+@contextmanager
+def open_fault(injection: Injection, at: Scene) -> Iterator[None]:
+    try:
+        injection.apply(at)
+        yield
+    finally:
+        injection.heal(at)
+
+
+def test_a_killed_active_controller_is_replaced(quorum: Cluster, writable: str) -> None:
+    at = scene(quorum, writable)
+    injection = Kill(target=ACTIVE).aim(at)
+    (active,) = injection.nodes
+    assert {say(quorum, number) for number in quorum.broker_ids} == {active}
+    with open_fault(injection, at):
+        evidence = injection.verify(at)
+        assert evidence.seen, evidence.what
+        _until_another(quorum, active)
+        (now,) = ACTIVE.resolve(at.sight())
+        assert now in {101, 102, 103} - {active}
+        quorum.admin().create("made-meanwhile", partitions=1, replication_factor=3, config={})
+    assert Controllers(controllers=True).resolve(at.sight()) == (101, 102, 103)
+
+
+def test_a_minority_of_controllers_is_not_missed(quorum: Cluster, writable: str) -> None:
+    at = scene(quorum, writable)
+    (active,) = ACTIVE.resolve(at.sight())
+    (first, second) = (Controllers(controllers=True) & ~ACTIVE).resolve(at.sight())
+    assert active not in (first, second)
+    injection = Kill(target=Nodes(nodes=(first,))).aim(at)
+    with open_fault(injection, at):
+        assert injection.verify(at).seen
+        assert ACTIVE.resolve(at.sight())[0] in (active, second)
+        quorum.admin().create("made-by-two-of-three", partitions=1, replication_factor=3, config={})
+        _write(quorum, writable)
+
+
+def test_a_frozen_active_controller_is_replaced(quorum: Cluster, writable: str) -> None:
+    at = scene(quorum, writable)
+    injection = Pause(target=ACTIVE).aim(at)
+    with open_fault(injection, at):
+        assert injection.verify(at).seen
+        _until_another(quorum, *injection.nodes)
+        _write(quorum, writable)
+
+
+def test_without_a_majority_of_controllers_there_are_no_elections(quorum: Cluster, writable: str) -> None:
+    at = scene(quorum, writable)
+    leader = leader_of(quorum, writable)
+    injection = Kill(target=Nodes(nodes=(101, 102))).aim(at)
+    with open_fault(injection, at):
+        assert injection.verify(at).seen
+        _write(quorum, writable)
+        broker = Kill(target=Leader(leader=0)).aim(at)
+        assert broker.nodes == (leader,)
+        with open_fault(broker, at):
+            # Longer than a session, so that with a majority another one would lead by now.
+            deadline = time.monotonic() + at.session_seconds + 3
+            while time.monotonic() < deadline:
+                assert leader_of(quorum, writable) == leader
+                time.sleep(0.5)
+            with pytest.raises(FaultError, match="matches no node"):
+                ACTIVE.resolve(at.sight())
+            injection.undo(at)
+    settle(quorum, writable, 1, 3, 60)
+
+
+def _until_another(cluster: Cluster, old: int) -> None:
+    wait_until(
+        lambda: None if cluster.controller() not in (None, old) else "the old one, or none",
+        what="another active controller",
+        seconds=60,
+    )
+
+
+def test_the_coordinator_of_a_group(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    group = f"{topic}-group"
+    (before,) = _coordinator_of(group).resolve(at.sight())
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": group,
+            "log_level": 0,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+
+        def unassigned() -> str | None:
+            consumer.poll(0.2)
+            return None if consumer.assignment() else "no assignment"
+
+        wait_until(unassigned, what="the consumer is in its group", seconds=30)
+        described = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        found = described.describe_consumer_groups([group])[group].result().coordinator
+        assert before == found.id
+    finally:
+        consumer.close()
+    injection = Kill(target=_coordinator_of(group)).aim(at)
+    assert injection.nodes == (found.id,)
+    with open_fault(injection, at):
+        assert injection.verify(at).seen
+        wait_until(
+            lambda: None if _coordinator_of(group).choose(at.sight()) - {found.id} else "still the old",
+            what="another coordinator",
+            seconds=30,
+        )
+    settle(cluster, topic, 1, 3, 60)
+
+
+def test_the_coordinator_of_a_transactional_id(cluster: Cluster, topic: str) -> None:
+    target = Coordinator.model_validate({"coordinator": {"transactional_id": f"{topic}-id"}})
+    at = scene(cluster, topic)
+    chosen = target.resolve(at.sight())
+    assert set(chosen) <= set(cluster.broker_ids)
+    assert target.resolve(at.sight()) == chosen
+
+
+def test_who_is_out_of_sync(cluster: Cluster, topic: str) -> None:
+    at = scene(cluster, topic)
+    with pytest.raises(FaultError, match="matches no node"):
+        OutOfSync(out_of_sync=0).resolve(at.sight())
+    assert Isr(isr=0).resolve(at.sight()) == (1, 2, 3)
+    follower = (RandomBrokers(random=3) & Followers(followers=0)).resolve(at.sight())[0]
+    injection = Pause(target=Nodes(nodes=(follower,))).aim(at)
+    with open_fault(injection, at):
+        _until_resolved(lambda: OutOfSync(out_of_sync=0).resolve(at.sight()), (follower,))
+        assert Isr(isr=0).resolve(at.sight()) == tuple(sorted({1, 2, 3} - {follower}))
+    settle(cluster, topic, 1, 3, 60)
+
+
+def _coordinator_of(group: str) -> Coordinator:
+    return Coordinator.model_validate({"coordinator": {"group": group}})
+
+
+def _until_resolved(resolve: Callable[[], tuple[int, ...]], nodes: tuple[int, ...]) -> None:
+    def missing() -> str | None:
+        try:
+            found = resolve()
+        except FaultError as error:
+            return error.what
+        return None if found == nodes else f"{found}"
+
+    wait_until(missing, what=f"the target is {nodes}", seconds=30)
+
+
+def _write(cluster: Cluster, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
+    failed: list[object] = []
+    for _ in range(10):
+        producer.produce(topic, b"x", on_delivery=lambda error, _: failed.append(error) if error else None)
+    assert producer.flush(30) == 0
+    assert not failed

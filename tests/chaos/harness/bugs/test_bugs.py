@@ -1,0 +1,32 @@
+"""Known bugs on real brokers, a test a bug; but for the cheapest one, on one cluster, they are `soak`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.bugs.catalog.registry import BUGS
+from harness.bugs.model import Bug, Verdict, result_of
+from harness.claims.runner import run_on
+from harness.run.executor import Options
+from tests.chaos.conftest import Started
+
+pytestmark = pytest.mark.chaos
+
+
+def on_one_cluster(bug: Bug) -> Bug:
+    """The bug by those arms alone that are of its first experiment: both sides are among them."""
+    first = bug.trials[0].experiment
+    return replace(bug, trials=tuple(trial for trial in bug.trials if trial.experiment == first))
+
+
+QUICK = [pytest.param(on_one_cluster(bug), id=f"{bug.id}-quick") for bug in BUGS if bug.by_day]
+WHOLE = [pytest.param(bug, marks=pytest.mark.soak, id=bug.id) for bug in BUGS]
+
+
+@pytest.mark.parametrize("bug", [*QUICK, *WHOLE])
+def test_bug(bug: Bug, started: Started, results: Path) -> None:
+    result = result_of(run_on(started, bug.claim, Options(results=results)))
+    assert result.verdict is Verdict.REPRODUCED, "\n".join(result.reasons)

@@ -1,0 +1,84 @@
+"""Bugs that are open in clients as they are today: a test that fails here says that one has gone.
+
+docs/bugs.md tells of them; what the harness does about them would then no longer be needed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from harness.cluster.managed import Cluster
+from harness.spec.cluster import ClusterSpec
+
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+
+ALLOWED = 2.0
+"""Seconds that the call is given."""
+STUCK = 20.0
+"""Seconds after which it counts as one that does not obey."""
+
+
+@pytest.fixture
+def pair() -> Iterator[Cluster]:
+    """Two brokers; what either coordinates is on it alone, so that nobody takes over."""
+    alone = {
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    }
+    with Cluster(ClusterSpec(brokers=2, properties=alone)) as started:
+        yield started
+
+
+def of_broker(cluster: Cluster, broker: int, *, transactional: bool) -> str:
+    """A transactional id or a group that this broker coordinates."""
+    names = (f"one-{number}" for number in range(100))
+    return next(
+        name for name in names if cluster.coordinator(name, transactional=transactional, within=30) == broker
+    )
+
+
+def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: Cluster) -> None:
+    """librdkafka 5456: send_offsets_to_transaction does not keep to its time-out."""
+    pair.admin().create("t", partitions=1, replication_factor=1, config={}, assignment=[[1]])
+    group = of_broker(pair, 2, transactional=False)
+    common = pair.client_settings | {"bootstrap.servers": pair.bootstrap}
+    consumer = Consumer(common | {"group.id": group})
+    producer = Producer(common | {"transactional.id": of_broker(pair, 1, transactional=True)})
+    took: list[float] = []
+
+    def send() -> None:
+        producer.begin_transaction()
+        producer.produce("t", b"value", partition=0)
+        began = time.monotonic()
+        try:
+            producer.send_offsets_to_transaction(
+                [TopicPartition("t", 0, 1)], consumer.consumer_group_metadata(), ALLOWED
+            )
+        finally:
+            took.append(time.monotonic() - began)
+
+    producer.init_transactions(30)
+    send()
+    producer.commit_transaction(30)
+    assert took[0] < STUCK
+    # Its markers are written after the answer; until then no other transaction takes offsets.
+    time.sleep(3)
+    pair.kill(2)
+    # Until it is fenced: the next one finds a group without a coordinator.
+    time.sleep(8)
+    waiting = threading.Thread(target=send, daemon=True)
+    waiting.start()
+    waiting.join(STUCK)
+    stuck = waiting.is_alive()
+    pair.start_node(2)
+    waiting.join(120)
+    print(f"allowed {ALLOWED:g} s, took {took[1:] or 'more than 120 s after the coordinator was back'}")
+    assert stuck, f"it came back after {took[1]:.1f} s: is librdkafka 5456 closed?"
+    assert not waiting.is_alive(), "it does not return even when the coordinator is back"
+    consumer.close()

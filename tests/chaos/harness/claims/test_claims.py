@@ -1,0 +1,34 @@
+"""The textbook's claims on real brokers, a test a claim; those too long for every change are `soak`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.claims.catalog.registry import CLAIMS
+from harness.claims.model import Answer, Claim
+from harness.claims.runner import run_on
+from harness.run.executor import Options
+from tests.chaos.conftest import Started
+
+pytestmark = pytest.mark.chaos
+
+
+def a_test(claim: Claim) -> object:
+    name = re.sub("[^a-z0-9=]+", "-", claim.title.lower())
+    return pytest.param(
+        claim, marks=() if claim.by_day else pytest.mark.soak, id=f"{claim.id}-{name}".strip("-")
+    )
+
+
+def shares_cluster(claim: Claim) -> str:
+    """Claims with this in common come one after the other, so that each cluster is started once."""
+    return claim.trials[0].experiment.cluster.model_dump_json()
+
+
+@pytest.mark.parametrize("claim", [a_test(claim) for claim in sorted(CLAIMS, key=shares_cluster)])
+def test_claim(claim: Claim, started: Started, results: Path) -> None:
+    result = run_on(started, claim, Options(results=results))
+    assert result.answer is Answer.YES, "\n".join(result.reasons)

@@ -1,0 +1,145 @@
+"""Clusters whose clients must come over TLS with a password: every client of ours does, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from harness.cluster.live import LiveCluster
+from harness.cluster.managed import Cluster
+from harness.model.result import ArmResult, FindingClass, VerdictWord
+from harness.protocol.client_security import Access
+from harness.protocol.connection import BrokerConnection
+from harness.run.executor import Options, run_on
+from harness.spec.cluster import ClusterSpec
+from harness.spec.files import parse
+from harness.spec.security import Security
+
+pytestmark = pytest.mark.chaos
+
+KILL = """
+name: secured
+title: The leader is killed where clients come over TLS, as a user
+cluster: {security: {tls: true, sasl: scram}}
+topic: {partitions: 3, replication_factor: 3, config: {min.insync.replicas: 2}}
+workload: {rate: 1000, keys: 50}
+readers:
+  - {name: group, group: secured-group, members: 2, commits: manual, isolation: read_committed}
+steps:
+  - write:
+      name: steady
+      seconds: 8
+      faults: [{fault: {kill: {target: {leader: 0}}}, at: 2, for: 4}]
+  - ask: {name: who, of: {followers: 0}, what: [leader, high_watermark]}
+arms:
+  - {name: safe, producer: {acks: all, enable.idempotence: true}, promise: {lost: 0, duplicate: 0}}
+  - name: transactions
+    producer: {acks: all, enable.idempotence: true}
+    workload: {rate: 500, transactions: {records: 50, abort: 0.2}}
+    promise: {lost: 0, duplicate: 0}
+"""
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    spec = ClusterSpec(security=Security(tls=True, sasl="scram"))
+    with Cluster(spec, log_folder=tmp_path_factory.mktemp("logs")) as started:
+        yield started
+
+
+def _run(cluster: Cluster, text: str, results: Path) -> tuple[Path, tuple[ArmResult, ...]]:
+    folder, result = run_on(cluster, parse(text, "test"), Options(results=results, seed=3))
+    return folder, result.arms
+
+
+def test_a_killed_leader_loses_nothing_and_every_client_gets_in(secured: Cluster, results: Path) -> None:
+    folder, arms = _run(secured, KILL, results)
+    for arm in arms:
+        assert arm.summary is not None
+        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement
+        assert arm.judgement.as_promised
+        assert arm.summary.count(FindingClass.LOST) == 0
+        assert sum(arm.summary.acked_by_step.values()) > 100
+        assert all(window.verified for window in arm.meta.windows)
+    password = secured.access.properties["sasl.password"].encode()
+    left = [path for path in folder.rglob("*") if path.is_file() and password in path.read_bytes()]
+    assert left == []
+
+
+def test_the_java_client_gets_in(secured: Cluster, results: Path) -> None:
+    text = """
+name: secured-java
+title: The Java client where clients come over TLS, as a user
+cluster: {security: {tls: true, sasl: scram}}
+workload: {client: java}
+steps: [{write: {name: some, records: 500}}]
+arms: [{name: safe, producer: {acks: all, enable.idempotence: true}, promise: {lost: 0, duplicate: 0}}]
+"""
+    _, (arm,) = _run(secured, text, results)
+    assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement
+    assert arm.summary is not None
+    assert arm.summary.acked_by_step == {"some": 500}
+
+
+def _refused_by_wire(cluster: LiveCluster, access: Access) -> str:
+    with (
+        BrokerConnection(1, *cluster.endpoint(1), 10.0, access.login) as connection,
+        pytest.raises(OSError, match="did not answer") as refused,
+    ):
+        connection.metadata(())
+    return str(refused.value)
+
+
+def _admitted(cluster: LiveCluster, access: Access) -> bool:
+    """Whether librdkafka gets in."""
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0, **access.properties})
+    try:
+        client.list_topics(timeout=8)
+    except KafkaException:
+        return False
+    return True
+
+
+def test_nobody_else_gets_in(secured: Cluster) -> None:
+    right = secured.access
+    wrong = replace(right, properties={**right.properties, "sasl.password": "wrong"})
+    nameless = Access({"security.protocol": "SSL", "ssl.ca.pem": right.properties["ssl.ca.pem"]})
+    assert _admitted(secured, right)
+    for other in (wrong, nameless, Access()):
+        assert not _admitted(secured, other)
+    assert "Authentication failed" in _refused_by_wire(secured, wrong)
+    _refused_by_wire(secured, Access())
+    _refused_by_wire(secured, nameless)
+
+
+def test_a_broker_that_an_authority_unknown_to_us_vouches_for_is_not_believed(secured: Cluster) -> None:
+    from harness.cluster.certificates import authority
+
+    given = {**secured.access.properties, "ssl.ca.pem": authority("another").certificate}
+    assert "not trusted" in _refused_by_wire(secured, Access(given))
+    assert not _admitted(secured, Access(given))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ClusterSpec(security=Security(tls=True)),
+        ClusterSpec(security=Security(sasl="plain")),
+        ClusterSpec(security=Security(tls=True, sasl="plain"), version="3.9.2"),
+        ClusterSpec.model_validate(
+            {"version": "2.8.2", "metadata": "zookeeper", "security": {"tls": True, "sasl": "scram"}}
+        ),
+    ],
+    ids=["tls", "plain", "tls-plain-3.9", "tls-scram-2.8-zookeeper"],
+)
+def test_the_other_kinds(spec: ClusterSpec) -> None:
+    with Cluster(spec) as cluster:
+        assert len(cluster.view(()).answered()) == 3
+        assert _admitted(cluster, cluster.access)
+        assert not _admitted(cluster, Access())

@@ -1,0 +1,117 @@
+"""A real cluster: what it says of itself, and what is left when it is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.cluster.managed import Cluster
+from harness.containers import engine
+from harness.host.ports import free_ports
+from harness.model.errors import BadInput, ClusterError
+from harness.spec.cluster import ClusterSpec
+
+pytestmark = pytest.mark.chaos
+
+
+def test_every_broker_knows_all_and_the_quorum_has_a_leader(cluster: Cluster, topic: str) -> None:
+    view = cluster.view((topic,))
+    assert all(seen.answered and seen.brokers == (1, 2, 3) for seen in view.views)
+    state = view.partition(topic, 0)
+    assert state is not None
+    assert sorted(state.isr) == [1, 2, 3]
+    assert (state.log_start_offset, state.log_end_offset, state.high_watermark) == (0, 0, 0)
+    assert cluster.controller() == 101
+
+
+def test_metadata_tells_image_profile_and_memory(cluster: Cluster) -> None:
+    info = cluster.info()
+    assert info.image.kafka_version == cluster.spec.version
+    assert info.image.digest.startswith("sha256:")
+    assert cluster.memory_mib() > 100
+    assert info.profile == "fast"
+
+
+def test_a_topic_that_the_cluster_cannot_hold_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(BadInput, match="INVALID_REPLICATION_FACTOR"):
+        cluster.admin().create("too-wide", partitions=1, replication_factor=4, config={})
+    with pytest.raises(BadInput, match="INVALID_CONFIG"):
+        cluster.admin().create("odd", partitions=1, replication_factor=3, config={"no.such.key": "1"})
+
+
+def test_a_second_cluster_runs_beside_it_and_leaves_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    with Cluster(ClusterSpec(brokers=1, combined=True), log_folder=tmp_path) as other:
+        assert other.broker_ids == other.controller_ids == (1,)
+        assert all(seen.answered for seen in other.view(()).views)
+        assert all(seen.answered for seen in cluster.view(()).views)
+        name = other.name
+    assert (tmp_path / "broker-1.log").stat().st_size > 0
+    assert things_of(name) == []
+
+
+def test_a_taken_port_is_refused_and_leaves_nothing(cluster: Cluster) -> None:
+    taken = cluster.node(1).host_port
+    assert taken is not None
+    other = Cluster(ClusterSpec(brokers=1, combined=True), ports=[taken])
+    with pytest.raises(ClusterError, match=f"127.0.0.1:{taken}"):
+        other.start()
+    assert things_of(other.name) == []
+
+
+def test_a_cluster_that_dies_at_start_shows_its_last_words() -> None:
+    broken = Cluster(ClusterSpec(brokers=1, combined=True, properties={"log.segment.bytes": "many"}))
+    with pytest.raises(ClusterError, match=r"log\.segment\.bytes") as caught:
+        broken.start()
+    assert "last log lines" in str(caught.value)
+    assert things_of(broken.name) == []
+
+
+START = """
+import sys, time
+from harness.cluster.managed import Cluster
+from harness.spec.cluster import ClusterSpec
+cluster = Cluster(ClusterSpec(brokers=1, combined=True), ports=[int(sys.argv[1])])
+cluster.start()
+print(cluster.name, flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Cluster) -> None:
+    port = free_ports(1)[0]
+    child = subprocess.Popen(
+        [sys.executable, "-c", START, str(port)],
+        stdout=subprocess.PIPE,
+        text=True,
+        # Ryuk would do the sweeping for us: here our own is on trial.
+        env={**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true"},
+        start_new_session=True,
+    )
+    try:
+        assert child.stdout is not None
+        name = child.stdout.readline().strip()
+        engine.sweep(cluster.client)
+        assert things_of(name), "the sweep must not touch what a living harness uses"
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert things_of(name), "a killed harness cannot clean up"
+    deadline = time.monotonic() + 30
+    while things_of(name) and time.monotonic() < deadline:
+        engine.sweep(cluster.client)
+    assert things_of(name) == []
+    assert all(seen.answered for seen in cluster.view(()).views)
+
+
+def things_of(name: str) -> list[str]:
+    """Containers and networks of one cluster."""
+    client = engine.connect()
+    containers = [one.name for one in client.containers.list(all=True) if one.name.startswith(name)]
+    networks = [one.name for one in client.networks.list() if one.name.startswith(name)]
+    return containers + networks

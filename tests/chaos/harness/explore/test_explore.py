@@ -1,0 +1,65 @@
+"""A tiny exploration on real brokers: a loss that its menu does not name is found, shrunk, and replayed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.explore.phases import Phase
+from harness.explore.result import load_result
+from harness.model.result import FindingClass, VerdictWord
+
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+
+MENU = """
+name: tiny
+title: One leader, cut off or moved
+producer: {delivery.timeout.ms: 15000}
+topic: {partitions: 1, replication_factor: 3, config: {min.insync.replicas: 2}}
+rates: [500]
+rest: 1
+most_faults: 1
+settings:
+  acks:
+    all: {producer: {acks: all}}
+    1: {producer: {acks: 1}, weight: 3}
+  producers:
+    1: {workload: {producers: 1}}
+    2: {workload: {producers: 2}}
+faults:
+  - {name: cut-leader, fault: {partition: {from: {leader: 0}, to: {any: [all, controllers]}}}, for: [7, 8]}
+  - {name: move-leader, fault: {transfer: {partition: 0}}, for: [1, 2], weight: 0.3}
+"""
+
+
+def chaos(*arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "harness.cli.app", *arguments, "-q"], check=False).returncode
+
+
+def test_a_loss_that_nobody_named_is_found_and_shrunk(tmp_path: Path) -> None:
+    menu, results = tmp_path / "tiny.yaml", tmp_path / "results"
+    menu.write_text(MENU)
+    options = ("--runs", "8", "--confirm", "1/1", "--seed", "4", "--results", str(results))
+    assert chaos("explore", "--menu", str(menu), *options) == 1
+    (folder,) = results.iterdir()
+    result = load_result(folder)
+    assert len(result.runs) == 8
+    violation = result.violations[0]
+    assert FindingClass.LOST in violation.classes
+    assert violation.minimal.settings == {"acks": "1"}
+    assert [one.name for one in violation.minimal.faults] == ["cut-leader"]
+    for run in result.runs:
+        assert run.verdict is not VerdictWord.UNKNOWN, run.reasons
+        assert [seen.verified for seen in run.seen] == [True]
+        assert run.seen[0].phases == (Phase.STEADY,)
+        if run.trial.settings.get("acks") != "1":
+            assert run.verdict is VerdictWord.VALID, run.reasons
+    assert result.clusters == 1
+    assert all(run.reset.startswith("reused: 3 brokers answer") for run in result.runs[1:])
+    # Anybody can replay it, and under the default settings nothing is lost.
+    again = ("--results", str(tmp_path / "again"))
+    assert chaos("run", str(folder / violation.experiment), "--arm", "found", *again) == 1
+    assert chaos("run", str(folder / violation.experiment), "--arm", "defaults", *again) == 0

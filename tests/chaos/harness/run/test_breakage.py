@@ -1,0 +1,68 @@
+"""Runs that break half-way: nothing left behind, journals readable, the check answers `unknown`."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.support.processes import COMMAND, await_sends, checked, environment, owned_by
+
+pytestmark = pytest.mark.chaos
+
+
+def started(results: Path) -> subprocess.Popen[str]:
+    """A run under way, with sends in its journal."""
+    child = subprocess.Popen(
+        [*COMMAND, "run", "kill-leader", "--arm", "acks=1", "--results", str(results)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+        # A shell's background jobs ignore SIGINT, and what they start inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    await_sends(child, results, "acks=1", 120)
+    return child
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_cleans_up_and_can_be_checked(signal_: signal.Signals, results: Path) -> None:
+    child = started(results)
+    assert owned_by(child.pid)
+    child.send_signal(signal_)
+    output = child.communicate(timeout=60)[0]
+    assert child.returncode == 130, output
+    assert "Traceback" not in output
+    assert "journals are kept" in output
+    assert owned_by(child.pid) == []
+    (run,) = results.glob("*/acks=1")
+    assert not (run / "sends" / "open.parquet").exists(), "closed properly"
+    # Both signals take the same way from here: one check of what they leave is enough.
+    if signal_ is signal.SIGINT:
+        assert "interrupted" in str(checked(run)["judgement"])
+    assert "the run broke: interrupted" in (run / "run.json").read_text()
+
+
+def test_a_killed_run_keeps_its_journals(results: Path) -> None:
+    child = started(results)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    try:
+        (run,) = results.glob("*/acks=1")
+        arm = checked(run)
+        summary = arm["summary"]
+        assert isinstance(summary, dict)
+        assert summary["sent"] > 0
+        assert owned_by(child.pid)
+    finally:
+        done = subprocess.run([*COMMAND, "clean"], capture_output=True, text=True, check=True)
+    # At least these four: the machine may hold what an earlier harness left.
+    removed = re.search(r"removed (\d+) container", done.stdout)
+    assert removed is not None
+    assert int(removed.group(1)) >= 4
+    assert owned_by(child.pid) == []

@@ -1,0 +1,105 @@
+"""What findings look like on real brokers: examples/findings/, and what no YAML can do.
+
+`--results FOLDER` keeps what they leave, of which docs/findings.md takes its examples
+(`python -m harness.docgen.findings --from FOLDER`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from harness.cluster.managed import Cluster
+from harness.model.journal import Outcome
+from harness.model.result import FindingClass
+from harness.run.executor import Options, execute, run_on
+from harness.spec.files import load, parse
+from tests.support.paths import ROOT
+from workloads.record.identity import ValueBuilder
+
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+
+EXAMPLES = sorted((ROOT / "examples" / "findings").glob("*.yaml"))
+PLAIN = """
+name: phantom
+title: Somebody else writes with a producer's identity
+topic: {partitions: 1}
+steps:
+  - write: {name: w, records: 100}
+arms:
+  - {name: second-writer, producer: {acks: all}, promise: {phantom: 1}}
+  - {name: alone, producer: {acks: all}}
+"""
+
+REFUSED = """
+name: rejected_present
+title: What the brokers refuse is written to the topic by another way
+topic: {assignment: [[1, 2, 3]], config: {min.insync.replicas: 3}}
+steps:
+  - inject: {kill: {target: {broker: 3}}}
+  - wait: {isr: 2, within: 60}
+  # One after the other, and each once: a refusal that is the answer to the only attempt.
+  - write: {name: w, records: 20}
+  - heal:
+arms:
+  - {name: fallback, producer: {acks: all, retries: 0}, promise: {rejected_present: 5}}
+  - {name: alone, producer: {acks: all, retries: 0}}
+"""
+
+
+@pytest.fixture
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where results go: a folder that was asked for, or one that is thrown away."""
+    asked = request.config.getoption("--findings")
+    return tmp_path if asked is None else Path(asked).resolve()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_example_shows_what_it_promises(path: Path, kept: Path) -> None:
+    options = Options(results=kept, seed=3)
+    ((_, result),) = execute([load(str(path))], options)
+    for arm in result.arms:
+        assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement)
+
+
+def somebody_else(cluster: Cluster, seqs: Iterable[int]) -> Callable[[str, str], None]:
+    """What writes these records of producer 0 into the topic of every arm but `alone`, before it begins."""
+    bootstrap = cluster.bootstrap
+
+    def intrude(arm: str, topic: str) -> None:
+        if arm == "alone":
+            return
+        run_id = int(topic.rpartition("-")[2], 16)
+        client = Producer({"bootstrap.servers": bootstrap})
+        for seq in seqs:
+            client.produce(topic, ValueBuilder(run_id, 0, 100, 1)(seq), partition=0)
+        assert client.flush(30) == 0
+        client.close()
+
+    return intrude
+
+
+def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: Cluster, kept: Path) -> None:
+    options = Options(results=kept, seed=3, started=somebody_else(cluster, [1_000_000]))
+    _, result = run_on(cluster, parse(PLAIN, "phantom"), options)
+    intruded, alone = result.arms
+    assert intruded.judgement.as_promised, intruded.judgement
+    assert intruded.summary is not None
+    assert intruded.summary.count(FindingClass.PHANTOM) == 1
+    assert alone.summary is not None
+    assert alone.summary.findings == {}
+
+
+def test_what_was_refused_and_written_by_another_way_is_rejected_present(
+    cluster: Cluster, kept: Path
+) -> None:
+    options = Options(results=kept, seed=3, started=somebody_else(cluster, range(5)))
+    _, result = run_on(cluster, parse(REFUSED, "rejected_present"), options)
+    intruded, alone = result.arms
+    assert intruded.judgement.as_promised, intruded.judgement
+    assert alone.summary is not None
+    assert alone.summary.outcomes == {Outcome.REJECTED: 20}
+    assert alone.summary.findings == {}

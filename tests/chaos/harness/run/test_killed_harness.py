@@ -1,0 +1,80 @@
+"""A harness that is killed in the middle of a fault leaves a record from which another process heals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.containers import engine
+from harness.model.polling import seen_within
+from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
+
+pytestmark = pytest.mark.chaos
+
+SPEC = """
+name: frozen
+title: a pause that outlives its harness
+topic: {partitions: 1}
+steps:
+  - write:
+      name: all
+      seconds: 100
+      rate: 100
+      faults: [{fault: {pause: {target: {leader: 0}}}, at: 1, for: 90}]
+arms: [{name: one}]
+"""
+
+
+def wait_for(what: Callable[[], bool], seconds: float) -> None:
+    left = seen_within(seconds, lambda: None if what() else "not yet")
+    assert left is None, left
+
+
+def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
+    state, results = tmp_path / "state", tmp_path / "results"
+    (tmp_path / "frozen.yaml").write_text(SPEC)
+    client = engine.connect()
+
+    def frozen() -> list[Any]:
+        names = [path.name for path in state.glob("*/")]
+        wanted = [{"label": f"{engine.CLUSTER_LABEL}={name}", "status": "paused"} for name in names]
+        return [found for filters in wanted for found in client.containers.list(filters=filters)]
+
+    harness = subprocess.Popen(
+        [*COMMAND, "run", str(tmp_path / "frozen.yaml"), "--results", str(results), "--quiet"],
+        env=environment(state),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for(lambda: bool(frozen()) or harness.poll() is not None, 120)
+        assert harness.poll() is None, harness.stderr.read() if harness.stderr else ""
+    finally:
+        harness.send_signal(signal.SIGKILL)
+        harness.wait()
+        harness.stderr.close() if harness.stderr else None
+    try:
+        assert frozen(), "the broker is frozen, and nobody is left to thaw it"
+        healed = kafka_chaos(state, "heal", "--json", "--quiet")
+        assert healed.returncode == 0, healed.stderr + healed.stdout
+        (cluster,) = json.loads(healed.stdout)
+        assert cluster["clean"]
+        assert [what.split(":")[0] for what in cluster["healed"]] == ["pause-1"]
+        assert not frozen()
+        again = kafka_chaos(state, "heal")
+        assert again.returncode == 0
+        assert "nothing was open" in again.stdout
+    finally:
+        swept = kafka_chaos(state, "clean")
+    assert swept.returncode == 0
+    assert not list(state.glob("*/")), "the record goes with the cluster"
+    (run,) = results.glob("frozen-*/one")
+    checked = kafka_chaos(state, "check", str(run), "--json", "--quiet")
+    assert checked.returncode == 3, "a run that was cut off proves nothing"

@@ -1,0 +1,165 @@
+"""What the harness stands on gives way in the middle of a run: the engine, the disk, its images; and a
+neighbour.
+
+Each time: one clear message and exit code 3, no traceback, the journals are kept and can be checked, and
+nothing is left once `clean` has run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.containers import engine, images
+from tests.chaos.support.docker_socket_relay import relay
+from tests.chaos.support.processes import COMMAND, await_sends, checked, environment, kafka_chaos, owned_by
+
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+
+SPEC = """
+name: steady
+title: writes for a while
+topic: {partitions: 1, replication_factor: 3}
+workload: {producers: 1, rate: 500}
+steps:
+  - write: {name: w, seconds: 25}
+arms: [{name: one, producer: {acks: all, enable.idempotence: true}}]
+"""
+CUT_AFTER_A_KILL = SPEC.replace(
+    "seconds: 25}",
+    "seconds: 20, faults: [{fault: {kill: {target: {leader: 0}}}, at: 3, for: 2},"
+    " {fault: {partition: {from: {leader: 0}, to: {followers: 0}}}, at: 14, for: 2}]}",
+)
+RESULTS_MIB = 64
+
+
+def begun(
+    spec: Path, results: Path, state: Path, more: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """A run of which sends are on disk."""
+    child = subprocess.Popen(
+        [*COMMAND, "run", str(spec), "--results", str(results), "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(state) | (more or {}),
+        start_new_session=True,
+    )
+    await_sends(child, results, "one", 180)
+    return child
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "steady.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "state"
+    yield folder
+    kafka_chaos(folder, "clean")
+
+
+@contextmanager
+def taken_away(names: Sequence[str]) -> Iterator[None]:
+    """Images that nobody can name meanwhile."""
+    client = engine.connect()
+    kept = {name: f"kafka-chaos/kept:{number}" for number, name in enumerate(names)}
+    for name, other in kept.items():
+        client.images.get(name).tag(other)
+        client.images.remove(name, force=True)
+    try:
+        yield
+    finally:
+        for name, other in kept.items():
+            client.images.get(other).tag(name)
+            client.images.remove(other)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    size = f"size={RESULTS_MIB}m"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=False)
+    if mounted.returncode:
+        pytest.skip("this user may not mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_the_engine_goes_away(spec: Path, state: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    with relay(Path(tempfile.mkdtemp(prefix="kc-"))) as middle:
+        child = begun(spec, results, state, {"DOCKER_HOST": middle.address})
+        middle.cut()
+        said = child.communicate(timeout=180)[0]
+    assert child.returncode == 3, said
+    assert "Traceback" not in said
+    assert "engine" in said
+    (run,) = results.glob("*/one")
+    assert json.loads((run / "run.json").read_text())["problems"]
+    assert checked(run, state)["summary"]["sent"]
+    # What could not be removed then is removed now.
+    assert owned_by(child.pid)
+    assert kafka_chaos(state, "clean").returncode == 0
+    assert owned_by(child.pid) == []
+
+
+def test_the_disk_with_the_journals_is_full(spec: Path, state: Path, small_disk: Path) -> None:
+    child = begun(spec, small_disk, state)
+    free = shutil.disk_usage(small_disk).free
+    with (small_disk / "ballast").open("wb") as ballast:
+        os.posix_fallocate(ballast.fileno(), 0, free - free % 4096)
+    said = child.communicate(timeout=180)[0]
+    assert child.returncode == 3, said
+    assert "Traceback" not in said
+    assert "No space left" in said
+    assert owned_by(child.pid) == []
+    (small_disk / "ballast").unlink()
+    (run,) = small_disk.glob("*/one")
+    assert checked(run, state)["summary"]["sent"]
+
+
+def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
+    spec.write_text(CUT_AFTER_A_KILL)
+    child = begun(spec, tmp_path / "results", state)
+    (run,) = (tmp_path / "results").glob("*/one")
+    node = json.loads((run / "run.json").read_text())["cluster"]["image"]["reference"]
+    with taken_away([node, images.TOOLBOX]):
+        said = child.communicate(timeout=180)[0]
+        assert owned_by(child.pid) == []
+    assert child.returncode == 3, said
+    assert "Traceback" not in said
+    assert f"No such image: {images.TOOLBOX}" in said
+    assert checked(run, state)["summary"]["sent"]
+    # The node that was killed has its container, and is started again without its image's name.
+    windows = json.loads((run / "run.json").read_text())["windows"]
+    assert next(window["closed_ns"] for window in windows if window["kind"] == "kill")
+
+
+def test_two_harnesses_leave_each_other_alone(spec: Path, state: Path, tmp_path: Path) -> None:
+    # So long that the first is still there when the second is.
+    spec.write_text(SPEC.replace("seconds: 25", "seconds: 75"))
+    first = begun(spec, tmp_path / "first", state)
+    mine = owned_by(first.pid)
+    assert len(mine) >= 5
+    second = begun(spec, tmp_path / "second", state)
+    assert kafka_chaos(state, "clean").returncode == 0
+    assert set(owned_by(first.pid)) >= set(mine)
+    assert len(owned_by(second.pid)) >= 5
+    for child in (first, second):
+        said = child.communicate(timeout=240)[0]
+        assert child.returncode == 0, said
+        assert owned_by(child.pid) == []

@@ -1,0 +1,301 @@
+"""Transactions, live readers and groups on real brokers; what the journals say is checked here by hand."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from harness.cluster.managed import Cluster
+from harness.model.run import RunMeta
+from harness.run.runner import Run
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+from workloads.producer.processor import source_of
+
+pytestmark = pytest.mark.chaos
+
+Rows = list[dict[str, Any]]
+Identity = tuple[int, int]
+SEED = 11
+
+
+class Ran:
+    """One arm that was run, and its journals."""
+
+    def __init__(self, cluster: Cluster, experiment: dict[str, Any], arm: str, folder: Path) -> None:
+        made = Experiment.model_validate(experiment)
+        chosen = next(one for one in made.arms if one.name == arm)
+        self.said: list[str] = []
+        self.meta: RunMeta
+        (self.meta,) = Run(cluster, made, {folder: chosen}, SEED, self.said.append).execute()
+        self.folder = folder
+
+    def rows(self, name: str) -> Rows:
+        found: Rows = ds.dataset(self.folder / name, format="parquet").to_table().to_pylist()
+        return found
+
+    def sound(self) -> None:
+        assert self.meta.problems == ()
+        assert self.meta.final_read is not None
+        assert self.meta.final_read.complete, self.meta.final_read.reasons
+        assert all(window.verified for window in self.meta.windows)
+
+
+def identities(rows: Rows) -> set[Identity]:
+    return {(row["producer"], row["seq"]) for row in rows}
+
+
+def by_outcome(ran: Ran) -> dict[str, set[Identity]]:
+    """Acknowledged sends by what became of their transaction."""
+    outcome = {(row["producer"], row["txn"]): row["outcome"] for row in ran.rows("transactions")}
+    found: dict[str, set[Identity]] = defaultdict(set)
+    for row in ran.rows("sends"):
+        if row["outcome"] == "acked":
+            found[outcome[row["producer"], row["txn"]]].add((row["producer"], row["seq"]))
+    return found
+
+
+def base(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "txn",
+        "title": "t",
+        "topic": {"partitions": 3, "replication_factor": 3, "config": {"min.insync.replicas": 2}},
+        "workload": {"producers": 2, "rate": 1500, "transactions": {"records": 30, "abort": 0.25}},
+        # By records, not by time: a busy machine writes them later, not fewer.
+        "steps": [{"write": {"name": "w", "records": 1500, "at_most": 150}}],
+        "arms": [
+            {
+                "name": "a",
+                "producer": {"delivery.timeout.ms": 30000, "transaction.timeout.ms": 40000},
+            }
+        ],
+        **changes,
+    }
+
+
+KILL = {"fault": {"kill": {"target": {"leader": 0}}}, "after": {"acked": 1000}, "for": 4}
+READERS = [
+    {"name": "everything"},
+    {"name": "committed", "isolation": "read_committed"},
+    {
+        "name": "work",
+        "group": "work",
+        "members": 2,
+        "isolation": "read_committed",
+        "commits": "manual",
+        "restarts": [3, 7],
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def killed(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Transactions while the leader of partition 0 is killed, with readers of all kinds."""
+    steps = [{"write": {"name": "w", "records": 8000, "at_most": 150, "faults": [KILL]}}]
+    return Ran(cluster, base(steps=steps, readers=READERS), "a", tmp_path_factory.mktemp("killed"))
+
+
+def test_the_committed_read_holds_exactly_the_committed_transactions(killed: Ran) -> None:
+    killed.sound()
+    final = killed.meta.final_read
+    assert final is not None
+    became = by_outcome(killed)
+    assert len(became["committed"]) > 1000
+    assert len(became["aborted"]) > 100
+    print(Counter((row["asked"], row["outcome"], row["error"]) for row in killed.rows("transactions")))
+    everything, committed = identities(killed.rows("reads")), identities(killed.rows("committed"))
+    assert became["committed"] <= committed
+    assert not became["aborted"] & committed
+    assert became["aborted"] <= everything, "aborted records are in the log: the control"
+    assert final.committed_records == len(killed.rows("committed"))
+    assert final.records == len(killed.rows("reads"))
+
+
+def test_every_transaction_has_a_row_that_fits_its_sends(killed: Ran) -> None:
+    txns = killed.rows("transactions")
+    sends = killed.rows("sends")
+    counted = Counter((row["producer"], row["txn"]) for row in sends)
+    assert counted == {(row["producer"], row["txn"]): row["records"] for row in txns if row["records"]}
+    partitions = defaultdict(set)
+    for row in sends:
+        partitions[row["producer"], row["txn"]].add(row["partition"])
+    assert max(map(len, partitions.values())) == 3
+    assert {row["outcome"] for row in txns} >= {"committed", "aborted"}
+
+
+def test_live_readers_were_given_what_their_isolation_allows(killed: Ran) -> None:
+    became = by_outcome(killed)
+    plain = identities(killed.rows("live/everything"))
+    careful = identities(killed.rows("live/committed"))
+    assert became["committed"] | became["aborted"] <= plain
+    assert became["committed"] <= careful
+    assert not became["aborted"] & careful
+    for name in ("everything", "committed"):
+        last: dict[tuple[int, int], int] = defaultdict(lambda: -1)
+        for row in sorted(killed.rows(f"live/{name}"), key=lambda row: row["position"]):
+            place = (row["session"], row["partition"])
+            assert row["offset"] > last[place]
+            last[place] = row["offset"]
+    infos = {info.name: info for info in killed.meta.readers}
+    assert set(infos) == {"everything", "committed", "work-0", "work-1"}
+    assert all(info.closed for info in infos.values())
+    assert infos["committed"].committed
+
+
+def test_the_group_came_through_its_rebalances(killed: Ran) -> None:
+    became = by_outcome(killed)
+    both = killed.rows("live/work-0") + killed.rows("live/work-1")
+    assert became["committed"] <= identities(both)
+    assert not became["aborted"] & identities(both)
+    moved = [row for row in killed.rows("assignments") if row["reader"].startswith("work")]
+    assert {row["event"] for row in moved} >= {"assigned", "revoked"}
+    assert max(row["session"] for row in moved) >= 1
+    commits = [row for row in killed.rows("commits") if row["error"] is None]
+    ends = {bound.partition: bound.end_offset for bound in killed.meta.final_read.bounds}  # type: ignore[union-attr]
+    assert {row["partition"] for row in commits} == {0, 1, 2}
+    assert all(row["offset"] <= ends[row["partition"]] for row in commits)
+
+
+def test_without_transactions_nothing_of_them_is_there(cluster: Cluster, tmp_path: Path) -> None:
+    plain = Ran(cluster, base(workload={"rate": 500}), "a", tmp_path)
+    plain.sound()
+    assert plain.meta.final_read is not None
+    assert plain.meta.final_read.committed_records is None
+    assert not plain.meta.transactional
+    names = {entry.name for entry in tmp_path.iterdir()}
+    assert not names & {"transactions", "committed", "live", "assignments", "commits"}
+    assert {row["txn"] for row in plain.rows("sends")} == {None}
+
+
+@pytest.mark.parametrize("fence_every", [4, None])
+def test_a_fenced_producers_transaction_is_aborted(
+    cluster: Cluster, tmp_path: Path, fence_every: int | None
+) -> None:
+    transactions = {"records": 20, "fence_every": fence_every}
+    ran = Ran(cluster, base(workload={"rate": 300, "transactions": transactions}), "a", tmp_path)
+    ran.sound()
+    rows = ran.rows("transactions")
+    fenced = [row for row in rows if row["error"] is not None]
+    if fence_every is None:
+        assert fenced == []
+        assert {row["outcome"] for row in rows} == {"committed"}
+        return
+    assert fenced
+    assert {row["txn"] % 4 for row in fenced} == {3}
+    assert {(row["asked"], row["outcome"]) for row in fenced} == {("commit", "aborted")}
+    print(Counter(row["error"] for row in fenced))
+    became = by_outcome(ran)
+    committed = identities(ran.rows("committed"))
+    assert became["aborted"]
+    assert became["aborted"] <= identities(ran.rows("reads"))
+    assert not became["aborted"] & committed
+    assert became["committed"] == committed
+
+
+@pytest.fixture(scope="module")
+def racked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(ClusterSpec(racks=True), log_folder=tmp_path_factory.mktemp("logs")) as started:
+        yield started
+
+
+def test_a_reader_in_a_rack_is_served_by_the_follower_there(racked: Cluster, tmp_path: Path) -> None:
+    experiment = base(
+        cluster={"racks": True},
+        topic={"partitions": 3, "replication_factor": 3},
+        workload={"rate": 500},
+        readers=[{"name": "near", "rack": "r2"}, {"name": "plain"}],
+    )
+    ran = Ran(racked, experiment, "a", tmp_path)
+    ran.sound()
+    there = identities(ran.rows("reads"))
+    assert len(there) > 1000
+    assert identities(ran.rows("live/near")) == there
+    assert identities(ran.rows("live/plain")) == there
+    assert {info.name: info.rack for info in ran.meta.readers} == {"near": "r2", "plain": None}
+
+
+def test_the_control_a_rack_that_no_follower_is_in(cluster: Cluster, tmp_path: Path) -> None:
+    """On a cluster without racks the same reader is served by leaders, and that is told."""
+    experiment = base(
+        cluster={"racks": True}, workload={"rate": 500}, readers=[{"name": "near", "rack": "r2"}]
+    )
+    ran = Ran(cluster, experiment, "a", tmp_path)
+    assert ran.meta.problems == ("reader near has rack r2, but never fetched from a follower",)
+    assert identities(ran.rows("live/near")) == identities(ran.rows("reads"))
+
+
+def test_a_coordinator_that_dies_takes_no_committed_transaction_along(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    target = {"coordinator": {"transactional_id": "kafka-chaos-0"}}
+    fault = {"fault": {"kill": {"target": target}}, "after": {"acked": 500}, "for": 3}
+    steps = [{"write": {"name": "w", "records": 6000, "at_most": 150, "faults": [fault]}}]
+    ran = Ran(cluster, base(steps=steps), "a", tmp_path)
+    ran.sound()
+    became = by_outcome(ran)
+    committed = identities(ran.rows("committed"))
+    assert became["committed"] <= committed
+    assert not became["aborted"] & committed
+
+
+def test_processors_process_each_committed_record_once(cluster: Cluster, tmp_path: Path) -> None:
+    """Exactly once, though a leader is killed, a member restarts and a third of the batches is aborted."""
+    workload = {
+        "rate": 1000,
+        "transactions": {"records": 30, "abort": 0.2},
+        "process": {"members": 2, "records": 50, "abort": 0.3, "restarts": [5]},
+    }
+    steps = [{"write": {"name": "w", "records": 4000, "at_most": 150, "faults": [KILL]}}]
+    ran = Ran(cluster, base(workload=workload, steps=steps), "a", tmp_path)
+    ran.sound()
+    topic = ran.meta.topic
+    outcomes = Counter((row["producer"], row["outcome"]) for row in ran.rows("transactions"))
+    assert outcomes[1, "aborted"] + outcomes[2, "aborted"] > 0
+    source = [row for row in ran.rows("committed") if row["topic"] == topic]
+    made = [row for row in ran.rows("committed") if row["topic"] != topic]
+    keys = Counter(source_of(row["key"]) for row in made)
+    assert max(keys.values()) == 1
+    assert set(keys) == {(row["partition"], row["offset"]) for row in source}
+    log = [row for row in ran.rows("reads") if row["topic"] != topic]
+    assert len(log) > len(made), "the control: what was aborted is in the log"
+    assert {info.commits for info in ran.meta.readers} == {"transaction"}
+
+
+def test_an_open_transaction_is_waited_for(cluster: Cluster, tmp_path: Path) -> None:
+    """A producer that is stopped in the middle leaves a transaction open; nobody commits it."""
+    from confluent_kafka import Producer
+
+    topic = "left-open"
+    admin = cluster.admin()
+    admin.create(topic, partitions=1, replication_factor=3, config={})
+    from harness.run.final_read import Subject, final_read
+
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "transactional.id": "left-open",
+            "transaction.timeout.ms": 5000,
+            "message.timeout.ms": 5000,
+        }
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for number in range(10):
+        producer.produce(topic, b"x%d" % number, partition=0)
+    assert producer.flush(10) == 0
+    for name in ("sends", "reads"):
+        (tmp_path / name).mkdir()
+    began = time.monotonic()
+    read = final_read(cluster, Subject(topic, 1, 3, 1, 5.0), tmp_path, lambda _: None)
+    assert read.complete, read.reasons
+    assert (read.records, read.committed_records) == (10, 0)
+    assert read.bounds[0].end_offset == 11, "the coordinator's marker is there"
+    assert time.monotonic() - began > 3
+    del producer
+    admin.delete(topic)

@@ -1,0 +1,86 @@
+"""What every fault owes: proof of its effect, healing by another process, and no harm in healing again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from faults.base import FaultSpec
+from harness.cluster.convergence import settle
+from harness.cluster.managed import Cluster
+from harness.run import healing
+from tests.support.paths import ROOT
+
+_SECONDS = 150.0
+
+
+@dataclass
+class Shown:
+    """What the process that injected the fault said before it was killed; `heal_ms` comes at the end."""
+
+    kind: str
+    spec: dict[str, Any]
+    target: str
+    nodes: list[int]
+    what: str
+    facts: dict[str, Any]
+    inject_ms: float
+    seen_ms: float
+    heal_ms: float = field(default=0.0)
+    healed: str = field(default="")
+
+
+@contextmanager
+def proved(cluster: Cluster, topic: str, spec: FaultSpec, table: list[dict[str, Any]]) -> Iterator[Shown]:
+    """A process injects and verifies the fault and is killed by SIGKILL; the body runs while it is open; then
+    it is healed from the record that is left, twice, and the cluster must be clean and settled."""
+    tag = f"kafka-chaos-{topic[:24]}-{time.time_ns() % 10**9:x}"
+    shown = _doomed(cluster, topic, tag, spec)
+    try:
+        yield shown
+    finally:
+        began = time.monotonic()
+        first = healing.heal_cluster(cluster)
+        shown.heal_ms = (time.monotonic() - began) * 1e3
+    assert first.clean, first
+    assert len(first.healed) == 1, first
+    shown.healed = first.healed[0].partition(": ")[2]
+    again = healing.heal_cluster(cluster)
+    assert again.clean, again
+    assert not again.healed, "nothing is left to heal"
+    settle(cluster, topic, 1, 3, 90)
+    table.append({key: value for key, value in asdict(shown).items() if key not in ("nodes", "facts")})
+
+
+def _doomed(cluster: Cluster, topic: str, tag: str, spec: FaultSpec) -> Shown:
+    module = "tests.chaos.support.crashing_harness"
+    command = [sys.executable, "-m", module, cluster.name, topic, tag, type(spec).__module__]
+    written = spec.model_dump_json(by_alias=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        process.stdin.write(written)
+        process.stdin.close()
+        line = process.stdout.readline()
+    finally:
+        process.kill()
+        trouble = process.stderr.read()
+        process.wait(_SECONDS)
+    if not line:
+        healing.heal_cluster(cluster)
+        raise AssertionError(f"the injecting process ended early:\n{trouble}")
+    said = json.loads(line)
+    if not said.pop("seen"):
+        healing.heal_cluster(cluster)
+        raise AssertionError(f"the effect was not seen: {said}")
+    return Shown(kind=spec.name(), spec=json.loads(written), **said)

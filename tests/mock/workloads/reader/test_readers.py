@@ -1,0 +1,280 @@
+"""Live readers against librdkafka's mock cluster: what each journals, alone and in groups."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+
+from harness.model.errors import BadInput
+from harness.model.journal import ASSIGNMENTS, COMMITS, READS
+from workloads.config.client_log import client_logger
+from workloads.config.reader_spec import ReaderSpec
+from workloads.journal.row_journal import RowJournal
+from workloads.reader.reader_journal import ReaderSinks
+from workloads.reader.readers import Readers
+from workloads.record.identity import ValueBuilder, encode_key
+
+pytestmark = pytest.mark.mock
+
+PARTITIONS = 4
+RUN = 77
+Rows = list[dict[str, Any]]
+PATIENCE = 90.0
+QUICK = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "300"}
+"""The mock cluster takes a member that left for dead after its session only."""
+
+
+@pytest.fixture
+def write(mock_bootstrap: str, mock_topic: str) -> Callable[[int], None]:
+    """`write(count)` appends so many records to each partition; producer = partition, seq = offset."""
+    producer = Producer({"bootstrap.servers": mock_bootstrap, "linger.ms": 0}, logger=client_logger())
+    builds = [ValueBuilder(RUN, number, 100, 1) for number in range(PARTITIONS)]
+    ends = [0] * PARTITIONS
+
+    def append(count: int) -> None:
+        for number in range(PARTITIONS):
+            for seq in range(ends[number], ends[number] + count):
+                producer.produce(mock_topic, builds[number](seq), encode_key(seq), number)
+            ends[number] += count
+        assert producer.flush(30) == 0
+
+    return append
+
+
+class Case:
+    """Readers of one topic, and their journals once they are closed."""
+
+    def __init__(self, folder: Path, bootstrap: str, topic: str, *specs: ReaderSpec) -> None:
+        self._folder = folder
+        self._sinks = (
+            RowJournal(folder / "assignments", ASSIGNMENTS),
+            RowJournal(folder / "commits", COMMITS),
+        )
+        self.readers = Readers(
+            specs,
+            bootstrap=bootstrap,
+            topic=topic,
+            partitions=PARTITIONS,
+            run_id=RUN,
+            folder=folder / "live",
+            sinks=ReaderSinks(*self._sinks),
+        )
+
+    def until(self, seen: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not seen():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def end(self) -> None:
+        assert self.readers.catch_up(time.monotonic() + PATIENCE)
+        self.close()
+        assert self.readers.problems == ()
+
+    def close(self) -> None:
+        self.readers.close()
+        for sink in self._sinks:
+            sink.close()
+
+    def rows(self, name: str) -> Rows:
+        table = pq.read_table(self._folder / "live" / name)
+        assert table.schema == READS
+        found: Rows = table.to_pylist()
+        assert [row["position"] for row in found] == list(range(len(found))), "in the order of the files"
+        assert {row["reader"] for row in found} <= {name}
+        for row in found:
+            assert (row["state"], row["producer"], row["seq"]) == ("ok", row["partition"], row["offset"])
+        return found
+
+    def table(self, name: str) -> Rows:
+        found: Rows = pq.read_table(self._folder / name).to_pylist()
+        return found
+
+
+@pytest.fixture
+def case(tmp_path: Path, mock_bootstrap: str, mock_topic: str) -> Iterator[Callable[..., Case]]:
+    made: list[Case] = []
+
+    def of(*specs: ReaderSpec) -> Case:
+        made.append(Case(tmp_path, mock_bootstrap, mock_topic, *specs))
+        return made[-1]
+
+    yield of
+    for one in made:
+        one.close()
+
+
+def rising(rows: Rows) -> None:
+    """Within a session each partition's offsets must rise."""
+    last: dict[tuple[int, int], int] = defaultdict(lambda: -1)
+    for row in rows:
+        place = (row["session"], row["partition"])
+        assert row["offset"] > last[place], row
+        last[place] = row["offset"]
+
+
+def everything(count: int) -> set[tuple[int, int]]:
+    return {(number, offset) for number in range(PARTITIONS) for offset in range(count)}
+
+
+def places(rows: Rows) -> list[tuple[int, int]]:
+    return [(row["partition"], row["offset"]) for row in rows]
+
+
+def test_a_reader_by_hand_gets_everything_once_and_in_order(
+    case: Callable[..., Case], write: Callable[[int], None]
+) -> None:
+    write(300)
+    made = case(ReaderSpec(name="plain"))
+    made.readers.start()
+    made.until(lambda: made.readers.records() > 0)
+    write(200)
+    made.end()
+    rows = made.rows("plain")
+    rising(rows)
+    assert sorted(places(rows)) == sorted(everything(500))
+    assert {row["session"] for row in rows} == {0}
+    events = [
+        (row["session"], row["event"], row["partition"], row["offset"]) for row in made.table("assignments")
+    ]
+    assert events == [(0, "assigned", n, 0) for n in range(4)] + [(0, "revoked", n, None) for n in range(4)]
+    assert made.table("commits") == []
+    (info,) = made.readers.infos()
+    assert (info.name, info.group, info.records, info.closed, info.commits) == (
+        "plain",
+        None,
+        2000,
+        True,
+        "none",
+    )
+
+
+def test_a_restarted_reader_goes_on_where_it_was_in_a_new_session(
+    case: Callable[..., Case], write: Callable[[int], None]
+) -> None:
+    write(300)
+    made = case(ReaderSpec(name="plain", restarts=(0.5,)))
+    made.readers.start()
+    made.until(lambda: made.readers.records() == 1200)
+    made.until(lambda: any(row["session"] == 1 for row in flushed(made, "assignments")))
+    write(100)
+    made.end()
+    rows = made.rows("plain")
+    rising(rows)
+    assert sorted(places(rows)) == sorted(everything(400)), "nothing twice, nothing passed over"
+    assert {row["session"] for row in rows} == {0, 1}
+    begun = [row["offset"] for row in made.table("assignments") if row["event"] == "assigned"]
+    assert begun == [0] * 4 + [300] * 4
+
+
+def flushed(made: Case, name: str) -> Rows:
+    """The rows that are on disk by now."""
+    folder = made._folder / name
+    return [row for part in sorted(folder.glob("part-*.parquet")) for row in pq.read_table(part).to_pylist()]
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_group_without_offsets_begins_at_the_start_and_shares_the_partitions(
+    case: Callable[..., Case], write: Callable[[int], None], assignor: Any
+) -> None:
+    write(200)
+    spec = ReaderSpec(
+        name="work", group="g", members=2, commits="manual", commit_every=0.2, assignor=assignor, extra=QUICK
+    )
+    made = case(spec)
+    made.readers.start()
+    made.until(lambda: made.readers.records() >= 800)
+    made.until(lambda: len({row["partition"] for row in flushed(made, "commits")}) == PARTITIONS)
+    write(100)
+    made.end()
+    both = [made.rows("work-0"), made.rows("work-1")]
+    for rows in both:
+        rising(rows)
+        assert rows
+    assert set(places(both[0]) + places(both[1])) == everything(300)
+    assert len({info.group for info in made.readers.infos()}) == 1
+    done = {
+        row["partition"]: max(
+            one["offset"] for one in made.table("commits") if one["partition"] == row["partition"]
+        )
+        for row in made.table("commits")
+        if row["error"] is None
+    }
+    assert done == dict.fromkeys(range(4), 300)
+    events = {row["event"] for row in made.table("assignments")}
+    assert events == {"assigned", "revoked"}
+
+
+def test_a_member_that_restarts_makes_the_group_rebalance(
+    case: Callable[..., Case], write: Callable[[int], None]
+) -> None:
+    write(200)
+    spec = ReaderSpec(
+        name="work", group="g2", members=2, commits="auto", commit_every=0.2, restarts=(8.0,), extra=QUICK
+    )
+    made = case(spec)
+    made.readers.start()
+    made.until(
+        lambda: any(
+            row["reader"] == "work-0" and row["event"] == "revoked" for row in flushed(made, "assignments")
+        )
+    )
+    write(100)
+    made.end()
+    rows = made.rows("work-0") + made.rows("work-1")
+    assert set(places(rows)) == everything(300)
+    moved = made.table("assignments")
+    assert max(row["session"] for row in moved if row["reader"] == "work-0") >= 1
+    commits = made.table("commits")
+    done = {row["partition"] for row in commits if row["error"] is None}
+    assert done == set(range(4)), "the client's own commits are there too"
+
+
+def test_a_group_that_never_commits_begins_anew(
+    case: Callable[..., Case], write: Callable[[int], None]
+) -> None:
+    write(50)
+    made = case(ReaderSpec(name="work", group="g3", restarts=(6.0,), extra=QUICK))
+    made.readers.start()
+    made.until(lambda: made.readers.records() >= 400)
+    made.end()
+    rows = made.rows("work-0")
+    rising(rows)
+    assert set(places(rows)) == everything(50)
+    assert len(rows) >= 400, "redelivered, as nothing was committed"
+    assert made.table("commits") == []
+
+
+def test_catching_up_is_bounded_and_told(tmp_path: Path) -> None:
+    lost = Case(tmp_path / "lost", "127.0.0.1:1", "nowhere", ReaderSpec(name="plain"))
+    lost.readers.start()
+    assert not lost.readers.catch_up(time.monotonic() + 0.3)
+    lost.close()
+    (info,) = lost.readers.infos()
+    assert (info.records, info.closed) == (0, True)
+    assert pq.read_table(tmp_path / "lost" / "live" / "plain").num_rows == 0
+
+
+def test_a_reader_with_a_rack_that_never_used_it_is_a_problem(
+    case: Callable[..., Case], write: Callable[[int], None]
+) -> None:
+    write(10)
+    made = case(ReaderSpec(name="near", rack="r9"))
+    made.readers.start()
+    assert made.readers.catch_up(time.monotonic() + PATIENCE)
+    made.close()
+    assert made.readers.problems == ("reader near has rack r9, but never fetched from a follower",)
+
+
+def test_settings_that_the_client_refuses_are_bad_input(case: Callable[..., Case]) -> None:
+    with pytest.raises(BadInput) as caught:
+        case(ReaderSpec(name="plain", extra={"no.such.property": "1"}))
+    assert caught.value.found is not None
+    assert "no.such.property" in caught.value.found

@@ -1,0 +1,43 @@
+"""What retention explains: the topic's settings, else the brokers', else Kafka's defaults."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.judgement.policy import Retention, retention
+
+pytestmark = pytest.mark.pure
+
+WEEK_MS = 604_800_000
+
+
+@pytest.mark.parametrize(
+    ("topic", "brokers", "expected"),
+    [
+        ({}, {}, Retention(True, WEEK_MS, -1)),
+        ({"retention.ms": "5", "retention.bytes": "7"}, {"log.retention.ms": "9"}, Retention(True, 5, 7)),
+        ({}, {"log.retention.ms": "9", "log.retention.bytes": "8"}, Retention(True, 9, 8)),
+        ({}, {"log.retention.minutes": "2", "log.retention.hours": "1"}, Retention(True, 120_000, -1)),
+        ({}, {"log.retention.hours": "1"}, Retention(True, 3_600_000, -1)),
+        ({}, {"log.retention.hours": "-1"}, Retention(True, -1, -1)),
+        ({"cleanup.policy": "compact"}, {}, Retention(False, WEEK_MS, -1)),
+        ({"cleanup.policy": "compact, delete"}, {}, Retention(True, WEEK_MS, -1)),
+        ({}, {"log.cleanup.policy": "compact"}, Retention(False, WEEK_MS, -1)),
+    ],
+)
+def test_which_setting_rules(topic: dict[str, str], brokers: dict[str, str], expected: Retention) -> None:
+    assert retention(topic, brokers) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "now_ns", "oldest"),
+    [
+        (Retention(True, 60_000, -1), 100 * 10**9, 40 * 10**9),
+        (Retention(True, 60_000, -1), None, None),
+        (Retention(True, -1, -1), 100 * 10**9, None),
+        (Retention(True, -1, 0), None, 2**63 - 1),
+        (Retention(False, 0, 0), 100 * 10**9, None),
+    ],
+)
+def test_up_to_which_send_time(rule: Retention, now_ns: int | None, oldest: int | None) -> None:
+    assert rule.newest_deletable_ns(now_ns) == oldest

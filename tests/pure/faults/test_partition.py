@@ -1,0 +1,395 @@
+"""Network cuts: what counts as proof, where rules go and how they go, and what is refused beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faults.base import FaultSpec
+from faults.network.partition_injection import Cuts
+from faults.network.proof import Report, judge, parse, script
+from faults.network.rules import Cut, Placed, place
+from faults.network.sides import fixed, possible, surely_within
+from faults.partition import Partition
+from faults.partition_shapes import Bridge, Ring
+from faults.target_context import Shape
+from faults.targets import BaseTarget, Followers, Leader, Nodes
+from harness.model.errors import ClusterError, FaultError
+from harness.model.node_layout import CLIENT
+from tests.support.builders.views import quiet
+from tests.support.fake_cluster import Puppet, Said, scene
+
+pytestmark = pytest.mark.pure
+
+SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=3, replication_factor=3)
+LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
+
+
+def partition(side: object, other: object, lost: str = "both") -> Partition:
+    return Partition.model_validate({"from": side, "to": other, "lost": lost})
+
+
+def report(listening: float = 1.0, read: float = 3.0, sent: float = 2.0, **counters: int) -> Report:
+    """One node's report: counters stood at 0 before; `cut_1_2=5` means that this rule dropped five."""
+    after = {name.replace("_", "-"): count for name, count in counters.items()}
+    return Report(listening, read, [(sent, sent + 0.01)], {}, after)
+
+
+BOTH = place({Cut(1, 2), Cut(2, 1)})
+ONE_WAY = place({Cut(1, 2)})
+
+
+def test_both_ways_are_proved_by_drops_silence_and_failed_connections() -> None:
+    proof = {1: report(cut_1_2=5, cut_2_1=4), 2: report()}
+    evidence = judge(BOTH, proof, ())
+    assert evidence.seen, evidence.what
+    assert evidence.facts["cut"] == {
+        "broker 1 to broker 2": {"dropped": 5, "arrived": 0},
+        "broker 2 to broker 1": {"dropped": 4, "arrived": 0},
+    }
+    assert evidence.facts["open"] == {}
+    assert evidence.facts["rules_on"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "why"),
+    [
+        (report(cut_1_2=5), report(), "broker 2 to broker 1: no packet was dropped"),
+        (report(cut_1_2=5, cut_2_1=4, heard_2_1=1), report(), "broker 2 to broker 1: 1 packets got past"),
+        (report(cut_1_2=5, cut_2_1=4), report(heard_1_2=3), "broker 1 to broker 2: 3 packets got past"),
+        (
+            report(cut_1_2=5, cut_2_1=4),
+            report(listening=2.5),
+            "nothing was sent while the other end listened",
+        ),
+        (report(cut_1_2=5, cut_2_1=4), report(read=1.5), "nothing was sent while the other end listened"),
+    ],
+)
+def test_anything_less_is_no_proof(one: Report, two: Report, why: str) -> None:
+    evidence = judge(BOTH, {1: one, 2: two}, ())
+    assert not evidence.seen
+    assert why in evidence.what
+
+
+def test_packets_dropped_before_the_proof_began_do_not_count() -> None:
+    stale = report(cut_1_2=5, cut_2_1=4)
+    stale.before.update(stale.after)
+    assert "no packet was dropped" in judge(BOTH, {1: stale, 2: report()}, ()).what
+
+
+def test_a_connection_across_is_no_cut() -> None:
+    one = report(cut_1_2=5, cut_2_1=4)
+    one.reached.add(2)
+    assert "broker 1 to broker 2: a connection is made" in judge(BOTH, {1: one, 2: report()}, ()).what
+
+
+def test_one_way_is_proved_only_when_the_other_way_is_heard() -> None:
+    assert judge(ONE_WAY, {1: report(cut_1_2=5, heard_2_1=9), 2: report()}, ()).seen
+    deaf = judge(ONE_WAY, {1: report(cut_1_2=5), 2: report()}, ())
+    assert "broker 2 to broker 1: nothing arrives, though" in deaf.what
+
+
+def test_a_client_is_cut_when_its_requests_are_dropped_and_nobody_answers() -> None:
+    placed = place({Cut(CLIENT, 2), Cut(2, CLIENT)})
+    proof = {2: report(cut_0_2=3, cut_2_0=3)}
+    assert judge(placed, proof, {1, 3}).seen
+    assert "the client to broker 2: a connection is made" in judge(placed, proof, {1, 2, 3}).what
+    one_way = place({Cut(2, CLIENT)})
+    assert judge(one_way, {2: report(cut_2_0=3, heard_0_2=2)}, {1, 3}).seen
+    assert not judge(one_way, {2: report(cut_2_0=3)}, {1, 3}).seen
+
+
+def test_of_a_node_that_does_not_run_nothing_is_said() -> None:
+    placed = place({Cut(1, 2), Cut(1, 3)})
+    evidence = judge(placed, {1: report(cut_1_2=5, heard_2_1=1), 2: report()}, ())
+    assert evidence.seen
+    assert "broker 3 does not run" in evidence.what
+    assert evidence.facts["not_running"] == [3]
+    assert not judge(placed, {1: report()}, ()).seen, "with nobody left to be cut there is no proof"
+
+
+PRINTED = """listening 1000.25
+before [3:90] -A INPUT -s 10.0.0.2/32 -m comment --comment kafka-chaos-t/cut-2-1 -j DROP
+sent 1000.30 1000.31
+reached 3
+read 1000.90
+after [7:210] -A INPUT -s 10.0.0.2/32 -m comment --comment kafka-chaos-t/cut-2-1 -j DROP
+after [2:60] -A INPUT -s 10.0.0.3/32 -p udp -m udp --dport 9 -m comment --comment "kafka-chaos-t/heard-3-1"
+"""
+
+
+def test_a_report_is_read_from_what_the_script_prints() -> None:
+    read = parse(PRINTED)
+    assert (read.listening, read.read, read.sent) == (1000.25, 1000.9, [(1000.3, 1000.31)])
+    assert read.rise("cut-2-1") == 4
+    assert read.rise("heard-3-1") == 2
+    assert read.reached == {3}
+    assert parse("") == Report()
+
+
+def test_the_proof_sends_across_and_counts_what_arrives() -> None:
+    addresses = {CLIENT: "10.0.0.254", 1: "10.0.0.1", 2: "10.0.0.2"}
+    text = script(1, [Cut(1, 2), Cut(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
+    assert "-A INPUT -p udp -s 10.0.0.2 --dport 9 -m comment --comment tag-1/heard-2-1\n" in text
+    assert "-A INPUT -p tcp -s 10.0.0.254 --dport 9092 -m comment --comment tag-1/heard-0-1\n" in text
+    assert "-A OUTPUT -p udp -d 10.0.0.254 --dport 9 -m comment --comment tag-1/heard-1-0\n" in text
+    assert "heard-1-2" not in text, "that is counted in the other namespace"
+    assert "try 2 10.0.0.2 9094 &" in text
+    assert "try 0" not in text, "nothing listens at the client"
+
+
+@dataclass
+class Network(Puppet):
+    """A puppet whose every namespace answers the same, whatever the order; some end when looked at."""
+
+    answer: Said = field(default_factory=Said)
+    ends: set[int] = field(default_factory=set)
+
+    def in_network(self, number: int, script: str) -> Said:
+        self.scripts.append((number, script))
+        if number in self.ends:
+            self.dead.add(number)
+            raise ClusterError("no such container")
+        return self.answer
+
+
+def rules_of(cluster: Puppet) -> dict[int, set[str]]:
+    """Which cuts each namespace was told to make."""
+    return {
+        number: {
+            word.partition("/")[2] for line in text.splitlines() if "put " in line for word in line.split()
+        }
+        - {""}
+        for number, text in cluster.scripts
+    }
+
+
+def test_the_rules_live_at_the_leader_only() -> None:
+    cluster = Puppet([quiet()])
+    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    assert not cluster.scripts, "aiming changes nothing"
+    assert (cut.target, cut.nodes) == ("broker 1 | broker 2, 3", (1, 2, 3))
+    cut.apply(scene(cluster))
+    assert rules_of(cluster) == {1: {"cut-1-2", "cut-2-1", "cut-1-3", "cut-3-1"}}
+
+
+@pytest.mark.parametrize(
+    ("lost", "words", "rules"),
+    [
+        ("from_to", "broker 1 to broker 2, 3", {"cut-1-2", "cut-1-3"}),
+        ("to_from", "broker 2, 3 to broker 1", {"cut-2-1", "cut-3-1"}),
+    ],
+)
+def test_one_way_drops_that_way_only(lost: str, words: str, rules: set[str]) -> None:
+    cluster = Puppet([quiet()])
+    cut = partition(LEADER, FOLLOWERS, lost).aim(scene(cluster))
+    cut.apply(scene(cluster))
+    assert cut.target == words
+    assert rules_of(cluster) == {1: rules}
+
+
+def test_what_is_recorded_is_all_that_healing_needs() -> None:
+    cluster = Puppet([quiet()])
+    cut = partition("client", LEADER).aim(scene(cluster))
+    again = type(cut).model_validate_json(cut.model_dump_json())
+    assert again == cut
+    assert again.placed == (Placed(Cut(0, 1), 1), Placed(Cut(1, 0), 1))
+    again.undo(scene(cluster))
+    assert [number for number, _ in cluster.scripts] == [1]
+
+
+def test_nodes_that_both_sides_mean_belong_to_the_first() -> None:
+    cut = partition(LEADER, "all").aim(scene(Puppet([quiet()])))
+    assert cut.target == "broker 1 | broker 2, 3"
+
+
+def test_a_dead_broker_holds_no_rule_and_needs_no_healing() -> None:
+    cluster = Puppet([quiet()], dead={1})
+    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    cut.apply(scene(cluster))
+    assert set(rules_of(cluster)) == {2, 3}
+    cluster.kill(2)
+    cluster.scripts.clear()
+    cut.undo(scene(cluster))
+    assert [number for number, _ in cluster.scripts] == [3]
+
+
+def test_a_broker_that_ends_while_it_is_healed_needs_no_healing() -> None:
+    cluster = Network([quiet()])
+    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    cluster.ends = {1, 2}
+    cut.undo(scene(cluster))
+
+
+def test_rules_that_cannot_be_set_or_removed_are_errors() -> None:
+    cluster = Network([quiet()], answer=Said(1, "iptables: not permitted"))
+    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    with pytest.raises(FaultError, match="could not be set"):
+        cut.apply(scene(cluster))
+    with pytest.raises(FaultError, match="could not be removed"):
+        cut.undo(scene(cluster))
+
+
+def test_a_restart_takes_rules_away_only_where_they_live() -> None:
+    cluster = Network([quiet()], answer=Said(0, "put\nput\n"))
+    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    assert cut.restarted(scene(cluster), 1)
+    assert not cut.restarted(scene(cluster), 2)
+    assert [number for number, _ in cluster.scripts] == [1]
+    cluster.answer = Said()
+    assert not cut.restarted(scene(cluster), 1), "the rules were there"
+
+
+def test_what_is_never_seen_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
+    cut = partition(LEADER, FOLLOWERS).aim(scene(Puppet([quiet()])))
+    assert not cut.verify(scene(Network([quiet()]))).seen
+
+
+def test_a_cut_that_stays_after_healing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faults.network.partition_injection._HEAL_SECONDS", 0.0)
+    cut = partition(LEADER, FOLLOWERS).aim(scene(Puppet([quiet()])))
+    with pytest.raises(FaultError, match="broker 1 does not reach broker 3"):
+        cut.healed(scene(Network([quiet()], answer=Said(0, "2\n"))))
+    assert cut.healed(scene(Network([quiet()], answer=Said(0, "3\n2\n")))).seen
+
+
+def test_there_must_be_two_sides() -> None:
+    with pytest.raises(FaultError, match="nothing to cut"):
+        partition(LEADER, LEADER).aim(scene(Puppet([quiet()])))
+
+
+def test_the_client_is_cut_from_brokers_only() -> None:
+    cut = partition("client", {"any": ["all", "controllers"]}).aim(scene(Puppet([quiet()])))
+    assert {placed.holder for placed in cut.placed} == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words", "cuts"),
+    [
+        (Ring(), "ring of broker 1, 2, 3, 4", {(1, 3), (3, 1), (2, 4), (4, 2)}),
+        (Bridge(), "broker 1 | broker 3, 4, over broker 2", {(1, 3), (3, 1), (1, 4), (4, 1)}),
+        (
+            Bridge(via=Nodes(nodes=(1, 4))),
+            "broker 2 | broker 3, over broker 1, 4",
+            {(2, 3), (3, 2)},
+        ),
+    ],
+)
+def test_shapes_cut_whom_they_say(spec: Ring | Bridge, words: str, cuts: set[tuple[int, int]]) -> None:
+    cluster = Puppet([quiet()], broker_ids=(1, 2, 3, 4))
+    cut = spec.aim(scene(cluster))
+    assert cut.target == words
+    assert {tuple(placed.cut) for placed in cut.placed} == cuts
+    assert isinstance(cut, Cuts)
+    assert type(cut).model_validate_json(cut.model_dump_json()) == cut
+
+
+def test_shapes_need_nodes() -> None:
+    with pytest.raises(FaultError, match="nothing to cut"):
+        Ring().aim(scene(Puppet([quiet()])))
+    with pytest.raises(FaultError, match="a node on each side"):
+        Bridge(via=Nodes(nodes=(1, 2))).aim(scene(Puppet([quiet()])))
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (partition(LEADER, LEADER), "needs two sides"),
+        (partition({"isr": 0}, LEADER), "needs two sides"),
+        (partition("all", FOLLOWERS), "needs two sides"),
+        (partition("all", {"random": 2}), "needs two sides"),
+        (partition("minority", "minority"), "needs two sides"),
+        (partition({"any": [LEADER, FOLLOWERS]}, FOLLOWERS), "needs two sides"),
+        (partition({"broker": 1}, {"nodes": [1]}), "needs two sides"),
+        (partition("controllers", "controller"), "needs two sides"),
+        (partition({"any": ["client", LEADER]}, {"any": ["client", FOLLOWERS]}), "the client on one side"),
+        (partition("client", "controllers"), "do not talk to separate controllers"),
+        (partition({"broker": 7}, "all"), "matches nothing"),
+        (Ring(), "takes 4 nodes or more"),
+        (Ring.model_validate({"target": "client"}), "not of the client"),
+        (Bridge.model_validate({"target": "minority"}), "takes 3 nodes or more"),
+        (Bridge.model_validate({"via": "client"}), "not the client"),
+        (Bridge.model_validate({"via": {"nodes": [1, 2]}}), "leaves fewer than two"),
+    ],
+)
+def test_what_the_topology_cannot_take_is_refused(spec: FaultSpec, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        spec.expect(SHAPE)
+
+
+def test_a_single_broker_has_no_two_sides() -> None:
+    alone = Shape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
+    with pytest.raises(ValueError, match="two sides"):
+        partition(LEADER, "all").expect(alone)
+    assert partition(LEADER, "client").expect(alone)
+    assert partition(LEADER, "controller").expect(alone)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (partition(LEADER, FOLLOWERS), ""),
+        (partition(LEADER, "client"), "harness's own questions"),
+        (partition(LEADER, "controller"), "is fenced"),
+        (partition("controller", "all"), "there are no elections"),
+        (partition("all", "controllers"), "there are no elections"),
+        (Bridge(), ""),
+    ],
+)
+def test_what_to_expect_is_told(spec: FaultSpec, told: str) -> None:
+    assert told in " ".join(spec.expect(SHAPE))
+    assert bool(spec.expect(SHAPE)) is bool(told)
+
+
+def test_one_of_several_controllers_is_not_all_of_them() -> None:
+    three = Shape(brokers=3, controllers=3, combined=False, partitions=1, replication_factor=3)
+    assert "is fenced" in " ".join(partition("controller", "all").expect(three))
+    combined = Shape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
+    assert "is fenced" in " ".join(partition("controller", LEADER).expect(combined))
+
+
+def test_rings_and_bridges_of_enough_brokers_are_allowed() -> None:
+    five = Shape(brokers=5, controllers=1, combined=False, partitions=1, replication_factor=3)
+    assert Ring().expect(five) == ()
+    assert Bridge.model_validate({"via": {"leader": 0}}).expect(five) == ()
+    assert [spec.downs(five) for spec in (Ring(), Bridge())] == [0, 2]
+    assert partition(LEADER, FOLLOWERS).downs(five) == 1
+    assert partition(LEADER, "controller").downs(five) == 1
+    assert partition("client", "all").downs(five) == 5
+
+
+WRITTEN = st.sampled_from(
+    [
+        {"leader": 0}, {"followers": 0}, {"isr": 0}, {"broker": 2}, {"random": 2}, {"random": 3}, "minority",
+        "majority", "all", "client", "controller", "controllers", {"not": "all"}, {"not": {"leader": 0}},
+        {"any": ["client", {"leader": 0}]}, {"both": ["all", {"nodes": [1, 101]}]}, {"nodes": [0, 1, 101]},
+    ]
+)  # fmt: skip
+
+
+@given(WRITTEN, WRITTEN, st.text(max_size=4))
+def test_what_is_said_beforehand_holds_on_a_live_cluster(one: object, two: object, seed: str) -> None:
+    spec = partition(one, two)
+    puppet = Puppet([quiet()])
+    sight = replace(scene(puppet).sight(), seed=seed)
+
+    def chosen(target: BaseTarget) -> frozenset[int]:
+        return target.choose(sight)
+
+    for side in (spec.side, spec.other):
+        assert chosen(side) <= possible(side, SHAPE)
+        surely = fixed(side, SHAPE)
+        assert surely is None or chosen(side) == surely
+    if surely_within(spec.other, spec.side, SHAPE):
+        assert chosen(spec.other) <= chosen(spec.side)
+
+
+def test_the_words_of_files_are_read() -> None:
+    read = Partition.model_validate({"kind": "partition", "from": {"leader": 0}, "to": "controller"})
+    assert read.lost == "both"
+    with pytest.raises(ValueError, match="lost"):
+        partition(LEADER, FOLLOWERS, "sideways")

@@ -1,0 +1,137 @@
+"""Kill, stop and pause against a cluster made of views: what they call proof, and what they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults import Kill, Pause, Stop
+from faults.target_context import Shape
+from faults.targets import All, BrokerId, Client, Controller, Leader
+from harness.model.broker_views import TopologyView
+from tests.support.builders.views import quiet, seen, silent, state, view
+from tests.support.fake_cluster import Puppet, injected, scene
+
+pytestmark = pytest.mark.pure
+
+
+SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=3, replication_factor=3)
+
+MOVED = view(silent(1), *(seen(b, state(leader=2, epoch=1, isr=(2, 3))) for b in (2, 3)))
+OFFLINE = view(silent(1), *(seen(b, state(leader=-1, epoch=1, isr=(1,))) for b in (2, 3)))
+STALE = view(silent(1), *(seen(b, state()) for b in (2, 3)))
+
+
+@pytest.mark.parametrize(("after", "seen_"), [(MOVED, True), (OFFLINE, True), (STALE, False)])
+def test_a_kill_is_proved_by_leadership_that_moved_or_went(after: TopologyView, seen_: bool) -> None:
+    cluster = Puppet([quiet(), after])
+    evidence = injected(Kill(target=Leader(leader=0)), cluster)
+    assert cluster.dead == {1}
+    assert evidence.seen is seen_
+
+
+def test_a_process_that_lives_on_was_not_killed() -> None:
+    cluster = Puppet([quiet(), MOVED], immortal=True)
+    evidence = injected(Kill(target=Leader(leader=0)), cluster)
+    assert not evidence.seen
+    assert "still runs" in evidence.what
+
+
+def test_a_kill_heals_when_the_broker_is_back_in_the_isr() -> None:
+    back = view(*(seen(b, state(leader=2, epoch=1)) for b in (1, 2, 3)))
+    cluster = Puppet([quiet(), MOVED, MOVED, back])
+    injection = Kill(target=Leader(leader=0)).aim(scene(cluster))
+    injection.apply(scene(cluster))
+    assert "started and back" in injection.heal(scene(cluster)).what
+    assert cluster.dead == set()
+    assert len(cluster.views) == 1
+
+
+HANDED_OVER = view(*(seen(b, state(leader=2, epoch=1, isr=(2, 3))) for b in (1, 2, 3)))
+
+
+def test_a_stop_is_proved_by_leadership_that_moved_while_the_process_ran() -> None:
+    cluster = Puppet([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
+    evidence = injected(Stop(target=Leader(leader=0)), cluster)
+    assert evidence.seen, evidence.what
+    assert evidence.facts["leaders_before_exit"] == {0: 2}
+    assert evidence.facts["exit_codes"] == {1: 143}
+
+
+def test_leadership_that_moved_only_after_the_exit_is_no_controlled_shutdown() -> None:
+    cluster = Puppet([quiet(), quiet(), quiet(), HANDED_OVER], looks_until_exit=3)
+    evidence = injected(Stop(target=Leader(leader=0)), cluster)
+    assert not evidence.seen
+    assert "not seen to move before" in evidence.what
+
+
+def test_an_unclean_exit_is_no_controlled_shutdown() -> None:
+    cluster = Puppet([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
+    injection = Stop(target=Leader(leader=0)).aim(scene(cluster))
+    injection.apply(scene(cluster))
+    cluster.code = 137
+    assert "not a clean exit" in injection.verify(scene(cluster)).what
+
+
+DEAF = view(silent(1), *(seen(b, state()) for b in (2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("after", "immortal", "seen_"), [(DEAF, False, True), (quiet(), False, False), (DEAF, True, False)]
+)
+def test_a_pause_is_proved_by_the_engine_and_by_silence(
+    after: TopologyView, immortal: bool, seen_: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faults.pause._SECONDS", 0.3)
+    cluster = Puppet([quiet(), after], immortal=immortal)
+    assert injected(Pause(target=Leader(leader=0)), cluster).seen is seen_
+
+
+def test_a_process_that_uses_cpu_time_is_not_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faults.pause._SECONDS", 0.3)
+    cluster = Puppet([quiet(), DEAF], busy=True)
+    evidence = injected(Pause(target=Leader(leader=0)), cluster)
+    assert not evidence.seen
+    assert "CPU time" in evidence.what
+
+
+def test_a_pause_is_healed_once() -> None:
+    cluster = Puppet([quiet()])
+    injection = Pause(target=Leader(leader=0)).aim(scene(cluster))
+    injection.apply(scene(cluster))
+    injection.heal(scene(cluster))
+    assert cluster.frozen == set()
+    injection.heal(scene(cluster))
+
+
+def test_an_active_controller_that_was_killed_is_not_active_any_more() -> None:
+    spec = Kill(target=Controller(controller=True))
+    assert injected(spec, Puppet([quiet()], controller_ids=(101, 102, 103), active=[101, 101, 102])).seen
+    assert injected(spec, Puppet([quiet()], active=[101, 101, None])).seen
+    assert not injected(spec, Puppet([quiet()], active=[101])).seen
+
+
+def test_a_controller_heals_when_there_is_an_active_one() -> None:
+    cluster = Puppet([quiet()], active=[101, 101, None, None, 101])
+    injection = Kill(target=Controller(controller=True)).aim(scene(cluster))
+    injection.apply(scene(cluster))
+    assert cluster.dead == {101}
+    injection.heal(scene(cluster))
+    assert cluster.dead == set()
+
+
+@pytest.mark.parametrize("fault", [Kill, Stop, Pause])
+def test_the_client_has_no_process_of_ours(fault: type[Kill | Stop | Pause]) -> None:
+    with pytest.raises(ValueError, match="use a `partition`"):
+        fault(target=Client(client=True)).expect(SHAPE)
+    with pytest.raises(ValueError, match="brokers are 1 to 3"):
+        fault(target=BrokerId(broker=4)).expect(SHAPE)
+    assert "no broker is left" in " ".join(fault(target=All(all=True)).expect(SHAPE))
+    assert fault(target=Leader(leader=0)).expect(SHAPE) == ()
+
+
+@pytest.mark.parametrize("fault", [Kill, Stop, Pause])
+def test_an_injection_survives_being_written_down(fault: type[Kill | Stop | Pause]) -> None:
+    injection = fault(target=Leader(leader=0)).aim(scene(Puppet([quiet()])))
+    assert type(injection).model_validate_json(injection.model_dump_json()) == injection
+    assert injection.nodes == (1,)
+    assert injection.target == "broker 1"

@@ -1,0 +1,336 @@
+"""What an audit says of configurations: every rule with a near miss, names, files, and never a secret."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.audit.audit import RULES, Audit, audit
+from harness.audit.guarantees import PROMISES
+from harness.audit.rule import Severity
+from harness.audit.settings_catalog import Client, canonical, nearest, table
+from harness.audit.text import lines
+from harness.config.properties import parse_properties, read_properties
+from harness.model.errors import BadInput
+from harness.model.secrets import masked, without_secrets
+from harness.spec.files import EXPERIMENT, load
+from tests.pure.harness.cli.test_app import call
+
+pytestmark = pytest.mark.pure
+
+JAVA, RDK = Client.JAVA, Client.LIBRDKAFKA
+GROUP = "group.id=g\nenable.auto.commit=false\nauto.offset.reset=earliest"
+
+
+def of(text: str, client: Client | None = None) -> Audit:
+    return audit(parse_properties(text.replace("; ", "\n"), "my.properties"), client)
+
+
+def said(text: str, client: Client | None = None) -> set[str]:
+    return {one.rule for one in of(text, client).findings}
+
+
+CASES: list[tuple[str, Client, str, str]] = [
+    ("acks-unknown", JAVA, "acks=2", "acks=-1"),
+    ("idempotence-acks", JAVA, "enable.idempotence=true; acks=1", "enable.idempotence=true; acks=-1"),
+    ("idempotence-acks", RDK, "enable.idempotence=true; acks=0", "enable.idempotence=true"),
+    (
+        "idempotence-in-flight",
+        RDK,
+        "enable.idempotence=true; max.in.flight=6",
+        "enable.idempotence=true; max.in.flight=5",
+    ),
+    (
+        "idempotence-in-flight",
+        JAVA,
+        "acks=all; max.in.flight.requests.per.connection=6",
+        "acks=all; max.in.flight.requests.per.connection=6; enable.idempotence=false",
+    ),
+    (
+        "idempotence-retries",
+        JAVA,
+        "enable.idempotence=true; retries=0",
+        "enable.idempotence=true; retries=1",
+    ),
+    ("transactional-not-idempotent", JAVA, "transactional.id=a; acks=1", "transactional.id=a; acks=all"),
+    (
+        "transactional-not-idempotent",
+        RDK,
+        "transactional.id=a; enable.idempotence=false",
+        "transactional.id=a",
+    ),
+    (
+        "delivery-timeout-java",
+        JAVA,
+        "delivery.timeout.ms=1000; request.timeout.ms=501; linger.ms=500",
+        "delivery.timeout.ms=1000; request.timeout.ms=500; linger.ms=500",
+    ),
+    (
+        "delivery-timeout-librdkafka",
+        RDK,
+        "message.timeout.ms=1000; linger.ms=1000",
+        "message.timeout.ms=1001; linger.ms=1000; request.timeout.ms=30000",
+    ),
+    (
+        "transaction-shorter-than-delivery",
+        RDK,
+        "transactional.id=a; delivery.timeout.ms=60001",
+        "transactional.id=a; delivery.timeout.ms=60000",
+    ),
+    (
+        "gapless-not-idempotent",
+        RDK,
+        "enable.gapless.guarantee=true",
+        "enable.gapless.guarantee=true; enable.idempotence=true",
+    ),
+    ("acks-0", JAVA, "acks=0", "acks=1"),
+    ("acks-1", RDK, "request.required.acks=1", "request.required.acks=-1"),
+    ("idempotence-switched-off", JAVA, "acks=1", "acks=1; enable.idempotence=false"),
+    ("not-idempotent", RDK, "acks=all; message.timeout.ms=9000", "acks=all; enable.idempotence=true"),
+    ("not-idempotent", JAVA, "acks=all; enable.idempotence=false", "acks=all"),
+    ("order", RDK, "acks=all; retries=5", "acks=all; retries=5; max.in.flight=1"),
+    ("no-retries", JAVA, "acks=all; retries=0", "acks=all; retries=1"),
+    (
+        "request-timeout-lag",
+        JAVA,
+        "acks=1; request.timeout.ms=30000; replica.lag.time.max.ms=30000",
+        "acks=1; request.timeout.ms=30001; replica.lag.time.max.ms=30000",
+    ),
+    ("acks-all-alone", JAVA, "acks=all; min.insync.replicas=1", "acks=all; min.insync.replicas=2"),
+    ("acks-all-alone", JAVA, "acks=all; replication.factor=3", "acks=all"),
+    (
+        "minisr-above-copies",
+        JAVA,
+        "replication.factor=1; min.insync.replicas=2",
+        "replication.factor=2; min.insync.replicas=2",
+    ),
+    (
+        "minisr-all-copies",
+        JAVA,
+        "default.replication.factor=2; min.insync.replicas=2",
+        "default.replication.factor=3; min.insync.replicas=2",
+    ),
+    ("one-copy", JAVA, "replication.factor=1", "replication.factor=2"),
+    (
+        "unclean-with-acks-all",
+        JAVA,
+        "acks=all; unclean.leader.election.enable=true",
+        "acks=all; unclean.leader.election.enable=false",
+    ),
+    ("unclean", JAVA, "unclean.leader.election.enable=true", "unclean.leader.election.enable=false"),
+    ("offsets-one-copy", JAVA, "offsets.topic.replication.factor=1", "offsets.topic.replication.factor=3"),
+    ("transactions-one-copy", JAVA, "transaction.state.log.min.isr=1", "transaction.state.log.min.isr=2"),
+    ("transaction-timeout", JAVA, "transaction.timeout.ms=900001", "transaction.timeout.ms=900000"),
+    (
+        "dirty-read",
+        JAVA,
+        "transactional.id=a; group.id=g",
+        "transactional.id=a; group.id=g; isolation.level=read_committed",
+    ),
+    (
+        "dirty-read",
+        RDK,
+        "transactional.id=a; isolation.level=read_uncommitted",
+        "transactional.id=a; group.id=g",
+    ),
+    ("latest", JAVA, "group.id=g", f"{GROUP}; auto.offset.reset=none"),
+    ("latest", RDK, "group.id=g; auto.offset.reset=end", "group.id=g; auto.offset.reset=smallest"),
+    ("auto-commit-java", JAVA, "group.id=g", GROUP),
+    ("auto-commit-librdkafka", RDK, "group.id=g", "group.id=g; enable.auto.offset.store=false"),
+    ("auto-commit-no-group", JAVA, "enable.auto.commit=true", "enable.auto.commit=true; group.id=g"),
+    (
+        "heartbeat",
+        JAVA,
+        "group.id=g; heartbeat.interval.ms=45000",
+        "group.id=g; heartbeat.interval.ms=44999",
+    ),
+    (
+        "poll-interval",
+        RDK,
+        "group.id=g; max.poll.interval.ms=44999",
+        "group.id=g; max.poll.interval.ms=45000",
+    ),
+    (
+        "new-protocol",
+        JAVA,
+        "group.id=g; group.protocol=consumer; session.timeout.ms=9000",
+        "group.id=g; group.protocol=classic; session.timeout.ms=9000",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "client", "bad", "near_miss"), CASES)
+def test_a_rule_speaks_and_is_silent_beside_it(rule: str, client: Client, bad: str, near_miss: str) -> None:
+    assert rule in said(bad, client)
+    assert rule not in said(near_miss, client)
+
+
+def test_every_rule_is_tested_has_a_source_and_names_what_exists() -> None:
+    assert {rule.id for rule in RULES} == {case[0] for case in CASES}
+    assert len({rule.id for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert rule.source, rule.id
+        assert all(name in table() for name in rule.settings), rule.id
+        if rule.proof is not None:
+            assert rule.proof.experiment in EXPERIMENT.builtin_names(), rule.id
+            arms = {arm.name for arm in load(rule.proof.experiment).arms}
+            assert set(rule.proof.arms) <= arms, rule.id
+    assert all(name in table() for name in PROMISES)
+
+
+def test_a_good_configuration_is_left_alone() -> None:
+    good = (
+        "acks=all; enable.idempotence=true; min.insync.replicas=2; replication.factor=3; "
+        "unclean.leader.election.enable=false; group.id=g; enable.auto.commit=false; "
+        "auto.offset.reset=earliest; isolation.level=read_committed"
+    )
+    found = of(good)
+    assert (found.findings, found.unknown, found.exit_code()) == ((), (), 0)
+    assert "nothing contradicts itself" in "\n".join(lines(found))
+
+
+def test_the_worst_comes_first_and_decides_the_exit_code() -> None:
+    found = of("acks=all; min.insync.replicas=1; enable.idempotence=true; retries=0; replication.factor=1")
+    ranks = [list(Severity).index(one.severity) for one in found.findings]
+    assert ranks == sorted(ranks)
+    assert found.findings[0].severity is Severity.REFUSED
+    assert found.exit_code() == 1
+    assert of("acks=1").exit_code() == 0
+
+
+def test_the_client_is_told_by_the_names() -> None:
+    assert of("acks=1; message.timeout.ms=5").client is RDK
+    assert of("acks=1; key.serializer=x").client is JAVA
+    assert of("acks=1").client is JAVA
+
+
+def test_unknown_names_get_the_nearest_and_foreign_ones_are_told() -> None:
+    found = of("acks=all; retires=5; min.insync.replica=2; my.own=1; buffer.memory=5; message.timeout.ms=9")
+    assert {one.name: one.did_you_mean for one in found.unknown} == {
+        "retires": "retries",
+        "min.insync.replica": "min.insync.replicas",
+        "my.own": None,
+        "buffer.memory": None,
+    }
+    assert "only java knows it" in next(one.says for one in found.unknown if one.name == "buffer.memory")
+    assert found.exit_code() == 1
+    assert of("acks=all; my.own=1").exit_code() == 0
+    assert nearest("request.required.ack") == "request.required.acks"
+
+
+def test_prefixes_and_other_names_mean_the_same() -> None:
+    assert canonical("producer.acks") == "acks"
+    assert canonical("message.send.max.retries") == "retries"
+    assert "acks-1" in said("producer.acks=1")
+
+
+def test_a_properties_file_is_read_as_java_reads_it() -> None:
+    text = "# no\n! no\n\n a = 1 \nb:2\nc 3\nd=x\\\n   y\ne=\\u0041\\tz\n f\\=g=h\r\nk\nl=a\\\\\nm=#1"
+    found = {entry.name: entry.value for entry in parse_properties(text, "f")}
+    assert found == {
+        "a": "1 ",
+        "b": "2",
+        "c": "3",
+        "d": "xy",
+        "e": "A\tz",
+        "f=g": "h",
+        "k": "",
+        "l": "a\\",
+        "m": "#1",
+    }
+    assert [entry.line for entry in parse_properties("a=1\n\nb=\\\n2\nc=3", "f")] == [1, 3, 5]
+    with pytest.raises(BadInput, match="no name"):
+        parse_properties("=1", "f")
+
+
+def test_a_file_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"a=\xff")
+    for path in (tmp_path / "none", tmp_path / "x", tmp_path):
+        with pytest.raises(BadInput, match="properties file cannot be read"):
+            read_properties(path)
+    (tmp_path / "big").write_bytes(b"a" * 1_000_001)
+    with pytest.raises(BadInput, match="no properties file"):
+        read_properties(tmp_path / "big")
+
+
+SECRETS = r"""
+acks=1
+sasl.username=me
+sasl.password=S3cret-one
+sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+    password="S3cret-two";
+ssl.keystore.password=S3cret-three
+ssl.truststore.password : S3cret-four
+ssl.key.password S3cret-five
+ssl.keystore.key=-----BEGIN PRIVATE KEY-----S3cret-six
+ssl.key.pem=S3cret-seven
+sasl.oauthbearer.client.secret=S3cret-eight
+sasl.oauthbearer.config=S3cret-nine
+listener.name.x.plain.sasl.jaas.config=S3cret-ten
+sasl.pasword=S3cret-eleven
+my.api.key=S3cret-twelve
+client.id=PlainLoginModule required password="S3cret-thirteen"
+basic.auth.user.info=me:S3cret-fourteen
+sasl.oauthbearer.assertion.private.key.passphrase=S3cret-fifteen
+"""
+
+
+def test_no_output_ever_shows_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my.properties"
+    file.write_text(SECRETS)
+    for client in ("java", "librdkafka", "auto"):
+        assert call(monkeypatch, "audit", str(file), "--client", client) == 1
+        assert call(monkeypatch, "audit", str(file), "--client", client, "--json") == 1
+    told = capsys.readouterr()
+    assert "S3cret" not in told.out + told.err
+    assert "sasl.password=***" in told.out
+    assert "sasl.username=me" in told.out
+
+
+def test_masks_leave_alone_what_is_no_secret() -> None:
+    for name in (
+        "ssl.truststore.location",
+        "ssl.key.location",
+        "acks",
+        "sasl.oauthbearer.token.endpoint.url",
+    ):
+        assert masked(name, "/x") == "/x", name
+    assert without_secrets("Invalid S3cret for x", {"sasl.password": "S3cret"}) == "Invalid *** for x"
+
+
+def test_json_is_for_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p").write_text("acks=all\n")
+    (tmp_path / "t").write_text("min.insync.replicas=1\n")
+    assert call(monkeypatch, "audit", str(tmp_path / "p"), str(tmp_path / "t"), "--json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [one["rule"] for one in told["findings"]] == ["acks-all-alone"]
+    assert told["settings"][1]["where"] == f"{tmp_path / 't'}:1"
+    assert call(monkeypatch, "audit", str(tmp_path / "none")) == 2
+
+
+def test_proving_runs_each_experiment_once_with_all_its_arms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from harness.run import executor
+    from tests.support.builders.experiments import install
+
+    stand_ins = install(monkeypatch)
+    monkeypatch.setattr(
+        executor,
+        "execute",
+        lambda chosen, options: [stand_ins.run_on(None, one, options) for one in chosen],  # type: ignore[arg-type]
+    )
+    file = tmp_path / "my.properties"
+    file.write_text("acks=1\nreplica.lag.time.max.ms=40000\n")
+    results = str(tmp_path / "results")
+    assert call(monkeypatch, "audit", str(file), "--prove", "--seed", "3", "--results", results) == 0
+    ran = {experiment.name: options.arms for experiment, options in stand_ins.runs}
+    assert ran == {"cut-then-kill": ("acks=1",), "kill-leader": ("acks=all", "acks=all-idempotent")}
+    assert all(options.seed == 3 for _, options in stand_ins.runs)
+    assert "report: " in capsys.readouterr().out

@@ -1,0 +1,228 @@
+"""Known bugs: each is whole, what makes its verdict, how requests are read off a log, and the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.bugs import expectations, table
+from harness.bugs.catalog import registry
+from harness.bugs.model import Bug, BugResult, Side, Verdict, exit_code, result_of, side_of
+from harness.claims.expectations import Seen
+from harness.claims.model import ClaimResult, Role, TrialResult, judged
+from harness.claims.run_evidence import Finished
+from harness.cli.app import app
+from harness.docgen import bugs
+from harness.docgen.bugs import Runs
+from harness.model.errors import BadInput
+
+pytestmark = pytest.mark.pure
+
+IDS = [bug.id for bug in registry.BUGS]
+GIVEN = Seen(what="acked in one", expected="1", seen="1", ok=True, given=True)
+NOT_GIVEN = Seen(what="acked in one", expected="1", seen="0", ok=False, given=True)
+INVALID = Seen(what="verdict", expected="invalid: lost", seen="invalid: lost 200", ok=True)
+SPARED = Seen(what="verdict", expected="invalid: lost", seen="valid", ok=False)
+VALID = Seen(what="verdict", expected="valid", seen="valid", ok=True)
+BROKEN = Seen(what="verdict", expected="valid", seen="invalid: lost 200", ok=False)
+
+
+def trial(role: Role, *rows: Seen, doubts: tuple[str, ...] = ()) -> TrialResult:
+    return TrialResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
+
+
+def result(affected: Seen, fixed: Seen, *more: Seen, seconds: float = 20.0) -> BugResult:
+    trials = (trial(Role.CLAIM, GIVEN, affected, *more), trial(Role.CONTROL, GIVEN, fixed))
+    answer, reasons = judged(trials)
+    return result_of(
+        ClaimResult(
+            id="KIP-903",
+            title="a bug",
+            answer=answer,
+            reasons=reasons,
+            trials=trials,
+            seconds=seconds,
+            kafka="4.3.1",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("affected", "fixed", "verdict"),
+    [
+        (INVALID, VALID, Verdict.REPRODUCED),
+        (SPARED, VALID, Verdict.NOT_REPRODUCED),
+        # A fix that does not hold makes the affected arm's loss no proof of this very bug.
+        (INVALID, BROKEN, Verdict.UNKNOWN),
+    ],
+)
+def test_a_bug_is_reproduced_when_both_sides_behave(affected: Seen, fixed: Seen, verdict: Verdict) -> None:
+    assert result(affected, fixed).verdict is verdict
+
+
+def test_an_arm_in_which_nothing_dangerous_happened_shows_nothing() -> None:
+    seen = result(INVALID, VALID, NOT_GIVEN)
+    assert seen.verdict is Verdict.UNKNOWN
+    (arm,) = seen.of(Side.AFFECTED)
+    assert not arm.sound
+    assert table.said(arm) == table.NOTHING
+    (fixed,) = seen.of(Side.FIXED)
+    assert fixed.sound
+    assert table.said(fixed) == "valid"
+
+
+def test_exit_codes_are_those_of_claims() -> None:
+    good, bad, unknown = result(INVALID, VALID), result(SPARED, VALID), result(INVALID, BROKEN)
+    assert [exit_code(one) for one in ([good], [good, unknown], [unknown, bad], [])] == [0, 3, 1, 3]
+
+
+def test_a_row_counts_the_runs_of_each_arm() -> None:
+    runs = [result(INVALID, VALID), result(INVALID, VALID, seconds=31.0), result(SPARED, VALID)]
+    assert table.cells(runs) == (
+        "KIP-903 a bug",
+        "claim-arm: invalid: lost",
+        "invalid: lost 200 2/3, valid 1/3",
+        "control-arm: valid",
+        "valid 3/3",
+        "reproduced 2/3, not reproduced 1/3",
+        "20-31",
+    )
+    assert table.reasons(runs[:2]) == []
+    assert table.reasons(runs)[0] == "KIP-903: not reproduced"
+
+
+@pytest.mark.parametrize("bug", registry.BUGS, ids=IDS)
+def test_a_bug_is_whole(bug: Bug) -> None:
+    assert {side_of(trial.role) for trial in bug.trials} == set(Side), "a bug needs both sides"
+    for one in bug.trials:
+        assert one.arm in {arm.name for arm in one.experiment.arms}
+        first = next(expectation for expectation in one.expects if not expectation.given)
+        assert first.what == "verdict", "a table has room for the first"
+        assert any(expectation.given for expectation in one.expects), "nothing proves that it was tried"
+    for text in (bug.words, bug.affected, bug.fixed, bug.set_up, bug.proof):
+        assert text.endswith(".")
+    assert bug.link.startswith("https://")
+    assert bug.claim.only == bug.claim.kafka
+
+
+@pytest.mark.parametrize("bug", registry.BUGS, ids=IDS)
+def test_affected_and_fixed_arms_take_the_same_steps(bug: Bug) -> None:
+    """They differ in versions and settings alone; of KIP-966 only those that leave in the same way do."""
+    steps = {
+        side: {trial.experiment.model_dump_json(include={"steps", "topic"}) for trial in bug.of(side)}
+        for side in Side
+    }
+    assert steps[Side.AFFECTED] == steps[Side.FIXED]
+
+
+def test_bugs_are_chosen_by_id_in_any_case() -> None:
+    assert [one.id for one in registry.chosen(["kip-903", "KIP-101-LOSS", "KIP-903"])] == [
+        "KIP-903",
+        "KIP-101-loss",
+    ]
+    assert registry.chosen([]) == registry.BUGS
+    with pytest.raises(BadInput, match="there is no bug 'KIP-93'") as raised:
+        registry.chosen(["KIP-93"])
+    assert "did you mean KIP-903?" in str(raised.value)
+
+
+def test_the_list_needs_no_cluster() -> None:
+    shown = CliRunner().invoke(app, ["bugs", "--list"])
+    assert shown.exit_code == 0
+    assert "KAFKA-17754" in shown.stdout
+    told = json.loads(CliRunner().invoke(app, ["bugs", "kip-903", "--list", "--json"]).stdout)
+    assert [one["id"] for one in told] == ["KIP-903"]
+    assert {arm["side"] for arm in told[0]["arms"]} == {"affected", "fixed"}
+
+
+class Run(Finished):
+    """A finished run that shows what it is given."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+
+    def answer(self, ask: str, question: str, broker: int) -> dict[str, Any]:  # noqa: ARG002
+        return {"detail": {"lines": self._lines}}
+
+
+def line(api: str, request: dict[str, Any], response: dict[str, Any], client: str = "writer") -> str:
+    header = {"requestApiKeyName": api, "clientId": client}
+    told = json.dumps({"requestHeader": header, "request": request, "response": response})
+    return f"[2026-11-22] DEBUG Completed request:{told},connection:a-b,totalTimeMs:1 (kafka.request.logger)"
+
+
+def test_requests_are_read_off_a_brokers_log() -> None:
+    commit = {"transactionalId": "t", "committed": True}
+    lines = [
+        line("END_TXN", commit, {"errorCode": 0}),
+        line("END_TXN", commit, {"errorCode": 47}),
+        line("END_TXN", {**commit, "committed": False}, {"errorCode": 0}),
+        line("END_TXN", commit, {"errorCode": 0}, client="another"),
+        "Completed request:{not JSON at all",
+        "[2026-11-22] INFO END_TXN is what I say",
+    ]
+    asked = expectations.answers(
+        "a", 1, "END_TXN", (expectations.TAKEN, expectations.REFUSED), client="writer", committed=True
+    )
+    seen = asked.held_against(Run(lines))
+    assert seen.ok
+    assert seen.seen == "taken, refused (INVALID_PRODUCER_EPOCH)"
+    assert asked.held_against(Run(lines[:1])).ok is False
+    assert asked.held_against(Run([*lines, lines[0]])).ok is False
+
+
+def test_an_error_may_lie_deep_in_an_answer() -> None:
+    response = {"responses": [{"partitionResponses": [{"index": 0, "errorCode": 0}, {"errorCode": 48}]}]}
+    (found,) = expectations.parsed([line("PRODUCE", {}, response)])
+    assert found.error == "INVALID_TXN_STATE"
+
+
+@pytest.mark.parametrize("members", [{"newIsr": [1, 2, 3]}, {"newIsrWithEpochs": [{"brokerId": 2}]}])
+def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, Any]) -> None:
+    without = line("ALTER_PARTITION", {"topics": [{"partitions": [{"newIsr": [1]}]}]}, {"errorCode": 0})
+    topics = [{"partitions": [{"partitionIndex": 0, **members}]}]
+    refused = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 107}]})
+    asked = expectations.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
+    assert asked.held_against(Run([without, refused])).ok
+    assert asked.held_against(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
+    for other in ("NONE", "INVALID_UPDATE_VERSION"):
+        assert expectations.isr_change("a", 101, 2, other).held_against(Run([refused])).ok is False
+    taken = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 0}]})
+    assert expectations.isr_change("a", 101, 2).held_against(Run([taken])).seen == expectations.TAKEN
+    assert expectations.isr_change("a", 101, 2).held_against(Run([taken])).ok
+    assert asked.held_against(Run([without])).ok is None
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert bugs.drifted() == [], "make docs writes it anew"
+
+
+def test_every_bug_has_its_section() -> None:
+    page = bugs.page(Runs())
+    for bug in registry.BUGS:
+        assert f"## {bug.id}\n" in page
+        assert bug.words in page
+        assert bug.link in page
+    assert page.count("Not run yet.") == len(registry.BUGS)
+
+
+def test_the_page_tells_how_often_what_was_seen() -> None:
+    runs = Runs(runs=((result(INVALID, VALID),), (result(INVALID, BROKEN),)))
+    page = bugs.page(runs)
+    assert "| claim-arm: invalid: lost | invalid: lost 200 2/2 | control-arm: valid | valid 1/2," in page
+    assert "reproduced 1/2, unknown 1/2" in page
+    assert "Fixed: `control-arm` of x: valid 1/2, invalid: lost 200 1/2. The latest run:" in page
+    assert "**not as expected**" in page
+
+
+def test_runs_are_taken_whole(tmp_path: Path) -> None:
+    for number in range(2):
+        text = json.dumps([result(INVALID, VALID, seconds=20.0 + number).model_dump(mode="json")])
+        (tmp_path / f"{number}.json").write_text(text)
+    runs = bugs.taken([tmp_path / "0.json", tmp_path / "1.json"])
+    assert [one.seconds for one in runs.of("KIP-903")] == [20.0, 21.0]
+    assert not any(arm.folder.startswith("/") for run in bugs.saved().runs for one in run for arm in one.arms)

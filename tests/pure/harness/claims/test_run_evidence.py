@@ -1,0 +1,500 @@
+"""What expectations make of a finished run: small folders by hand, each with a near miss."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.claims import expect_answers, expect_brokers, expect_readers, expect_records, expect_watermarks
+from harness.claims.expectations import Expectation, Seen, between, exactly, given, told
+from harness.claims.run_evidence import SECOND, Finished
+from harness.model import journal
+from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
+from harness.model.run import (
+    ClusterInfo,
+    FaultWindow,
+    FinalRead,
+    ImageInfo,
+    PartitionBounds,
+    ReaderInfo,
+    RunMeta,
+    StepInfo,
+)
+from tests.support.builders.summaries import summary_with
+
+pytestmark = pytest.mark.pure
+
+T0 = 1_000 * SECOND
+
+
+def at(seconds: float) -> int:
+    return T0 + int(seconds * SECOND)
+
+
+class Folder:
+    """A run folder made by hand, in seconds after its begin."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.steps: list[StepInfo] = []
+        self.windows: list[FaultWindow] = []
+        self.findings: dict[FindingClass, int] = {}
+        self.acked: dict[str, int] = {}
+
+    def step(self, name: str, begin: float, end: float) -> int:
+        index = len(self.steps)
+        self.steps.append(
+            StepInfo(index=index, name=name, kind="write", started_ns=at(begin), ended_ns=at(end))
+        )
+        return index
+
+    def send(self, step: int, seq: int, **how: Any) -> None:
+        base = {"producer": 0, "seq": seq, "topic": "t", "partition": 0, "size": 1, "step": step}
+        self._add(journal.SENDS_DIR, base | {"sent_ns": at(0), "outcome": "acked", "closed_ns": at(1)} | how)
+
+    def read(self, offset: int, seq: int | None, epoch: int = 0) -> None:
+        row = {"reader": "final", "topic": "t", "partition": 0, "offset": offset, "leader_epoch": epoch}
+        self._add(journal.READS_DIR, row | {"state": "ok", "producer": 0, "seq": seq, "read_ns": at(9)})
+
+    def live(self, reader: str, position: int, offset: int, seq: int) -> None:
+        row = {"reader": reader, "topic": "t", "partition": 0, "offset": offset, "position": position}
+        self._add(
+            f"{journal.LIVE_DIR}/{reader}",
+            row | {"state": "ok", "producer": 0, "seq": seq, "read_ns": at(9), "session": 0},
+        )
+
+    def sample(self, seconds: float, leader: int, isr: list[int], **how: Any) -> None:
+        """As the leader tells it."""
+        row = {"at_ns": at(seconds), "broker": how.pop("broker", max(leader, 1)), "answered": True}
+        state = {"topic": "t", "partition": 0, "leader": leader, "leader_epoch": 0, "isr": isr}
+        self._add(journal.SAMPLES_DIR, row | state | how)
+
+    def answer(self, ask: str, question: str, broker: int, number: int | None = None, **how: Any) -> None:
+        detail = json.dumps(how.pop("detail", {}))
+        row = {"at_ns": at(0), "ask": ask, "round": 0, "place": 0, "broker": broker, "partition": 0}
+        self._add(journal.ANSWERS_DIR, row | {"question": question, "number": number, "detail": detail} | how)
+
+    def replica(self, broker: int, offset: int, seq: int, epoch: int = 0, crc: int = 7) -> None:
+        row = {"broker": broker, "topic": "t", "partition": 0, "offset": offset, "leader_epoch": epoch}
+        self._add(
+            journal.REPLICAS_DIR,
+            row | {"control": False, "state": "ok", "run": 1, "producer": 0, "seq": seq, "crc": crc},
+        )
+
+    def epochs(self, broker: int, *lines: tuple[int, int]) -> None:
+        for epoch, offset in lines:
+            row = {"broker": broker, "file": "leader-epoch-checkpoint", "topic": "t", "partition": 0}
+            self._add(journal.CHECKPOINTS_DIR, row | {"leader_epoch": epoch, "offset": offset})
+
+    def fault(self, name: str, phase: str, seconds: float) -> None:
+        row = {"at_ns": at(seconds), "fault": name, "kind": "k", "phase": phase, "target": "", "detail": "{}"}
+        self._add("faults", row)
+
+    def _add(self, folder: str, row: dict[str, Any]) -> None:
+        self.rows.setdefault(folder, []).append(row)
+
+    def finished(self) -> Finished:
+        schemas = {
+            journal.SENDS_DIR: journal.SENDS,
+            journal.READS_DIR: journal.READS,
+            journal.SAMPLES_DIR: journal.SAMPLES,
+            journal.ANSWERS_DIR: journal.ANSWERS,
+            journal.REPLICAS_DIR: journal.REPLICAS,
+            journal.CHECKPOINTS_DIR: journal.CHECKPOINTS,
+        }
+        for name, rows in self.rows.items():
+            if name == "faults":
+                pq.write_table(
+                    pa.Table.from_pylist(rows, schema=journal.FAULTS), self.path / journal.FAULTS_FILE
+                )
+                continue
+            (self.path / name).mkdir(parents=True)
+            schema = journal.READS if name.startswith(journal.LIVE_DIR) else schemas[name]
+            table = pa.Table.from_pylist(rows, schema=schema)
+            pq.write_table(table, self.path / name / "part-00000.parquet")
+        inspected = tuple(sorted({row["broker"] for row in self.rows.get(journal.REPLICAS_DIR, [])}))
+        bounds = PartitionBounds(
+            topic="t", partition=0, log_start_offset=0, end_offset=9, leader=1, leader_epoch=2
+        )
+        meta = RunMeta(
+            run_id=1,
+            experiment="x",
+            arm="a",
+            seed=1,
+            topic="t",
+            partitions=1,
+            replication_factor=3,
+            topic_config={},
+            producer_config={},
+            acks="all",
+            idempotent=False,
+            promise={},
+            cluster=ClusterInfo(
+                brokers=3,
+                controllers=1,
+                combined=False,
+                profile="fast",
+                properties={},
+                image=ImageInfo(reference="i", digest="d", origin="local", kafka_version="4.3.1"),
+                start_seconds=1,
+            ),
+            versions={},
+            started_ns=T0,
+            steps=tuple(self.steps),
+            windows=tuple(self.windows),
+            final_read=FinalRead(complete=True, bounds=(bounds,), replicas_inspected=inspected),
+            finished=True,
+            readers=(ReaderInfo(name="c"),),
+        )
+        summary = summary_with(findings=self.findings, acked_by_step=self.acked)
+        judgement = Judgement(verdict=VerdictWord.VALID, reasons=(), as_promised=True)
+        return Finished(self.path, ArmResult(folder="a", meta=meta, summary=summary, judgement=judgement))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def seen(folder: Folder, *expectations: Expectation) -> list[bool | None]:
+    run = folder.finished()
+    return [expectation.held_against(run).ok for expectation in expectations]
+
+
+def test_what_a_run_lacks_cannot_be_told(folder: Folder) -> None:
+    row = expect_records.in_log("alone", 5).held_against(folder.finished())
+    assert row == Seen(
+        what="records of alone in the log",
+        expected="5",
+        seen="the run did not get through step alone",
+        ok=None,
+    )
+
+
+def test_counts_come_from_the_check(folder: Folder) -> None:
+    folder.findings = {FindingClass.LOST: 500, FindingClass.DUPLICATE: 3}
+    folder.acked = {"alone": 500}
+    wanted = (
+        expect_records.lost(500, of=500),
+        expect_records.duplicates(3),
+        expect_records.acked("alone", 500),
+    )
+    near = (expect_records.lost(499), expect_records.duplicates(0), expect_records.acked("other", 500))
+    assert seen(folder, *wanted, *near) == [True] * 3 + [False] * 3
+
+
+def test_acks_that_come_after_the_step_do_not_count_for_it(folder: Folder) -> None:
+    step = folder.step("alone", 0, 5)
+    folder.send(step, 0, closed_ns=at(4.9))
+    folder.send(step, 1, closed_ns=at(5.1))
+    folder.send(step, 2, closed_ns=None, outcome="indeterminate", error="_MSG_TIMED_OUT")
+    assert seen(
+        folder,
+        expect_records.acked_meanwhile("alone", 1),
+        expect_records.acked_meanwhile("alone", 2),
+        expect_records.outcomes("alone", acked=2, indeterminate=1),
+        expect_records.outcomes("alone", acked=3),
+        expect_records.errors("alone", {"_MSG_TIMED_OUT": 1}),
+        expect_records.errors("alone", {}),
+        expect_records.errors_among("alone", 1, frozenset({"_MSG_TIMED_OUT", "_TRANSPORT"})),
+        expect_records.errors_among("alone", 2, frozenset({"_MSG_TIMED_OUT"})),
+        expect_records.errors_among("alone", 1, frozenset({"_TRANSPORT"})),
+        expect_records.refused_partitions("alone", {0}),
+        expect_records.refused_partitions("alone", set()),
+    ) == [True, False, True, False, True, False, True, False, False, True, False]
+
+
+def test_the_log_reads_in_the_order_of_offsets(folder: Folder) -> None:
+    step = folder.step("all", 0, 5)
+    for seq in range(5):
+        folder.send(step, seq)
+    for offset, seq in reversed(list(enumerate([0, 1, 2, 2, None]))):
+        folder.read(offset, seq)
+    assert seen(
+        folder,
+        expect_records.log_reads("M1 M2 M3 M3 ?"),
+        expect_records.log_reads("M1 M2 M3 M3"),
+        expect_records.in_log("all", 3),
+        expect_records.in_log("all", 4),
+    ) == [True, False, True, False]
+
+
+def test_a_stall_is_the_longest_time_without_an_ack(folder: Folder) -> None:
+    step = folder.step("writing", 0, 20)
+    for seq, closed in enumerate([1, 2, 9, 10]):
+        folder.send(step, seq, sent_ns=at(closed - 0.5), closed_ns=at(closed))
+    folder.send(step, 4, partition=1, sent_ns=at(1), closed_ns=at(4))
+    folder.send(step, 5, outcome="indeterminate", closed_ns=at(19))
+    assert seen(
+        folder,
+        expect_records.stall("writing", 4.9, 5.1),
+        expect_records.stall("writing", 0, 4.9),
+        expect_records.slowest("writing", 2.9, 3.1),
+        expect_records.slowest("writing", 0, 0.6, partition=0),
+        expect_records.slowest("writing", 0, 0.6, partition=1),
+    ) == [True, False, True, True, False]
+
+
+def test_a_partition_is_spared_if_all_others_wait_longer(folder: Folder) -> None:
+    step = folder.step("writing", 0, 20)
+    for seq, (partition, waited) in enumerate([(0, 5.0), (0, 0.1), (1, 1.0), (2, 4.0)]):
+        folder.send(step, seq, partition=partition, sent_ns=at(1), closed_ns=at(1 + waited))
+    assert seen(
+        folder,
+        expect_records.spared("writing", 1, 2.9, None),
+        expect_records.spared("writing", 1, 3.1, None),
+        expect_records.spared("writing", 1, None, 3.1),
+        expect_records.spared("writing", 1, None, 2.9),
+        expect_records.spared("writing", 0, None, 0.0),
+    ) == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize(("acks", "ok"), [((1, 6), True), ((1, 16), False), ((1, 2, 3), False)])
+def test_a_stall_as_long_as_its_fault(folder: Folder, acks: tuple[float, ...], ok: bool) -> None:
+    folder.fault("partition-1", "injected", 1.0)
+    folder.fault("partition-1", "undone", 5.0)
+    step = folder.step("writing", 0, 20)
+    for seq, closed in enumerate(acks):
+        folder.send(step, seq, closed_ns=at(closed))
+    assert seen(folder, expect_records.stall_as_long_as("writing", "partition")) == [ok]
+
+
+def test_the_isr_as_the_newest_belief_has_it(folder: Folder) -> None:
+    folder.fault("partition-1", "injected", 1.0)
+    folder.fault("partition-1", "undone", 9.0)
+    folder.sample(0, 1, [1, 2, 3])
+    folder.sample(2, 1, [1, 2, 3])
+    # A follower that has not heard of it yet, at the same moment.
+    folder.sample(8, 1, [1, 2, 3], broker=3)
+    folder.sample(8, 1, [2, 1], broker=1)
+    folder.sample(10, 1, [1, 2, 3])
+    assert seen(
+        folder,
+        expect_brokers.isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
+        expect_brokers.isr_history((1, 2, 3)),
+        expect_brokers.left_isr(3, "partition", 6.5, 7.5),
+        expect_brokers.left_isr(3, "partition", 0, 6.5),
+        expect_brokers.left_isr(2, "partition", 0, 9),
+        expect_brokers.back_in_isr(3, "partition", 1.5),
+        expect_brokers.back_in_isr(3, "partition", 0.5),
+    ) == [True, False, True, False, None, True, False]
+
+
+def test_who_led_in_the_second_half_of_a_step(folder: Folder) -> None:
+    folder.step("after", 0, 10)
+    folder.sample(1, 1, [1])
+    folder.sample(6, -1, [1], leader_epoch=1)
+    folder.sample(9, -1, [1], leader_epoch=1)
+    folder.sample(11, 1, [1], leader_epoch=2)
+    assert seen(
+        folder,
+        expect_brokers.led_during("after", {-1}),
+        expect_brokers.led_during("after", {1}),
+        expect_brokers.leaders_at_end_of("after", {0: (-1,)}),
+        expect_brokers.leaders_at_end_of("after", {0: (1, 2)}),
+        expect_brokers.elections(2),
+        expect_brokers.elections(3),
+    ) == [True, False, True, False, True, False]
+
+
+def test_every_partition_must_have_a_new_leader(folder: Folder) -> None:
+    folder.fault("kill-1", "injected", 1.0)
+    folder.sample(0.5, 2, [2])
+    folder.sample(3, 2, [2], leader_epoch=1)
+    # An old belief at the same moment does not count.
+    folder.sample(3, 1, [1, 2], broker=3)
+    wanted, near = expect_brokers.all_led("kill", {2, 3}, 1.5, 2.5), expect_brokers.all_led("kill", {3}, 0, 9)
+    assert seen(folder, wanted, near) == [True, None]
+
+
+def test_an_end_that_goes_back_is_counted(folder: Folder) -> None:
+    for seconds, mark in enumerate([5, 9, None, 7, 8]):
+        folder.sample(seconds, 1, [1], high_watermark=mark)
+    assert seen(folder, expect_brokers.ends_fall(1), expect_brokers.ends_fall(0)) == [True, False]
+
+
+def test_what_consumers_were_given(folder: Folder) -> None:
+    both = [[0, 0, 0], [1, 0, 1]]
+    folder.answer("a", "fetch", 1, 2, detail={"records": both})
+    folder.answer("b", "fetch", 2, 1, detail={"records": [[0, 0, 0], [1, 0, 9]]})
+    folder.answer("b", "fetch_v10", 2, error="NOT_LEADER_OR_FOLLOWER")
+    folder.answer("c", "fetch", 3, error="NO_ANSWER")
+    folder.read(0, 0)
+    folder.read(1, 9)
+    folder.read(2, 10)
+    no = "NOT_LEADER_OR_FOLLOWER"
+    assert seen(
+        folder,
+        expect_answers.read_by("a", 1, 2),
+        expect_answers.read_by("a", 1, 1),
+        expect_answers.read_by("c", 3, 0),
+        # Another record at the same offset is not the same record.
+        expect_answers.vanished_between("a", "b", 1),
+        expect_answers.vanished_between("a", "b", 0),
+        expect_answers.answered("b", "fetch_v10", 2, no),
+        expect_answers.answered("b", "fetch", 2, no),
+        expect_answers.number("a", "fetch", 1, 2),
+        expect_answers.number("c", "fetch", 3, 2),
+        expect_answers.missed("b", 2, 1),
+        expect_answers.missed("b", 2, 0),
+    ) == [True, False, None, True, False, True, False, True, False, True, False]
+
+
+def test_what_a_live_reader_was_given(folder: Folder) -> None:
+    for offset, seq in enumerate([0, 1, 7]):
+        folder.read(offset, seq)
+    # In the order in which it got them, not of the offsets: the log was cut under it.
+    for position, (offset, seq) in enumerate([(0, 0), (1, 1), (2, 2), (3, 3), (2, 7)]):
+        folder.live("c", position, offset, seq)
+    assert seen(
+        folder,
+        expect_readers.was_given("c", 5),
+        expect_readers.given_and_gone("c", 2),
+        expect_readers.given_and_gone("c", 1),
+        expect_readers.went_back("c", 1),
+        expect_readers.went_back("c", 0),
+        expect_readers.was_given("nobody", 0),
+    ) == [True, True, False, True, False, None]
+
+
+def batch(first: int, last: int, epoch: int = 0, ok: bool = True) -> dict[str, Any]:
+    return {"base_offset": first, "last_offset": last, "leader_epoch": epoch, "crc_ok": ok}
+
+
+@pytest.mark.parametrize(
+    ("batches", "ok"),
+    [
+        ([batch(0, 9), batch(10, 14)], True),
+        ([batch(0, 9), batch(11, 14)], False),
+        ([batch(0, 9), batch(10, 14, epoch=1)], False),
+        ([batch(0, 9), batch(10, 14, ok=False)], False),
+        ([batch(0, 9)], False),
+    ],
+)
+def test_a_dump_is_whole(folder: Folder, batches: list[dict[str, Any]], ok: bool) -> None:
+    folder.answer("now", "files", 1, 15, detail={"batches": batches, "records": [], "epochs": []})
+    assert seen(folder, expect_answers.batches("now", 1, leader_epoch=0, records=15)) == [ok]
+
+
+def test_dumps_are_compared_where_both_have_something(folder: Folder) -> None:
+    folder.answer("now", "files", 1, detail={"records": [[0, 0, 0], [1, 0, 1], [2, 0, 2]]})
+    folder.answer("now", "files", 2, detail={"records": [[0, 0, 0], [1, 0, 5]]})
+    assert seen(folder, expect_answers.unlike("now", 1, 2, 1), expect_answers.unlike("now", 1, 2, 2)) == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("change", ["none", "crc", "epoch", "missing", "not read"])
+def test_replicas_are_alike_and_as_read(folder: Folder, change: str) -> None:
+    for broker in (1, 2, 3):
+        for offset in range(2):
+            odd = broker == 3 and offset == 1
+            if odd and change == "missing":
+                continue
+            crc = 8 if odd and change == "crc" else 7
+            folder.replica(broker, offset, offset, epoch=int(odd and change == "epoch"), crc=crc)
+    for offset in range(1 if change == "not read" else 2):
+        folder.read(offset, offset)
+    assert seen(folder, expect_brokers.replicas_identical()) == [change == "none"]
+
+
+def test_epoch_lines_must_be_on_every_replica(folder: Folder) -> None:
+    for broker in (1, 2):
+        folder.replica(broker, 0, 0)
+        folder.epochs(broker, (0, 0), (2, 5))
+    wanted, near = expect_brokers.epoch_lines((0, 0), (2, 5)), expect_brokers.epoch_lines((0, 0), (1, 5))
+    assert seen(folder, wanted, near) == [True, False]
+    (other := Folder(folder.path / "other")).path.mkdir()
+    other.rows = {name: list(rows) for name, rows in folder.rows.items()}
+    other.epochs(1, (3, 9))
+    assert seen(other, wanted) == [False]
+
+
+def test_what_the_leader_says_of_an_epoch(folder: Folder) -> None:
+    folder.answer("ends", "epoch_ends", 3, 2, detail={"ends": {"0": [0, 5], "1": [0, 5], "2": None}})
+    assert seen(
+        folder,
+        expect_answers.told_epoch_end("ends", 1, (0, 5)),
+        expect_answers.told_epoch_end("ends", 1, (1, 5)),
+        expect_answers.told_epoch_end("ends", 2, (2, 9)),
+    ) == [True, False, False]
+
+
+def test_how_long_a_start_took_is_read_off_the_last_line(folder: Folder) -> None:
+    lines = ["Loaded 1 logs in 900ms", "[...] INFO Loaded 12 logs in 1234ms (kafka.log.LogManager)"]
+    folder.answer("loaded", "printed", 1, 2, detail={"lines": lines})
+    folder.answer("silent", "printed", 1, 0, detail={"lines": []})
+    run = folder.finished()
+    assert expect_answers.load_seconds("loaded", 1).held_against(run).seen == "1.2 s"
+    assert expect_answers.load_seconds("silent", 1).held_against(run).ok is None
+    assert expect_answers.lines_printed("loaded", 1, 2, None).held_against(run).ok
+    assert expect_answers.lines_printed("loaded", 1, 0, 0).held_against(run).ok is False
+
+
+def a_round(
+    folder: Folder,
+    number: int,
+    mark: int,
+    ends: list[int],
+    isr: list[int],
+    *,
+    later_isr: list[int] | None = None,
+) -> None:
+    for place, question in enumerate(["leader", "high_watermark", "log_end", "leader"]):
+        for broker in (1, 2, 3):
+            members = later_isr if place == 3 and later_isr is not None else isr
+            how = {"round": number, "place": place, "at_ns": at(number)}
+            value = {"leader": 1, "high_watermark": mark if broker == 1 else 0, "log_end": ends[broker - 1]}
+            detail = {"isr": members, "leader_epoch": 0} if question == "leader" else {}
+            folder.answer("look", question, broker, value[question], detail=detail, **how)
+
+
+def test_the_high_watermark_is_never_above_the_smallest_log_end(folder: Folder) -> None:
+    for number in range(50):
+        # Broker 3 is behind the high watermark, and out of the ISR.
+        a_round(folder, number, 5, [9, 6, 2], [1, 2])
+    # Rounds in which the ISR changed say nothing.
+    a_round(folder, 50, 5, [9, 6, 2], [1, 2, 3], later_isr=[1, 2])
+    assert seen(
+        folder,
+        expect_watermarks.never_above("look"),
+        expect_watermarks.behind("look", (1, 2)),
+        expect_watermarks.behind("look", (1, 2, 3)),
+        expect_watermarks.longest_stand("look", 48, 50),
+        expect_watermarks.longest_stand("look", 0, 48),
+        expect_watermarks.equal_at_rest("look"),
+    ) == [True, True, None, True, False, False]
+
+
+def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
+    for number in range(50):
+        a_round(folder, number, 7 if number == 30 else 6, [9, 6, 6], [1, 2, 3])
+    run = folder.finished()
+    row = expect_watermarks.never_above("look").held_against(run)
+    assert (row.seen, row.ok) == ("1 of 50", False)
+
+
+def test_few_rounds_prove_nothing(folder: Folder) -> None:
+    a_round(folder, 0, 9, [9, 9, 9], [1, 2, 3])
+    assert seen(folder, expect_watermarks.never_above("look"), expect_watermarks.equal_at_rest("look")) == [
+        False,
+        True,
+    ]
+
+
+def test_expectations_in_words(folder: Folder) -> None:
+    run = folder.finished()
+    assert between("x", 1, 2, lambda _: 1.5, "s").held_against(run).expected == "1 to 2 s"
+    assert between("x", 0, 2, lambda _: 2.5).held_against(run).expected == "at most 2"
+    assert between("x", 3, None, lambda _: 2).held_against(run).ok is False
+    assert given(exactly("x", 1, lambda _: 1)).held_against(run).given
+    assert told(((1, 2, 3), (1, 2))) == "(1 2 3) (1 2)"
+    assert told({"a": 1000, "b": True}) == "a: 1,000, b: yes"
+    assert told(frozenset()) == "none"

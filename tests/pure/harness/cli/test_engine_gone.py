@@ -1,0 +1,39 @@
+"""An engine that goes away in the middle of a command: one message, exit code 3, no traceback."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+from docker.errors import APIError
+
+from harness.cli import app
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    "error", [requests.ConnectionError("No such file or directory"), APIError("server error")]
+)
+def test_told_like_one_that_was_never_there(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(app, "app", broken)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 3
+    told = capsys.readouterr().err
+    assert "Docker engine" in told
+    assert "kafka-chaos clean" in told
+    assert "Traceback" not in told
+
+
+def test_other_errors_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(app, "app", broken)
+    with pytest.raises(ZeroDivisionError):
+        app.main()

@@ -1,0 +1,238 @@
+"""Clusters that are not ours: how to get in, what cannot be had there, whose container is whose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from harness.catalog.faults import kinds
+from harness.cluster import state_records
+from harness.cluster.certificates import authority
+from harness.cluster.external import ExistingCluster, _whole
+from harness.cluster.external_containers import matched
+from harness.host import process_identity
+from harness.model.errors import BadInput, ClusterError
+from harness.preflight.external_limits import refuse_unreachable
+from harness.protocol.client_config import access_of, read_access
+from harness.protocol.client_security import Access
+from harness.run.healing import heal_recorded
+from harness.spec.cluster import ClusterSpec
+from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, Existing
+from harness.spec.files import parse
+
+pytestmark = pytest.mark.pure
+
+SPEC = ClusterSpec(brokers=2, existing=Existing(bootstrap_servers="a:1,b:2"))
+
+
+@pytest.fixture(autouse=True)
+def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.mark.parametrize("given", ["", "a", "a:0", "a:99999", "a:1,,b:2", "a b:1", "http://a:1"])
+def test_an_address_is_host_and_port(given: str) -> None:
+    with pytest.raises(ValidationError, match="host:port"):
+        Existing(bootstrap_servers=given)
+
+
+def test_what_is_for_clusters_of_ours_alone() -> None:
+    assert SPEC.existing is not None
+    assert SPEC.existing.servers == (("a", 1), ("b", 2))
+    odds: list[dict[str, Any]] = [{"version": "3.9.2"}, {"racks": True}, {"security": {"tls": True}}]
+    for odd in [*odds, {"properties": {"a": "b"}}]:
+        with pytest.raises(ValidationError, match="clusters of ours"):
+            ClusterSpec.model_validate({"existing": {"bootstrap_servers": "a:1"}, **odd})
+    with pytest.raises(ValidationError, match="at most 9"):
+        ClusterSpec(brokers=10)
+    ClusterSpec(brokers=10, existing=SPEC.existing)
+
+
+def _experiment(fault: str, cluster: str = "{existing: {bootstrap_servers: 'a:1'}}") -> Any:
+    return parse(
+        f"""
+name: mine
+title: Mine
+cluster: {cluster}
+steps: [{{write: {{name: w, seconds: 3, faults: [{{fault: {fault}, at: 1, for: 1}}]}}}}]
+arms: [{{name: one}}]
+""",
+        "mine.yaml",
+    )
+
+
+COMMAND = "{command: {inject: a, verify: b, heal: c}}"
+KILL = "{kill: {target: {leader: 0}}}"
+LABELLED = "{existing: {bootstrap_servers: 'a:1', containers: mine}}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "cluster", "owned", "refused"),
+    [
+        (COMMAND, None, False, None),
+        ("{transfer: {partition: 0, to: {broker: 2}}}", None, False, None),
+        (KILL, None, False, "'kill'"),
+        (KILL, LABELLED, False, "not ours"),
+        (KILL, LABELLED, True, None),
+        (COMMAND, LABELLED, False, "not ours"),
+        ("{wipe_disk: {target: {broker: 1}}}", LABELLED, True, "'wipe_disk'"),
+    ],
+)
+def test_what_can_be_had_there(fault: str, cluster: str | None, owned: bool, refused: str | None) -> None:
+    experiment = _experiment(fault, *([] if cluster is None else [cluster]))
+    if refused is None:
+        refuse_unreachable(experiment, owned=owned)
+        return
+    with pytest.raises(BadInput, match=refused):
+        refuse_unreachable(experiment, owned=owned)
+
+
+def test_the_named_faults_exist() -> None:
+    assert set(kinds()) >= PROTOCOL_FAULTS | CONTAINER_FAULTS
+
+
+SASL = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.username": "me",
+    "sasl.password": "pw",
+}
+
+
+def test_javas_names_and_librdkafkas_mean_the_same() -> None:
+    java = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": 'org.apache.kafka.common.security.scram.ScramLoginModule required username="me" '
+        'password="p\\"w";',
+        "acks": "all",
+        "group.id": "x",
+    }
+    assert access_of(java, "f").properties == {**SASL, "sasl.password": 'p"w'}
+    assert access_of(SASL, "f").properties == SASL
+    assert access_of({"bootstrap.servers": "a:1"}, "f") == Access()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"sasl.mechanism": "GSSAPI"}, "GSSAPI"),
+        ({"sasl.mechanism": "OAUTHBEARER"}, "OAUTHBEARER"),
+        ({"sasl.password": ""}, "sasl.password"),
+        ({"security.protocol": "TLS"}, "SASL_SSL"),
+        ({"sasl.jaas.config": "com.example.Other required;"}, "sasl.jaas.config"),
+        ({"ssl.truststore.location": "/x.jks"}, "openssl pkcs12"),
+        ({"ssl.engine.factory.class": "x"}, "ssl.engine.factory.class"),
+        ({"ssl.endpoint.identification.algorithm": "other"}, "https or none"),
+        ({"security.protocol": "SASL_SSL", "ssl.ca.location": "/no/such/file"}, "PEM"),
+        ({"security.protocol": "SASL_SSL", "ssl.ca.pem": "nonsense"}, "PEM"),
+    ],
+)
+def test_what_no_client_of_ours_can_do_is_refused(change: dict[str, str], told: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        access_of({**SASL, **change}, "client.properties")
+    assert told in str(refused.value)
+    assert "client.properties" in str(refused.value)
+
+
+def test_pem_stores_of_java_are_files_of_ours(tmp_path: Path) -> None:
+    signer = authority("a")
+    identity = signer.identity("me", ["me"])
+    (tmp_path / "ca.pem").write_text(signer.certificate)
+    (tmp_path / "me.pem").write_text(identity.key + identity.certificate)
+    (tmp_path / "client.properties").write_text(
+        f"""security.protocol=SSL
+ssl.truststore.type=PEM
+ssl.truststore.location={tmp_path}/ca.pem
+ssl.keystore.type=PEM
+ssl.keystore.location={tmp_path}/me.pem
+"""
+    )
+    access = read_access(tmp_path / "client.properties")
+    assert access.properties["ssl.certificate.location"] == f"{tmp_path}/me.pem"
+    assert access.login is not None
+    assert access.login.tls is not None
+    assert access.login.tls.context.verify_mode
+
+
+def _container(identity: str, env: list[str], ports: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"Id": identity, "Config": {"Env": env}, "NetworkSettings": {"Ports": ports or {}}}
+
+
+def test_whose_container_is_whose() -> None:
+    published = {"9092/tcp": [{"HostIp": "0.0.0.0", "HostPort": "9093"}], "9999/tcp": None}
+    containers = [
+        _container("one", ["KAFKA_NODE_ID=1"]),
+        _container("two", [], published),
+        _container("three", ["KAFKA_BROKER_ID=3", "PATH=/bin"]),
+        _container("controller", ["KAFKA_NODE_ID=4", "KAFKA_PROCESS_ROLES=controller"]),
+        _container("other", ["HOME=/"]),
+    ]
+    endpoints = {1: ("h", 9092), 2: ("h", 9093), 3: ("h", 9094), 4: ("h", 9095)}
+    found = matched(containers, endpoints)
+    assert {number: one["Id"] for number, one in found.items()} == {1: "one", 2: "two", 3: "three"}
+    twice = [_container("a", ["KAFKA_NODE_ID=1"]), _container("b", ["KAFKA_NODE_ID=1"])]
+    assert matched(twice, {1: ("h", 1)}) == {}, "two that say the same are nobody's"
+
+
+def test_a_batch_that_was_cut_is_left_out() -> None:
+    batch = b"\0" * 8 + (20).to_bytes(4, "big") + b"x" * 20
+    assert _whole(batch + batch[:-1]) == batch
+    assert _whole(batch[:5]) == b""
+
+
+def _recorded(owner: str) -> ExistingCluster:
+    cluster = ExistingCluster(SPEC)
+    cluster.place({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
+    state_records.remember(cluster)
+    path = state_records.state_folder() / cluster.name / "cluster.json"
+    path.write_text(path.read_text().replace(process_identity.owner(__import__("os").getpid()), owner))
+    return cluster
+
+
+def test_a_killed_harness_leaves_a_record_that_heals_without_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healed = tmp_path / "healed"
+    cluster = _recorded(f"{__import__('socket').gethostname()}/999999/1")
+    state_records.open_fault(
+        cluster.name,
+        state_records.OpenFaultRecord(
+            name="command-1",
+            kind="command",
+            topic="t",
+            session_seconds=1.0,
+            tag="x",
+            opened_ns=1,
+            injection={"inject": "true", "proof": "true", "heal_line": f"touch {healed}"},
+        ),
+    )
+    monkeypatch.setattr("faults.command._BACK_SECONDS", 0.2)
+    (one,) = heal_recorded(None)
+    assert healed.exists()
+    assert not one.clean, "no broker answers, so it was not seen to be healed"
+    assert "does not answer" in one.failures[0]
+    state_records.prune(None)  # type: ignore[arg-type]
+    assert [record.name for record in state_records.recorded_clusters()] == [cluster.name], (
+        "clean keeps what is open"
+    )
+
+
+def test_a_broker_without_a_known_container_is_not_touched() -> None:
+    cluster = ExistingCluster(SPEC)
+    cluster.place({1: ("127.0.0.1", 1)})
+    for act in (cluster.kill, cluster.pause, cluster.start_node, lambda one: cluster.in_network(one, "true")):
+        with pytest.raises(ClusterError, match="not known"):
+            act(1)
+    assert cluster.handled == ()
+
+
+def test_nobody_there_is_told_with_the_reason() -> None:
+    spec = ClusterSpec(existing=Existing(bootstrap_servers="127.0.0.1:1"))
+    with pytest.raises(ClusterError, match="does not answer") as refused:
+        ExistingCluster(spec).start()
+    assert "127.0.0.1:1" in str(refused.value)

@@ -1,0 +1,81 @@
+"""The faults' documentation is what their docstrings say, whole, and in step."""
+
+from __future__ import annotations
+
+import pytest
+
+from faults.base import FaultSpec
+from harness.catalog import faults
+from harness.docgen import faults as fault_pages
+from harness.model.errors import BadInput
+from harness.preflight import feasibility
+from harness.preflight.kernel_probes import Capability
+
+pytestmark = pytest.mark.pure
+
+KINDS = faults.kinds()
+
+
+def test_the_generated_pages_are_up_to_date() -> None:
+    assert fault_pages.drifted() == [], "make docs writes them anew"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fault_tells_what_it_does_and_what_proves_it(kind: str) -> None:
+    spec = KINDS[kind]
+    text = spec.__doc__ or ""
+    assert "Proof:" in text
+    assert len(faults.summary(spec)) > 20
+    for one in faults.parameters(spec):
+        assert one["description"], f"{kind}.{one['name']} has no description"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_needs_only_what_is_probed(kind: str) -> None:
+    from harness.preflight.kernel_probes import not_probed
+
+    probed = {one.name for one in not_probed("")}
+    assert set(KINDS[kind].needs) <= probed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_injection_belongs_to_its_fault(kind: str) -> None:
+    assert KINDS[kind].injection.model_fields["kind"].default == kind
+
+
+def test_what_is_lacking_is_told_with_its_reason() -> None:
+    found = (
+        Capability("tc netem", "delay", False, "Unknown qdisc"),
+        Capability("iptables", "cuts", True, "works"),
+    )
+    assert feasibility.lacking(("iptables", "tc netem"), found) == ["tc netem: Unknown qdisc"]
+    assert feasibility.lacking(("iptables",), found) == []
+    assert feasibility.lacking(("never heard of",), found) == []
+
+
+def test_a_list_says_what_is_possible() -> None:
+    can = faults.listed((Capability("cgroup freezer", "pause", True, "works"),), "pause")
+    cannot = faults.listed((Capability("cgroup freezer", "pause", False, "no freezer"),), "pause")
+    unsure = faults.listed((Capability("cgroup freezer", "pause", None, "not probed"),), "pause")
+    assert [rows[0]["possible"] for rows in (can, cannot, unsure)] == [True, False, None]
+    assert "no freezer" in cannot[0]["reason"]
+    assert faults.table(can).row_count == 1
+
+
+def test_an_unknown_fault_is_refused_with_the_nearest() -> None:
+    with pytest.raises(BadInput, match="did you mean 'pause'"):
+        faults.page("paus")
+
+
+def test_evidence_is_shown_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"kind": "kill", "spec": {"kind": "kill", "target": {"leader": 0}}, "what": "gone | moved"}
+    times = {"inject_ms": 12.4, "seen_ms": 4000.0, "heal_ms": 9000.0}
+    evidence = {"machine": "here", "rows": [row | times], "impossible": [{"kind": "latency", "reason": "no"}]}
+    monkeypatch.setattr(fault_pages, "_evidence", lambda: evidence)
+    text = fault_pages.pages()["README.md"]
+    assert "| kill | `{target: {leader: 0}}` | gone \\| moved | 12 | 4,000 | 9,000 |" in text
+    assert "| latency | no |" in text
+
+
+def test_every_fault_of_the_union_is_a_spec() -> None:
+    assert all(issubclass(spec, FaultSpec) for spec in KINDS.values())

@@ -1,0 +1,344 @@
+"""Explorations on paper: what is found and shrunk, budgets, resume, clean resets, what is written."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from harness.explore import command
+from harness.explore.budget import parse_seconds
+from harness.explore.command import Asked, executed, planned
+from harness.explore.markdown_report import markdown, write_page
+from harness.explore.menu import MENU, experiment_of
+from harness.explore.result import ExploreResult, load_result
+from harness.explore.store import ExploreStore
+from harness.explore.table import headline, lines, pair_rows, phase_rows, tables
+from harness.model import secrets
+from harness.model.errors import BadInput, ClusterError, JournalError
+from harness.spec import files
+from tests.pure.harness.cli.test_app import call
+from tests.support.fake_explore_backend import SMALL, PaperRig, menu_of
+
+pytestmark = pytest.mark.pure
+
+
+def asked(tmp_path: Path, runs: int = 40, confirm: str = "1/1", **changes: Any) -> Asked:
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(SMALL | changes, sort_keys=False))
+    return Asked(menu=path, runs=runs, seed=3, confirm=confirm)
+
+
+def begun(
+    tmp_path: Path, rig: PaperRig, runs: int = 40, **changes: Any
+) -> tuple[ExploreStore, ExploreResult]:
+    store = ExploreStore.created(tmp_path / "results", "small")
+    plan = planned(asked(tmp_path, runs, **changes), None, 0)
+    return store, executed(plan, store, "kafka-chaos explore", lambda _: None, rig)
+
+
+def resumed(store: ExploreStore, rig: PaperRig, **options: Any) -> ExploreResult:
+    return executed(planned(Asked(**options), store.folder, 0), store, "", lambda _: None, rig)
+
+
+def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    store, result = begun(tmp_path, rig, 60)
+    assert result.ended == "budget spent"
+    assert result.exit_code() == 1
+    assert load_result(store.folder) == result
+    assert len(result.runs) == len(rig.lines()) == 60
+    (violation,) = result.violations
+    assert violation.state == "shrunk"
+    assert violation.minimal.settings == {"acks": "1"}
+    assert [one.name for one in violation.minimal.faults] == ["kill-leader"]
+    assert violation.original.holds(violation.minimal)
+    assert (violation.failed, violation.minimal_runs) == (1, 1)
+    assert violation.again, "it was drawn again, and not shrunk again"
+    shrinking = [run for run in result.runs if run.violation == 1]
+    assert len(shrinking) == violation.runs <= 36, "no more than its share"
+    assert (rig.starts, rig.resets, rig.up) == (1, 59, 0), "one cluster, made as good as new between runs"
+    assert result.runs[1].reset == "reused: nothing left"
+
+
+def test_nothing_breaks_nothing_is_found(tmp_path: Path) -> None:
+    _, result = begun(tmp_path, PaperRig(tmp_path / "log", fails=lambda _: False), 12)
+    assert result.violations == ()
+    assert result.exit_code() == 0
+    assert headline(result).startswith("no violations in 12 schedules")
+    assert sum(row.times for row in result.coverage.phases) == 12
+
+
+def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None:
+    _, result = begun(tmp_path, PaperRig(tmp_path / "log", flaky=0.9), 40, confirm="2/3")
+    states = {one.state for one in result.violations}
+    assert "not confirmed" in states
+    for one in result.violations:
+        assert one.failed < 2 or one.state != "not confirmed"
+        if one.state == "not confirmed":
+            assert one.minimal == one.original
+    assert result.exit_code() == 1, "seen once is seen"
+
+
+def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", unknown_at=range(100), fails=lambda _: False)
+    _, result = begun(tmp_path, rig, 5)
+    assert result.exit_code() == 3
+    assert "5 of which nothing can be said" in headline(result)
+
+
+def test_the_same_seed_gives_the_same_exploration(tmp_path: Path) -> None:
+    rigs = [PaperRig(tmp_path / f"log{number}") for number in range(2)]
+    for rig in rigs:
+        begun(tmp_path, rig, 20)
+    assert rigs[0].lines() == rigs[1].lines()
+
+
+@pytest.mark.parametrize("at", [1, 4, 9, 15])
+def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path, at: int) -> None:
+    whole = PaperRig(tmp_path / "whole")
+    _, expected = begun(tmp_path, whole, 24)
+    rig = PaperRig(tmp_path / "log", interrupt_at=at)
+    store = ExploreStore.created(tmp_path / "results", "small")
+    with pytest.raises(KeyboardInterrupt):
+        executed(planned(asked(tmp_path, 24), None, 0), store, "", lambda _: None, rig)
+    assert rig.up == 0
+    kept = load_result(store.folder)
+    assert (kept.ended, len(kept.runs)) == ("under way", at)
+    result = resumed(store, rig)
+    assert rig.lines() == whole.lines(), "no run twice, and none else"
+    assert len(list(store.folder.glob("runs/cut-short-*"))) == 1
+    plain = [one.model_dump(exclude={"seconds"}) for one in result.violations]
+    assert plain == [one.model_dump(exclude={"seconds"}) for one in expected.violations]
+    assert result.coverage == expected.coverage
+
+
+def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
+    first = PaperRig(tmp_path / "whole")
+    _, whole = begun(tmp_path, first, 30)
+    in_the_middle = next(run.number for run in whole.runs if run.violation == 1) + 6
+    rig = PaperRig(tmp_path / "log", interrupt_at=in_the_middle)
+    store = ExploreStore.created(tmp_path / "results", "small")
+    with pytest.raises(KeyboardInterrupt):
+        executed(planned(asked(tmp_path, 30), None, 0), store, "", lambda _: None, rig)
+    (violation,) = load_result(store.folder).violations
+    assert violation.state == "under way"
+    assert len(violation.minimal.faults) <= len(violation.original.faults)
+    assert files.load(str(store.folder / violation.experiment)).arms[0].name == "found"
+
+
+def test_a_larger_budget_goes_on_with_shrinking(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    store, result = begun(tmp_path, rig, 16)
+    (violation,) = result.violations
+    assert violation.state == "budget spent"
+    again = resumed(store, rig, runs=60)
+    assert len(rig.lines()) == 60
+    assert again.violations[0].state == "shrunk" or again.violations[0].runs >= violation.runs
+    assert again.runs[:16] == result.runs
+    # Once more there is nothing to do.
+    resumed(store, rig)
+    assert len(rig.lines()) == 60
+
+
+def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
+    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"), 3)
+    for options, says in (
+        ({"seed": 9}, "--seed 3"),
+        ({"confirm": "2/3"}, "--confirm 1/1"),
+        ({"menu": tmp_path / "small.yaml"}, "leave --menu out"),
+        ({"version": "3.9.2"}, "cannot change"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            planned(Asked(**options), store.folder, 0)
+    (store.folder / "result.json").write_text("{}")
+    with pytest.raises(JournalError, match="no result of an exploration"):
+        planned(Asked(), store.folder, 0)
+    with pytest.raises(JournalError, match="there is no exploration here"):
+        planned(Asked(), tmp_path / "nowhere", 0)
+
+
+def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+    cluster = SMALL.get("cluster", {}) | {"properties": {"ssl.keystore.password": "correct-horse-battery"}}
+    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 60, cluster=cluster)
+    assert result.violations
+    write_page(result, store.folder)
+    left = [path.read_text() for path in store.folder.rglob("*") if path.is_file()]
+    assert len(left) > 4
+    assert not any("correct-horse" in text for text in left)
+    with pytest.raises(BadInput, match="secrets of this menu are not in its folder"):
+        planned(Asked(), store.folder, 0)
+
+
+def test_another_run_in_the_folder_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    store, _ = begun(tmp_path, rig, 3)
+    path = store.run_folder(2) / "outcome.json"
+    row = json.loads(path.read_text())
+    row["trial"]["faults"][0]["lasting"] = 99.0
+    path.write_text(json.dumps(row))
+    with pytest.raises(JournalError, match="not the one that comes next"):
+        resumed(store, rig, runs=5)
+    row["schema_version"] = 0
+    path.write_text(json.dumps(row))
+    with pytest.raises(JournalError, match="another version"):
+        resumed(store, rig, runs=5)
+
+
+def test_a_cluster_that_is_not_as_good_as_new_is_not_used_again(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", dirty=2)
+    _, result = begun(tmp_path, rig, 6)
+    assert (rig.starts, result.clusters) == (3, 3)
+    assert [run.reset for run in result.runs[:3]] == ["a new cluster"] * 3
+
+
+def test_broken_runs_are_told_and_several_in_a_row_end_it(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", break_at=[2])
+    _, result = begun(tmp_path, rig, 6)
+    assert "a broker did not start" in result.runs[2].reasons[0]
+    assert rig.starts == 2
+    rig = PaperRig(tmp_path / "log2", break_at=range(9))
+    with pytest.raises(ClusterError, match="3 runs in a row broke") as caught:
+        begun(tmp_path, rig, 6)
+    assert "--resume" in str(caught.value)
+
+
+def test_refused_schedules_are_told_and_several_in_a_row_are_bad_input(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", refuse_at=[1])
+    _, result = begun(tmp_path, rig, 4)
+    assert "no such property" in result.runs[1].reasons
+    assert rig.starts == 1, "the cluster is none the worse for it"
+    with pytest.raises(BadInput, match="the client refuses"):
+        begun(tmp_path, PaperRig(tmp_path / "log2", refuse_at=range(9)), 6)
+
+
+def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", impossible_=["pause-leader"])
+    _, result = begun(tmp_path, rig, 8)
+    assert result.left_out == {"pause-leader": "no cgroup freezer"}
+    assert not any("pause" in line for line in rig.lines())
+    assert any(line.startswith("left out: pause-leader") for line in lines(result))
+    assert "pause-leader" not in {row.what[0] for row in result.coverage.phases}
+    faults = [{**fault, "if_impossible": "refuse"} for fault in SMALL["faults"]]
+    with pytest.raises(BadInput, match="'pause-leader' is not possible"):
+        begun(tmp_path, rig, 8, faults=faults)
+    with pytest.raises(BadInput, match="no fault of the menu"):
+        begun(tmp_path, PaperRig(tmp_path / "l", impossible_=[one["name"] for one in SMALL["faults"]]), 8)
+
+
+def test_the_files_of_a_violation(tmp_path: Path) -> None:
+    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 60)
+    (violation,) = result.violations
+    experiment = files.load(str(store.folder / violation.experiment))
+    alone = experiment_of(menu_of(), violation.minimal, name=experiment.name)
+    assert experiment.arms[0] == alone.arms[0]
+    assert experiment.steps == alone.steps
+    assert [arm.name for arm in experiment.arms] == ["found", "defaults"]
+    assert [arm.producer.acks for arm in experiment.arms] == ["1", "all"]
+    test = (store.folder / violation.test).read_text()
+    names = [one.name for one in ast.parse(test).body if isinstance(one, ast.FunctionDef)]
+    assert names == [
+        "test_no_lost_under_kill_leader_with_acks_1",
+        "test_the_default_settings_keep_their_promise",
+    ]
+    assert f'"{violation.experiment}", arms=["found"], seed={violation.seed}' in test
+    assert "repeat=1).assert_valid()" in test
+
+
+def test_tables_and_report(tmp_path: Path) -> None:
+    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 30)
+    assert [one.row_count for one in tables(result)] == [3, 3, 3]
+    header, rows = phase_rows(result.parsed_menu(), result.coverage)
+    assert header == ("fault", "target", "steady", "isr shrunk", "electing", "recovering")
+    assert rows[0][:2] == ("kill-leader", "leader: 0")
+    assert rows[0][2] != "-"
+    assert rows[0][3] == "-"
+    header, rows = pair_rows(result.coverage)
+    assert [len(row) for row in rows] == [len(header)] * 3
+    assert rows[0][2] == "", "each pair once"
+    text = write_page(result, store.folder).read_text()
+    assert "| violation | run | what |" in text
+    assert text.count("\n| ") > len(result.runs)
+    hostile = result.model_copy(update={"menu": {**result.menu, "title": "a|b <script>"}})
+    assert "<script>" not in markdown(hostile)
+    assert "a\\|b \\<script\\>" in markdown(hostile)
+
+
+def test_progress_says_what_goes_on_and_how_much_is_left(tmp_path: Path) -> None:
+    told: list[str] = []
+    store = ExploreStore.created(tmp_path / "results", "small")
+    executed(planned(asked(tmp_path, 20), None, 0), store, "", told.append, PaperRig(tmp_path / "log"))
+    heads = [line for line in told if "left" in line]
+    assert heads[0].startswith("run 1, 19 runs left, 0 violation(s) · exploring · ")
+    assert any(" · shrinking violation 1 · " in line for line in heads)
+
+
+def test_a_budget_of_time_ends_before_the_run_that_would_exceed_it(tmp_path: Path) -> None:
+    store = ExploreStore.created(tmp_path / "results", "small")
+    plan = planned(Asked(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
+    rig = PaperRig(tmp_path / "log")
+    result = executed(plan, store, "", lambda _: None, rig)
+    assert rig.lines() == []
+    assert result.exit_code() == 3
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("20m", 1200), ("90s", 90), ("1.5h", 5400), (" 2 m", 120)])
+def test_budgets(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--budget", "soon"), "a time like 20m"),
+        (("--budget", "0m"), "a time like 20m"),
+        (("--budget", "20m", "--runs", "3"), "given twice"),
+        (("--confirm", "4/3"), "K/N"),
+        (("--confirm", "often"), "K/N"),
+        (("--menu", "none.yaml"), "none.yaml"),
+        (("--profile", "slow"), "no timing profile"),
+        (("--kafka-version", "3.2.0"), "do not fit the menu"),
+        (("--resume", "nowhere"), "there is no exploration here"),
+    ],
+)
+def test_bad_options_are_refused(
+    arguments: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "executed", lambda *_: pytest.fail("it was run"))
+    code = call(monkeypatch, "explore", *arguments)
+    assert says in capsys.readouterr().err
+    assert code in (2, 3)
+    assert (code == 3) == ("--resume" in arguments)
+
+
+def test_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "explore", "--dry-run", "--seed", "1") == 0
+    assert "to cover: 55 of fault and phase" in capsys.readouterr().out
+    assert call(monkeypatch, "explore", "--show") == 0
+    shown = capsys.readouterr().out
+    jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
+    rig = PaperRig(tmp_path / "log", interrupt_at=20)
+    monkeypatch.setattr(command, "ExploreRig", lambda: rig)
+    menu = str(asked(tmp_path).menu)
+    options = ("--seed", "3", "--results", str(tmp_path / "results"))
+    assert call(monkeypatch, "explore", "--menu", menu, "--runs", "30", "--confirm", "1/1", *options) == 130
+    told = capsys.readouterr().err
+    assert "interrupted; go on: kafka-chaos explore --resume" in told
+    (folder,) = (tmp_path / "results").iterdir()
+    assert (folder / "report.md").exists()
+    assert call(monkeypatch, "explore", "--resume", str(folder), "--quiet") == 1
+    out = capsys.readouterr().out
+    assert "violation 1" in out
+    assert "fault by phase" in out
+    assert call(monkeypatch, "explore", "--resume", str(folder), "--quiet", "--json") == 1
+    assert json.loads(capsys.readouterr().out) == json.loads((folder / "result.json").read_text())

@@ -1,0 +1,153 @@
+"""The report of a matrix, its CSV and its Markdown: whole, and with nothing from outside in them."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import re
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from harness.matrix.export import csv_text, headline, junit_text, markdown_text
+from harness.matrix.html import heat_maps, render, write_page
+from harness.matrix.result import MatrixResult
+from harness.model.errors import KafkaChaosError
+from tests.pure.harness.matrix.test_runner import begun
+from tests.support.fake_backend import PaperRig
+
+pytestmark = pytest.mark.pure
+
+REFUSED, UNKNOWN = "acks=1_fault=kill", "acks=all_fault=none"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MatrixResult]:
+    folder = tmp_path_factory.mktemp("matrix")
+    rig = PaperRig(folder / "log", refuse=REFUSED, unknown=(UNKNOWN, "002"))
+    store, result = begun(folder, rig)
+    return store.folder, result
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(text: str) -> Tags:
+    tags = Tags()
+    tags.feed(text)
+    return tags
+
+
+def test_every_arm_has_its_place_on_every_map(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    maps = heat_maps(result)
+    assert [one.columns for one in maps] == [("fault: kill", "fault: none")] * 3
+    for one in maps:
+        assert one.corner == "acks"
+        assert [label for label, _ in one.rows] == ["1", "all"]
+        assert sorted(cell.arm for _, row in one.rows for cell in row if cell) == sorted(
+            arm.name for arm in result.arms
+        )
+    loss = {cell.arm: cell for _, row in maps[0].rows for cell in row if cell}
+    assert (loss[REFUSED].heat, loss[REFUSED].text) == (None, "refused")
+    assert loss["acks=all_fault=kill"].text.startswith("0 of ")
+    assert loss["acks=all_fault=kill"].interval.startswith("up to ")
+    assert loss["acks=all_fault=kill"].heat == 0
+
+
+def test_the_page_needs_nothing_and_says_the_outcome_first(made: tuple[Path, MatrixResult]) -> None:
+    folder, result = made
+    text = render(result, folder)
+    tags = read(text)
+    assert not [tag for tag, _ in tags.seen if tag in ("script", "link", "img", "iframe", "object", "form")]
+    assert not re.findall(r"(?:src|href)=\"(?!#)", text)
+    assert "http" not in text.replace("http-equiv", "")
+    assert text.index(headline(result)) < text.index("<table")
+    levels = [int(tag[1]) for tag, _ in tags.seen if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all(row.get("tabindex") == "0" for tag, row in tags.seen if row.get("class") == "scroll")
+    assert result.command in tags.text
+    assert "1 of " in tags.text, "runs that count nowhere are said"
+
+
+def test_what_came_from_outside_is_escaped(made: tuple[Path, MatrixResult]) -> None:
+    folder, result = made
+    evil = "<script>alert(1)</script>"
+    changed = result.model_copy(
+        update={
+            "title": evil,
+            "command": evil,
+            "arms": tuple(arm.model_copy(update={"reason": evil, "name": evil}) for arm in result.arms),
+        }
+    )
+    text = render(changed, folder)
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in markdown_text(changed).replace(f"`{evil}`", "")
+
+
+def test_csv_has_a_row_an_arm(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    rows = list(csv.DictReader(csv_text(result).splitlines()))
+    assert [row["arm"] for row in rows] == [arm.name for arm in result.arms]
+    for row, arm in zip(rows, result.arms, strict=True):
+        assert row["acks"] == arm.labels["acks"]
+        if arm.figures is None:
+            assert row["runs"] in ("", None)
+            continue
+        assert int(row["runs"]) == arm.figures.runs
+        assert int(row["runs_with_loss"]) == arm.figures.with_loss.k
+        assert float(row["loss_high"]) == pytest.approx(arm.figures.with_loss.high)
+    by_name = {row["arm"]: row for row in rows}
+    assert by_name[UNKNOWN]["left_out"] == "1"
+    assert by_name[REFUSED]["state"] == "refused"
+
+
+def test_markdown_is_one_table_with_its_notes(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    lines = markdown_text(result).splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + len(result.arms)
+    assert len({line.replace("\\|", "").count("|") for line in table}) == 1
+    assert any(line.startswith("- ") and "refused by the client" in line for line in lines)
+
+
+def test_junit_has_a_case_an_arm(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    broken = result.arms[1].model_copy(
+        update={"runs": tuple(run.model_copy(update={"as_promised": False}) for run in result.arms[1].runs)}
+    )
+    changed = result.model_copy(update={"arms": (result.arms[0], broken, *result.arms[2:])})
+    suite = Xml.fromstring(junit_text(changed))
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(result.arms)), "1")
+    found = {case.get("name"): [child.tag for child in case] for case in suite.findall("testcase")}
+    assert found[broken.name] == ["failure"]
+    assert found[REFUSED] == ["skipped"]
+    assert found[UNKNOWN] == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(made: tuple[Path, MatrixResult], tmp_path: Path) -> None:
+    _, result = made
+    (tmp_path / "matrix.csv").mkdir()
+    with pytest.raises(KafkaChaosError, match="cannot be written"):
+        write_page(result, tmp_path)
+
+
+def test_without_any_run_nothing_can_be_said(made: tuple[Path, MatrixResult]) -> None:
+    folder, result = made
+    empty = result.model_copy(update={"arms": ()})
+    assert headline(empty) == "Nothing can be said: no run counts"
+    assert "Nothing can be said" in render(empty, folder)

@@ -1,0 +1,346 @@
+"""Matrices under way: order, clusters, resume after a kill, refusals, budgets; on paper, without brokers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.campaign.run_time import told
+from harness.matrix import command
+from harness.matrix.command import Changes, executed, planned
+from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
+from harness.matrix.store import MatrixStore
+from harness.matrix.table import cells, notes, table
+from harness.model.errors import BadInput, ClusterError, JournalError
+from tests.pure.harness.cli.test_app import call
+from tests.pure.harness.matrix.test_spec import SMALL
+from tests.support.fake_backend import PaperRig
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.pure
+
+QUIET = Changes()
+
+
+def write(tmp_path: Path, **changes: Any) -> str:
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(SMALL | changes))
+    return str(path)
+
+
+def begun(tmp_path: Path, rig: PaperRig, seed: int = 5, **changes: Any) -> tuple[MatrixStore, MatrixResult]:
+    store = MatrixStore.created(tmp_path / "results", "small")
+    plan = planned(write(tmp_path, **changes), None, QUIET, seed)
+    return store, executed(plan, store, "kafka-chaos matrix small.yaml", lambda _: None, rig)
+
+
+def resumed(store: MatrixStore, rig: PaperRig, changes: Changes = QUIET) -> MatrixResult:
+    plan = planned(None, store.folder, changes, 99)
+    return executed(plan, store, "", lambda _: None, rig)
+
+
+def runs_made(rig: PaperRig) -> Counter[str]:
+    return Counter(" ".join(line.split()[:2]) for line in rig.lines())
+
+
+def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    store, result = begun(tmp_path, rig)
+    assert result.ended == "all runs made"
+    assert result.exit_code() == 0
+    assert load_result(store.folder) == result
+    lines = [line.split() for line in rig.lines()]
+    assert len(lines) == 12
+    for number in range(3):
+        one = lines[4 * number : 4 * number + 4]
+        assert {folder for _, folder, _ in one} == {f"{number + 1:03d}"}, "a round has every arm once"
+        assert len({arm for arm, _, _ in one}) == 4
+        assert {seed for _, _, seed in one} == {str(5 + number)}
+    assert [arm for arm, _, _ in lines[:4]] != [arm for arm, _, _ in lines[4:8]], "orders differ"
+    assert rig.starts == ["4.3.1"], "one cluster for all"
+    assert rig.up == 0
+    for arm in result.arms:
+        assert arm.figures is not None
+        assert arm.figures.runs == 3
+        assert arm.figures.with_loss.n == 3
+        if arm.labels["acks"] == "all":
+            assert arm.figures.with_loss.k == 0
+            assert arm.figures.with_loss.one_sided
+            assert arm.figures.with_loss.high == pytest.approx(1 - 0.05 ** (1 / 3))
+            assert arm.figures.lost_per_million.high is None
+
+
+def test_progress_says_how_long_is_left(tmp_path: Path) -> None:
+    lines: list[str] = []
+    plan = planned(write(tmp_path), None, QUIET, 5)
+    store = MatrixStore.created(tmp_path / "results", "small")
+    executed(plan, store, "", lines.append, PaperRig(tmp_path / "log"))
+    heads = [line for line in lines if " left · " in line]
+    assert len(heads) == 12
+    assert heads[0].startswith(f"run 1, {told(plan.needed.seconds - 15)} left · ")
+    # Runs on paper take no time, and what is left is told by what runs took.
+    assert heads[-1].startswith("run 12, 0 s left · ")
+
+
+def test_the_same_seed_gives_the_same_order(tmp_path: Path) -> None:
+    rigs = [PaperRig(tmp_path / f"log{number}") for number in range(3)]
+    for rig, seed in zip(rigs, (5, 5, 6), strict=True):
+        begun(tmp_path, rig, seed)
+    assert rigs[0].lines() == rigs[1].lines()
+    assert rigs[0].lines() != rigs[2].lines()
+
+
+def test_arms_of_one_cluster_share_it(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    axes = {"version": {"version": ["3.9.2", "4.3.1"]}, "acks": {"producer": "acks", "values": [1, "all"]}}
+    begun(tmp_path, rig, axes=axes)
+    assert len(rig.lines()) == 12
+    # Three rounds of two clusters; each round begins on the one that is up.
+    assert len(rig.starts) == 4
+    assert rig.up == 0
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from harness.matrix.command import Changes, executed, planned
+from harness.matrix.store import MatrixStore
+from tests.support.fake_backend import PaperRig
+spec, folder, log = sys.argv[1:]
+plan = planned(spec, None, Changes(), 5)
+executed(plan, MatrixStore(Path(folder)), "", lambda _: None, PaperRig(Path(log), die_at=7))
+"""
+
+
+def test_resume_after_a_kill_makes_no_finished_run_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    store = MatrixStore.created(tmp_path / "results", "small")
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, write(tmp_path), str(store.folder), str(log)],
+        cwd=ROOT,
+        check=False,
+        timeout=120,
+    )
+    assert child.returncode == -signal.SIGKILL
+    before = load_result(store.folder)
+    assert before.ended == "under way"
+    assert sum(len(arm.runs) for arm in before.arms) == 7
+    rig = PaperRig(log)
+    result = resumed(store, rig)
+    assert result.ended == "all runs made"
+    assert set(runs_made(rig).values()) == {1}, "no run was made twice"
+    assert len(rig.lines()) == 12
+    assert len(list(store.folder.glob("runs/*/cut-short-*"))) == 1, "what the killed run left is kept apart"
+    # As if it had never been killed.
+    undisturbed = PaperRig(tmp_path / "other-log")
+    _, whole = begun(tmp_path, undisturbed)
+    assert [arm.figures for arm in result.arms] == [arm.figures for arm in whole.arms]
+    assert sorted(rig.lines()) == sorted(undisturbed.lines())
+    # Once more there is nothing to do.
+    resumed(store, rig)
+    assert len(rig.lines()) == 12
+
+
+def test_a_run_that_was_made_and_not_checked_is_only_checked(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    store, result = begun(tmp_path, rig)
+    gone = store.folder / result.arms[0].runs[1].folder / "outcome.json"
+    gone.unlink()
+    again = resumed(store, rig)
+    assert gone.exists()
+    assert len(rig.lines()) == 12
+    assert again.arms == result.arms
+
+
+def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log", interrupt_at=4)
+    store = MatrixStore.created(tmp_path / "results", "small")
+    plan = planned(write(tmp_path), None, QUIET, 5)
+    with pytest.raises(KeyboardInterrupt):
+        executed(plan, store, "", lambda _: None, rig)
+    assert rig.up == 0
+    assert resumed(store, rig).ended == "all runs made"
+    assert len(rig.lines()) == 12
+
+
+def test_resume_takes_more_runs_and_no_other_matrix(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    store, _ = begun(tmp_path, rig)
+    assert sum(len(arm.runs) for arm in resumed(store, rig, Changes(repeat=5)).arms) == 20
+    other = write(tmp_path, axes={"acks": {"producer": "acks", "values": [0]}})
+    for spec, changes, says in (
+        (other, QUIET, "has other axes"),
+        (None, Changes(seed=6), "--seed 5"),
+        (None, Changes(version="3.9.2"), "cannot change"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            planned(spec, store.folder, changes, 0)
+    assert planned(None, store.folder, Changes(seed=5), 0).seed == 5
+
+
+def test_a_broken_run_is_left_out_and_said_so(tmp_path: Path) -> None:
+    name = "acks=all_fault=kill"
+    rig = PaperRig(tmp_path / "log", break_=[name], unknown=("acks=1_fault=none", "002"))
+    _, result = begun(tmp_path, rig)
+    arms = {arm.name: arm for arm in result.arms}
+    assert arms[name].figures is not None
+    assert (arms[name].figures.runs, arms[name].figures.left_out) == (2, 1)
+    assert "a broker did not start" in arms[name].left_out[0]
+    assert "fault kill-1 was not shown" in arms["acks=1_fault=none"].left_out[0]
+    told = "\n".join(notes(result))
+    assert f"left out: {name}" in told
+    assert cells(arms[name])[0] == "2 (+1)"
+    assert result.exit_code() == 0
+    assert len(rig.starts) == 2, "after a broken run there is a new cluster"
+
+
+def test_several_broken_runs_in_a_row_end_it(tmp_path: Path) -> None:
+    names = ["acks=1_fault=kill", "acks=1_fault=none", "acks=all_fault=kill", "acks=all_fault=none"]
+    rig = PaperRig(tmp_path / "log", break_=names)
+    with pytest.raises(ClusterError, match="3 runs in a row broke") as caught:
+        begun(tmp_path, rig)
+    assert "--resume" in str(caught.value)
+
+
+def test_refused_and_impossible_arms_are_reported(tmp_path: Path) -> None:
+    refused, impossible = "acks=1_fault=kill", "acks=all_fault=kill"
+    rig = PaperRig(tmp_path / "log", refuse=refused, impossible_=impossible)
+    store, result = begun(tmp_path, rig)
+    states = {arm.name: arm.state for arm in result.arms}
+    assert (states[refused], states[impossible]) == ("refused", "impossible")
+    assert len(rig.lines()) == 6
+    told = "\n".join(notes(result))
+    assert f"{refused}: refused by the client: the broker refuses the topic: Invalid value" in told
+    assert f"{impossible}: not possible on this machine: no netem" in told
+    assert result.exit_code() == 0
+    assert table(result).row_count == 4
+    assert [arm.state for arm in resumed(store, PaperRig(tmp_path / "log")).arms].count("refused") == 1
+
+
+def test_a_matrix_of_refusals_is_bad_input(tmp_path: Path) -> None:
+    axes = {
+        "acks": {"producer": "acks", "values": [0]},
+        "idempotence": {"producer": "enable.idempotence", "values": [True]},
+    }
+    with pytest.raises(BadInput, match="no arm of the matrix can be run"):
+        begun(tmp_path, PaperRig(tmp_path / "log"), axes=axes)
+
+
+def test_repeats_until_narrow_enough(tmp_path: Path) -> None:
+    rig = PaperRig(tmp_path / "log")
+    repeats = {"at_least": 3, "at_most": 40, "narrower_than": 0.3}
+    _, result = begun(tmp_path, rig, repeats=repeats)
+    for arm in result.arms:
+        assert arm.figures is not None
+        share = arm.figures.with_loss
+        if share.k == 0:
+            assert share.n == 9, "1 - 0.05^(1/n) <= 0.3 from 9 runs on"
+        else:
+            assert share.n > 9
+            assert share.n == 40 or share.high - share.low <= 0.3
+
+
+def test_a_budget_ends_it_and_a_larger_one_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.campaign.run_time.run_seconds", lambda _: 1000.0)
+    monkeypatch.setattr("harness.matrix.runner.MatrixRun._expected", lambda *_: 25.0)
+    monkeypatch.setattr("harness.matrix.runner.MatrixRun._elapsed", lambda self: 10.0 * len(self._rows))
+    rig = PaperRig(tmp_path / "log")
+    store, result = begun(tmp_path, rig, repeats={"at_least": 3, "budget_minutes": 1})
+    assert result.ended == "budget spent"
+    assert len(rig.lines()) == 4
+    assert "budget was spent" in "\n".join(notes(result))
+    monkeypatch.undo()
+    assert resumed(store, rig, Changes(repeat=3, budget=60)).ended == "all runs made"
+    assert len(rig.lines()) == 12
+
+
+def test_more_than_a_day_is_told_and_refused_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "RealRig", lambda: pytest.fail("it was started"))
+    spec = write(tmp_path)
+    assert call(monkeypatch, "matrix", spec, "--repeat", "5000", "--results", str(tmp_path / "r")) == 2
+    told = capsys.readouterr().err
+    assert "this would take about" in told
+    assert "day" in told
+    assert not (tmp_path / "r").exists()
+    assert call(monkeypatch, "matrix", spec, "--repeat", "5000", "--dry-run") == 0
+    assert "at most 20,000 runs" in capsys.readouterr().out
+
+
+def test_the_command_line_teaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "matrix", "--list") == 0
+    assert "unclean-elr: " in capsys.readouterr().out
+    assert call(monkeypatch, "matrix", "--show", "versions") == 0
+    assert "3.9.2-zk" in capsys.readouterr().out
+    assert call(monkeypatch, "matrix", "--schema") == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "MatrixSpec"
+    assert call(monkeypatch, "matrix", "versions", "--dry-run", "--json", "--seed", "3") == 0
+    assert len(json.loads(capsys.readouterr().out)["arms"]) == 12
+    for arguments, says in (
+        (("matrix",), "which matrix?"),
+        (("matrix", "acks-idempotense"), "did you mean acks-idempotence"),
+        (("matrix", "versions", "--kafka-version", "4.3.1"), "the version is an axis"),
+        (("matrix", "validate", "--profile", "slow"), "no timing profile"),
+        (("matrix", "--show", "nothing"), "no matrix is called"),
+    ):
+        assert call(monkeypatch, *arguments) == 2
+        assert says in capsys.readouterr().err
+    assert call(monkeypatch, "matrix", "--resume", str(tmp_path / "nowhere")) == 3
+    assert "there is no result of a matrix here" in capsys.readouterr().err
+
+
+def test_the_whole_command_on_paper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "RealRig", lambda: PaperRig(tmp_path / "log"))
+    results = str(tmp_path / "results")
+    assert call(monkeypatch, "matrix", write(tmp_path), "--results", results, "--seed", "5") == 0
+    told = capsys.readouterr()
+    assert "up to 63%" in told.out
+    assert "min" in told.err, "how long it takes is told first"
+    (folder,) = (tmp_path / "results").iterdir()
+    assert call(monkeypatch, "matrix", "--resume", str(folder), "--json", "-q") == 0
+    assert json.loads(capsys.readouterr().out)["ended"] == "all runs made"
+
+
+def test_two_processes_do_not_work_at_one_matrix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "RealRig", lambda: PaperRig(tmp_path / "log"))
+    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
+    with store.held():
+        assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 2
+    assert "another process is at work in this folder" in capsys.readouterr().err
+    assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 0
+
+
+def test_results_of_another_version_or_damaged_are_refused(tmp_path: Path) -> None:
+    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
+    path = store.folder / MATRIX_FILE
+    good = path.read_text()
+    for text, says in (
+        (good.replace('"schema_version": 1', '"schema_version": 2', 1), "schema version 2"),
+        (good[: len(good) // 2], "cannot be read"),
+        (good.replace('"ended"', '"endet"'), "cannot be read"),
+        ("[]", "schema version None"),
+    ):
+        path.write_text(text)
+        with pytest.raises(JournalError) as caught:
+            load_result(store.folder)
+        assert says in str(caught.value)
+    path.write_text(good)
+    outcome = next(store.folder.glob("runs/*/001/outcome.json"))
+    outcome.write_text(outcome.read_text().replace('"run_schema_version": ', '"run_schema_version": 9'))
+    with pytest.raises(JournalError, match="another version"):
+        resumed(store, PaperRig(tmp_path / "log"))

@@ -1,0 +1,263 @@
+"""The nightly run without brokers: what it writes, what it calls worse, and that its workflows fit it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+import yaml
+
+from harness.check.recheck import RESULT_FILE
+from harness.model.errors import ClusterError
+from harness.model.result import ArmResult, ExperimentResult
+from harness.nightly import series
+from harness.report.junit import Outcome, junit_text
+from harness.report.markdown import MOST_BYTES, headline, summary_text
+from harness.run import executor
+from harness.spec.files import EXPERIMENT, load
+from tests.support.builders.experiments import START, StandIns, arm_result, install
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.pure
+
+HOSTILE = "a | b\n```\n<script>\x00\ud800 _x_ ](http://e) &"
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> StandIns:
+    """Experiments come to what a test says; 3.9.2 cannot be started."""
+    found = install(monkeypatch)
+
+    def execute(chosen: Any, options: Any) -> Any:
+        done = []
+        for one in chosen:
+            if one.cluster.version == "3.9.2":
+                raise ClusterError("a node ended", found=HOSTILE)
+            folder, result = found.run_on(None, one, options)  # type: ignore[arg-type]
+            (folder / RESULT_FILE).write_text(result.model_dump_json())
+            done.append((folder, result))
+        return done
+
+    monkeypatch.setattr(executor, "execute", execute)
+    return found
+
+
+def night(folder: Path, name: str, *arguments: str) -> int:
+    return series.main([name, "--results", str(folder / "now"), "--seed", "3", *arguments])
+
+
+def result_of(folder: Path, lost: int | None, arm: str = "acks=all", detail: str = "") -> ExperimentResult:
+    experiment = load("kill-leader")
+    (chosen,) = (one for one in experiment.arms if one.name == arm)
+    folder.mkdir(parents=True)
+    found = arm_result(experiment, chosen, folder, 3, lost)
+    if detail:
+        judged = found.judgement.model_copy(update={"reasons": (detail,)})
+        found = ArmResult(folder=found.folder, meta=found.meta, summary=found.summary, judgement=judged)
+    return ExperimentResult(
+        experiment="kill-leader",
+        title=detail or "t",
+        description="",
+        arms=(found,),
+        started_ns=START,
+        seconds=1.0,
+        command="",
+    )
+
+
+def test_a_good_night_is_told_kept_and_held_against(
+    tmp_path: Path, brokers: StandIns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = str(tmp_path / "last")
+    assert night(tmp_path, "cut-then-kill", "--last", last) == 0
+    assert (tmp_path / "last" / "4.3.1" / "cut-then-kill" / RESULT_FILE).is_file()
+    summary = (tmp_path / "now" / "summary.md").read_text()
+    assert summary.startswith("# kafka-chaos: all 2 arms as promised\n")
+    xml = Xml.parse(tmp_path / "now" / "junit.xml").getroot()
+    assert [(suite.get("tests"), suite.get("failures")) for suite in xml] == [("2", "0")]
+    assert brokers.runs[0][1].seed == 3
+    assert "all 2 arms as promised" in capsys.readouterr().out
+
+
+def test_a_worse_night_fails_and_is_not_the_new_measure(
+    tmp_path: Path, brokers: StandIns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = str(tmp_path / "last")
+    assert night(tmp_path, "kill-leader", "--last", last) == 0
+    # What a promise allows may come and go.
+    brokers.losses = {"acks=1": 7}
+    assert night(tmp_path / "lossy", "kill-leader") == 0
+    brokers.losses = {"acks=all": 7}
+    for number in range(2):
+        assert night(tmp_path / str(number), "kill-leader", "--last", last) == 1
+        assert "worse than the last time: kill-leader / acks=all on Kafka" in capsys.readouterr().out
+    xml = Xml.parse(tmp_path / "0" / "now" / "junit.xml").getroot()
+    failed = [suite.get("name") for suite in xml if suite.get("failures") != "0"]
+    assert failed == ["kill-leader on Kafka 4.3.1", "against the last result"]
+
+
+def test_what_cannot_be_run_keeps_nothing_else_from_running(tmp_path: Path, brokers: StandIns) -> None:
+    versions = ("--kafka-version", "3.9.2", "--kafka-version", "4.3.1")
+    assert night(tmp_path, "cut-then-kill", *versions) == 3
+    assert len(brokers.runs) == 1
+    xml = Xml.parse(tmp_path / "now" / "junit.xml").getroot()
+    assert [(suite.get("errors"), suite.get("tests")) for suite in xml] == [("1", "1"), ("0", "2")]
+    assert "1 could not be run (of 2 arms)" in (tmp_path / "now" / "summary.md").read_text()
+
+
+def test_bad_input_is_refused_before_anything_starts(
+    tmp_path: Path, brokers: StandIns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert night(tmp_path, "kill-leadr") == 2
+    assert "did you mean kill-leader" in capsys.readouterr().err
+    assert not brokers.runs
+
+
+def test_the_job_summary_gets_the_same(
+    tmp_path: Path, brokers: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step"))
+    brokers.losses = {"acks=all": 5}
+    assert night(tmp_path, "kill-leader") == 1
+    assert (tmp_path / "step").read_text() == (tmp_path / "now" / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        (0, 0, None),
+        (0, 5, "was as promised, and is not now (invalid)"),
+        (0, None, "was as promised, and is not now (unknown)"),
+        (None, 5, "was unknown, is invalid"),
+        (5, 0, None),
+        (5, 9, None),
+        (None, None, None),
+    ],
+)
+def test_what_is_worse(before: int | None, now: int | None, says: str | None, tmp_path: Path) -> None:
+    old = result_of(tmp_path / "old", before)
+    (tmp_path / "old" / RESULT_FILE).write_text(old.model_dump_json())
+    last, left_out = series.last_results(tmp_path / "old")
+    outcome = Outcome("4.3.1", "kill-leader", tmp_path, result_of(tmp_path / "new", now))
+    found = series.worse(last, [outcome])
+    assert left_out == ()
+    assert found == ([] if says is None else [f"kill-leader / acks=all on Kafka 4.3.1: {says}"])
+
+
+def test_what_cannot_be_compared_is_left_out_and_said(tmp_path: Path) -> None:
+    good = result_of(tmp_path / "good", 0)
+    (tmp_path / "good" / RESULT_FILE).write_text(good.model_dump_json())
+    for name, text in {
+        "half": good.model_dump_json()[:100],
+        "other": good.model_copy(update={"schema_version": 999}).model_dump_json(),
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / RESULT_FILE).write_text(text)
+    last, left_out = series.last_results(tmp_path)
+    assert list(last) == [("4.3.1", "kill-leader", "acks=all")]
+    assert [Path(line.partition(":")[0]).parent.name for line in left_out] == ["half", "other"]
+    assert series.last_results(tmp_path / "none") == ({}, ())
+
+
+def test_hostile_words_break_neither_xml_nor_markdown(tmp_path: Path) -> None:
+    outcomes = [
+        Outcome("4.3.1", "kill-leader", tmp_path, result_of(tmp_path / "r", 3, detail=HOSTILE)),
+        Outcome("4.3.1", HOSTILE, error=HOSTILE),
+    ]
+    xml = junit_text(outcomes, [HOSTILE])
+    assert Xml.fromstring(xml.encode()).tag == "testsuites"
+    text = summary_text(outcomes, [HOSTILE])
+    outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "\\<script\\>" in outside
+    assert not re.search(r"(?<!\\)<script", outside)
+    assert not re.search(r"(?<!\\)`", outside)
+
+
+def test_the_summary_never_exceeds_what_github_takes(tmp_path: Path) -> None:
+    outcomes = [
+        Outcome(f"4.{n}.0", "kill-leader", tmp_path, result_of(tmp_path / str(n), 3, detail="ü" * 40_000))
+        for n in range(20)
+    ]
+    text = summary_text(outcomes)
+    assert len(text.encode()) <= MOST_BYTES
+    assert text.startswith(f"# kafka-chaos: {headline(outcomes, ())}")
+    assert "are left out" in text
+    assert "left out" not in summary_text(outcomes[:1])
+
+
+def test_the_script_runs_the_module(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >"$SEEN"\nexit 7\n')
+    python.chmod(0o755)
+    seen = tmp_path / "seen"
+    done = subprocess.run(
+        [ROOT / "compose" / "nightly.sh", "--seed", "5"],
+        env={**os.environ, "PYTHON": str(python), "SEEN": str(seen), "VERSIONS": "4.3.1 3.9.2"},
+        check=False,
+    )
+    assert done.returncode == 7
+    words = seen.read_text().split()
+    assert words[:2] == ["-m", "harness.nightly.series"]
+    assert words[-2:] == ["--seed", "5"]
+    assert [words[n + 1] for n, word in enumerate(words) if word == "--kafka-version"] == ["4.3.1", "3.9.2"]
+    assert set(words[2 : words.index("--kafka-version")]) <= set(EXPERIMENT.builtin_names())
+
+
+def test_help_teaches() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.nightly.series", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "--last" in done.stdout
+
+
+def yaml_of(path: str) -> dict[Any, Any]:
+    loaded = yaml.safe_load((ROOT / ".github" / path).read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_workflows_use_what_exists_and_may_write_nothing() -> None:
+    called = yaml_of("workflows/chaos.yml")
+    nightly_file = yaml_of("workflows/nightly.yml")
+    action = yaml_of("actions/chaos/action.yml")
+    # YAML reads the key `on` as true.
+    inputs = called[True]["workflow_call"]["inputs"]
+    job = nightly_file["jobs"]["chaos"]
+    assert job["uses"] == "./.github/workflows/chaos.yml"
+    assert set(job["with"]) <= set(inputs)
+    assert called["permissions"] == nightly_file["permissions"] == {"contents": "read"}
+    for text, known in (
+        ((ROOT / ".github/workflows/chaos.yml").read_text(), inputs),
+        ((ROOT / ".github/actions/chaos/action.yml").read_text(), action["inputs"]),
+    ):
+        assert set(re.findall(r"inputs\.([a-z_]+)", text)) <= set(known)
+        options = set(re.findall(r"(--[a-z-]+)", text)) - {"--no"}
+        told = subprocess.run(
+            [sys.executable, "-m", "harness.nightly.series", "--help"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        ).stdout
+        assert all(option in told for option in options), options
+    for default in (inputs["experiments"]["default"], action["inputs"]["experiments"]["default"]):
+        assert set(default.split()) <= set(EXPERIMENT.builtin_names())
+
+
+def test_scripts_of_workflows_take_inputs_from_the_environment_alone() -> None:
+    steps = yaml_of("workflows/chaos.yml")["jobs"]["chaos"]["steps"]
+    steps += yaml_of("actions/chaos/action.yml")["runs"]["steps"]
+    scripts = [step["run"] for step in steps if "run" in step]
+    assert scripts
+    for script in scripts:
+        assert "${{" not in script, "what others write must not become shell"
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)

@@ -1,0 +1,56 @@
+"""What this machine cannot do is refused before anything starts, with its place, unless it may be skipped."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.errors import BadInput
+from harness.preflight.feasibility import sifted
+from harness.preflight.kernel_probes import Capability
+from harness.spec.experiment import Experiment
+from harness.spec.files import parse
+
+pytestmark = pytest.mark.pure
+
+NO_FREEZER = (Capability("cgroup freezer", "pause", False, "read-only cgroups"),)
+FREEZER = (Capability("cgroup freezer", "pause", True, "works"),)
+
+
+def experiment(policy: str) -> Experiment:
+    text = f"""
+name: frozen
+title: a pause
+steps:
+  - inject: {{pause: {{target: {{leader: 0}}}}, if_impossible: {policy}}}
+  - write:
+      name: all
+      seconds: 5
+      faults:
+        - {{fault: {{kill: {{target: {{broker: 2}}}}}}, at: 1, for: 1}}
+        - {{fault: {{pause: {{target: {{broker: 1}}}}}}, at: 3, for: 1, if_impossible: {policy}}}
+arms: [{{name: one}}]
+"""
+    return parse(text, "frozen.yaml")
+
+
+def test_what_is_possible_stays_as_it_is() -> None:
+    asked = experiment("refuse")
+    assert sifted(asked, FREEZER) == (asked, ())
+    assert sifted(asked, ()) == (asked, ())
+
+
+def test_the_refusal_says_where_and_why() -> None:
+    with pytest.raises(BadInput, match="not possible on this machine") as caught:
+        sifted(experiment("refuse"), NO_FREEZER)
+    told = str(caught.value)
+    for words in ("frozen: steps[0].inject", "read-only cgroups", "if_impossible: skip"):
+        assert words in told
+
+
+def test_what_may_be_skipped_is_left_out_and_told() -> None:
+    left, told = sifted(experiment("skip"), NO_FREEZER)
+    (step,) = left.steps
+    assert step.write is not None
+    assert len(step.write.faults) == 1
+    assert [line.split(":")[0] for line in told] == ["steps[0].inject", "steps[1].write.faults[1].fault"]
+    assert all("pause was skipped (cgroup freezer: read-only cgroups)" in line for line in told)

@@ -1,0 +1,122 @@
+"""Reports in a real browser: no network, telephones, dark mode, keys, paper, names for a screen reader."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.matrix.html import write_page
+from harness.report.html import write_report
+from tests.pure.harness.matrix.test_runner import begun
+from tests.pure.harness.report.test_html import arm, result, run_folder
+from tests.support.fake_backend import PaperRig
+
+pytestmark = [pytest.mark.pure, pytest.mark.soak]
+
+BROWSER = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
+DARK_BELOW, LIGHT_ABOVE = 60, 200
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if BROWSER is None:
+        pytest.skip("there is no chromium here: apt-get install chromium, or make test-all as root on Debian")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module", params=["experiment", "matrix"])
+def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    if request.param == "matrix":
+        store, made = begun(folder, PaperRig(folder / "log", refuse="acks=1_fault=kill"))
+        return write_page(made, store.folder)
+    run_folder(folder)
+    return write_report(result(arm(), arm("acks=all", False)), folder)
+
+
+@pytest.fixture
+def opened(browser: Any, page_file: Path) -> Iterator[Any]:
+    """Open the report under some conditions; every request but for the file itself fails the test."""
+    contexts = []
+
+    def open_(**conditions: Any) -> Any:
+        context = browser.new_context(**conditions)
+        contexts.append(context)
+        page = context.new_page()
+        page.told = []
+        page.on("request", lambda request: page.told.append(request.url))
+        page.on("console", lambda message: page.told.append(f"console: {message.text}"))
+        page.goto(page_file.as_uri())
+        assert page.told == [page_file.as_uri()]
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_it_fits_the_width_of_a_telephone_and_more(opened: Any, width: int) -> None:
+    page = opened(viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("h1").count() == 1
+    box = page.locator(".outcome").bounding_box()
+    assert box["y"] < 800, "the outcome is seen without scrolling"
+
+
+def brightness(page: Any, what: str, of: str) -> float:
+    told = page.evaluate(f"getComputedStyle(document.querySelector('{what}'))['{of}']")
+    numbers = [float(part) for part in told.partition("(")[2].rstrip(")").split(",")[:3]]
+    return sum(numbers) / 3
+
+
+def test_it_is_dark_in_the_dark(opened: Any) -> None:
+    light, dark = opened(color_scheme="light"), opened(color_scheme="dark")
+    assert brightness(light, "body", "backgroundColor") > LIGHT_ABOVE
+    assert brightness(light, "body", "color") < DARK_BELOW
+    assert brightness(dark, "body", "backgroundColor") < DARK_BELOW
+    assert brightness(dark, "body", "color") > LIGHT_ABOVE
+
+
+def test_wide_tables_are_scrolled_by_keys(opened: Any) -> None:
+    page = opened(viewport={"width": 360, "height": 800})
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        if page.evaluate(
+            "document.activeElement.className === 'scroll' && "
+            "document.activeElement.scrollWidth > document.activeElement.clientWidth"
+        ):
+            break
+    else:
+        pytest.fail("no wide table can be reached by the tabulator key")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
+
+
+def test_a_screen_reader_has_names_for_what_it_meets(opened: Any) -> None:
+    page = opened()
+    assert page.evaluate("document.documentElement.lang") == "en"
+    unnamed = (
+        "[...document.querySelectorAll('svg[role=img], [role=region], section')].filter(e => {"
+        "const ids = (e.getAttribute('aria-labelledby') || '').split(' ').filter(Boolean);"
+        "return !(e.getAttribute('aria-label') || ids.length && ids.every(i => document.getElementById(i)))"
+        "}).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert page.evaluate(unnamed) == []
+    assert page.evaluate("[...document.querySelectorAll('thead th')].every(e => e.scope === 'col')")
+
+
+def test_it_prints(opened: Any) -> None:
+    printed = opened().pdf(format="A4")
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 10_000

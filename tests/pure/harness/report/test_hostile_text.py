@@ -1,0 +1,180 @@
+"""What came from records, headers, logs or files of others becomes no markup on any page of ours."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from harness.bugs.catalog.registry import BUGS
+from harness.bugs.model import result_of
+from harness.claims import html
+from harness.claims.catalog import registry
+from harness.claims.expectations import Seen
+from harness.claims.model import Answer, ClaimResult, Role, TrialResult
+from harness.docgen import bugs, claims
+from harness.matrix.export import junit_text, markdown_text
+from harness.matrix.html import render
+from harness.matrix.result import MatrixResult
+from harness.model.errors import BadInput
+from harness.report.html import write_report
+from harness.report.junit import Outcome
+from harness.report.markdown import summary_text
+from harness.spec.files import parse
+from tests.pure.harness.matrix.test_runner import begun
+from tests.pure.harness.report.test_html import arm, result
+from tests.support.fake_backend import PaperRig
+
+pytestmark = pytest.mark.pure
+
+EVIL = "\"'><script>alert('x')</script><img src=x onerror=alert(1)>](javascript:alert(2))"
+KEPT = {"name", "kafka_version", "folder", "arm", "digest", "reference", "acks", "client", "state"}
+"""Fields that files, versions or other fields hang on; they are checked by patterns of their own."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def spoilt(model: Model) -> Model:
+    """The same with `EVIL` behind every free text in it, however deep."""
+    changed = {name: _spoilt(name, getattr(model, name)) for name in type(model).model_fields}
+    return model.model_copy(update=changed)
+
+
+def _spoilt(name: str, value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return spoilt(value)
+    if isinstance(value, tuple):
+        return tuple(_spoilt(name, one) for one in value)
+    if isinstance(value, dict):
+        return {key: _spoilt(str(key), one) for key, one in value.items()}
+    return value + EVIL if type(value) is str and name not in KEPT else value
+
+
+class Elements(HTMLParser):
+    """Names of tags, and attributes that would run something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.running: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.running += [
+            f"{name}={value}" for name, value in attrs if name.startswith("on") or "script:" in (value or "")
+        ]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def harmless(page: str) -> None:
+    seen = Elements(page)
+    assert not {"script", "img", "iframe", "object", "embed", "base"} & seen.tags
+    assert seen.running == []
+    assert "<script>alert('x')</script>" in seen.text, "the text itself must still be shown"
+
+
+def harmless_markdown(text: str) -> None:
+    outside = re.sub(r"^(`{3,})text\n.*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "<script" not in outside.replace("\\<script", "")
+    assert "<img" not in outside.replace("\\<img", "")
+
+
+def test_the_report_of_an_experiment(tmp_path: Path) -> None:
+    bad = result(spoilt(arm(promised=False, error=EVIL)))
+    write_report(bad.model_copy(update={"title": EVIL, "description": EVIL, "command": EVIL}), tmp_path)
+    harmless((tmp_path / "report.html").read_text())
+
+
+def test_the_summary_of_a_night() -> None:
+    bad = result(spoilt(arm(promised=False, error=EVIL))).model_copy(update={"title": EVIL})
+    failed = Outcome(version=EVIL, experiment="x", error=f"```\n{EVIL}")
+    told = summary_text([Outcome(version="4.3.1", experiment=EVIL, result=bad), failed], [EVIL])
+    harmless_markdown(told)
+    assert "alert" in told
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MatrixResult]:
+    folder = tmp_path_factory.mktemp("matrix")
+    store, made = begun(folder, PaperRig(folder / "log", refuse="acks=1_fault=kill"))
+    return store.folder, made
+
+
+def test_the_pages_of_a_matrix(matrix: tuple[Path, MatrixResult]) -> None:
+    folder, made = matrix
+    arms = tuple(one.model_copy(update={"reason": EVIL, "left_out": (EVIL,)}) for one in made.arms)
+    bad = made.model_copy(update={"title": EVIL, "description": EVIL, "command": EVIL, "arms": arms})
+    harmless(render(bad, folder))
+    harmless_markdown(markdown_text(bad.model_copy(update={"command": "kafka-chaos"})))
+    assert "<script" not in junit_text(bad)
+
+
+def _claim_result() -> ClaimResult:
+    claim = registry.CLAIMS[0]
+    trial = TrialResult(
+        role=Role.CLAIM,
+        experiment="x",
+        arm="y",
+        folder="f",
+        rows=(Seen(what=EVIL, expected=EVIL, seen=EVIL, ok=False),),
+        doubts=(EVIL,),
+        story=(EVIL, "````", "```", EVIL),
+    )
+    return ClaimResult(
+        id=claim.id,
+        title=EVIL,
+        answer=Answer.UNKNOWN,
+        reasons=(EVIL,),
+        trials=(trial,),
+        kafka="4.3.1",
+        seconds=1.0,
+    )
+
+
+def test_the_pages_of_claims() -> None:
+    made = _claim_result()
+    harmless(html.render([registry.CLAIMS[0]], [made]))
+    text = claims.page(registry.CLAIMS[0], claims.Runs(machine="m", runs=((made,),)))
+    harmless_markdown(text)
+    assert "&lt;script>" in text, "the reasons stand outside of blocks"
+
+
+def test_the_page_of_known_bugs() -> None:
+    made = result_of(_claim_result()).model_copy(update={"id": BUGS[0].id})
+    another = made.arms[0].model_copy(update={"arm": "z"})
+    both = made.model_copy(update={"arms": (*made.arms, another)})
+    text = bugs.page(bugs.Runs(machine="m", runs=((both,),)))
+    harmless_markdown(text)
+    assert "&lt;script>" in text
+    assert "<br>z: " in text, "an arm a line, in one cell"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: !!python/object/apply:os.system ['touch {marker}']",
+        "!!python/object/new:subprocess.Popen [['touch', '{marker}']]",
+        "name: !!python/name:os.system",
+        "a: !!python/module:os",
+    ],
+)
+def test_yaml_is_data(text: str, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with pytest.raises(BadInput, match="not YAML"):
+        parse(text.format(marker=marker), "evil.yaml")
+    assert not marker.exists()
+
+
+def test_the_full_loader_would_have_run_it(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    yaml.unsafe_load(f"!!python/object/apply:os.system ['touch {marker}']")
+    assert marker.exists()

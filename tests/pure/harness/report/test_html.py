@@ -1,0 +1,403 @@
+"""The report over hand-built run folders: what it says, and that nothing in a journal can break it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harness.model.errors import KafkaChaosError
+from harness.model.journal import SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR
+from harness.model.result import (
+    ArmResult,
+    CountRow,
+    Example,
+    ExperimentResult,
+    FindingClass,
+    Judgement,
+    Summary,
+    VerdictWord,
+)
+from harness.model.run import ClusterInfo, FaultWindow, FinalRead, ImageInfo, RunMeta, StepInfo
+from harness.report.html import headline, write_report
+from harness.report.table import COLUMNS
+from harness.report.timeline import MOST_BUCKETS, Span, read_timeline
+from harness.report.timeline_chart import lay_out
+from tests.support.builders.summaries import summary_with
+
+pytestmark = pytest.mark.pure
+
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+HOSTILE = "<script>alert('x')</script> \x1b[31m & \ud800"
+
+
+def meta(arm: str = "acks=1", *, windows: bool = True) -> RunMeta:
+    image = ImageInfo(
+        reference="apache/kafka:4.3.1", digest="sha256:12ab", origin="local", kafka_version="4.3.1"
+    )
+    cluster = ClusterInfo(
+        brokers=3,
+        controllers=1,
+        combined=False,
+        profile="fast",
+        properties={"broker.session.timeout.ms": "4000"},
+        image=image,
+        start_seconds=8.0,
+        memory_mib=1033.4,
+    )
+    window = FaultWindow(
+        name="kill-1",
+        kind="kill",
+        target="broker 1",
+        opened_ns=START + 2 * SECOND,
+        closed_ns=START + 5 * SECOND,
+        verified=True,
+        evidence="process gone",
+    )
+    return RunMeta(
+        run_id=77,
+        experiment="kill-leader",
+        arm=arm,
+        seed=42,
+        topic="t",
+        partitions=2,
+        replication_factor=3,
+        topic_config={"min.insync.replicas": "2"},
+        producer_config={"acks": "1"},
+        acks="1",
+        idempotent=False,
+        promise={"lost": "any"},
+        cluster=cluster,
+        versions={"python": "3.11.7"},
+        started_ns=START,
+        ended_ns=START + 8 * SECOND,
+        steps=(
+            StepInfo(index=0, name="steady", kind="write", started_ns=START, ended_ns=START + 6 * SECOND),
+        ),
+        windows=(window,) if windows else (),
+        final_read=FinalRead(complete=True, records=8, settled_seconds=1.5, replicas_inspected=(1, 2, 3)),
+        finished=True,
+    )
+
+
+def summary(error: str | None = None) -> Summary:
+    example = Example(
+        finding=FindingClass.LOST,
+        producer=0,
+        seq=3,
+        partition=1,
+        offsets=(),
+        acked_offset=4711,
+        outcome="acked",
+        sent_ns=START + SECOND,
+        closed_ns=START + 2 * SECOND,
+        error=error,
+        windows="kill-1",
+        held_by=(3,),
+        detail="acknowledged at offset 4711 of t-1; another record stands there now",
+    )
+    cells = [
+        CountRow(
+            finding=FindingClass.LOST, producer=producer, partition=1, step=0, windows="kill-1", count=1200
+        )
+        for producer in (0, 1)
+    ]
+    return summary_with(
+        sent=10,
+        outcomes={"acked": 9, "indeterminate": 1},
+        reads=8,
+        findings={FindingClass.LOST: 2400},
+        acked_by_step={"steady": 9},
+        lost_by_step={"steady": 2400},
+        lost_places={"overwritten": 2400},
+        counts=tuple(cells),
+        examples=(example,),
+        unavailable_seconds=3.2,
+        check_seconds=2.0,
+    )
+
+
+def arm(name: str = "acks=1", promised: bool | None = True, *, error: str | None = None) -> ArmResult:
+    words = {True: VerdictWord.VALID, False: VerdictWord.INVALID, None: VerdictWord.UNKNOWN}
+    judgement = Judgement(verdict=words[promised], reasons=("a reason",), as_promised=promised)
+    return ArmResult(folder=name, meta=meta(name), summary=summary(error), judgement=judgement)
+
+
+def result(*arms: ArmResult) -> ExperimentResult:
+    return ExperimentResult(
+        experiment="kill-leader",
+        title="The leader is killed",
+        description="",
+        arms=arms,
+        started_ns=START,
+        seconds=9.0,
+        command="kafka-chaos run kill-leader",
+    )
+
+
+def send(at: float, report: float | None, outcome: str = "acked", partition: int = 0) -> dict[str, object]:
+    return {
+        "producer": 0,
+        "seq": 0,
+        "topic": "t",
+        "partition": partition,
+        "size": 100,
+        "step": 0,
+        "sent_ns": START + int(at * SECOND),
+        "outcome": outcome,
+        "closed_ns": None if report is None else START + int(report * SECOND),
+    }
+
+
+def sample(at: float, broker: int, leader: int, epoch: int, isr: list[int] | None) -> dict[str, object]:
+    row: dict[str, object] = {
+        "at_ns": START + int(at * SECOND),
+        "broker": broker,
+        "answered": isr is not None,
+    }
+    if isr is None:
+        return row
+    return row | {"topic": "t", "partition": 0, "leader": leader, "leader_epoch": epoch, "isr": isr}
+
+
+def save(folder: Path, number: int, rows: list[dict[str, object]], schema: pa.Schema) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"part-{number:05d}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path
+
+
+def run_folder(folder: Path) -> Path:
+    save(folder / SENDS_DIR, 0, [send(0.1, 0.2), send(0.3, 0.4), send(2.1, 4.0, "indeterminate")], SENDS)
+    save(folder / SENDS_DIR, 1, [send(5.0, 5.1), send(5.0, None, "indeterminate")], SENDS)
+    rows = [sample(n / 4, broker, 1, 0, [1, 2, 3]) for n in range(12) for broker in (1, 2)]
+    rows += [sample(n / 4, 1, 0, 0, None) for n in range(12, 20)]
+    rows += [sample(n / 4, 2, 2, 1, [2, 3]) for n in range(12, 20)]
+    save(folder / SAMPLES_DIR, 0, rows, SAMPLES)
+    return folder
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def page(result: ExperimentResult, folder: Path) -> Page:
+    return Page(write_report(result, folder).read_text(encoding="utf-8"))
+
+
+class TestReport:
+    def test_says_the_outcome_the_table_and_the_evidence(self, tmp_path: Path) -> None:
+        run_folder(tmp_path / "acks=1")
+        text = page(result(arm()), tmp_path).text
+        assert text.index("The only arm did as promised") < text.index("unavailable s")
+        for expected in (
+            *COLUMNS,
+            "a reason",
+            "process gone",
+            "2,400",  # both producers' cells added up
+            "4711",
+            "another record stands there now",
+            "broker 1 to broker 2",
+            "sha256:12ab",
+            "1033 MiB",
+            "broker.session.timeout.ms",
+            "kafka-chaos run kill-leader",
+            "--seed 42",
+        ):
+            assert expected in text
+
+    def test_is_one_file_without_scripts_or_requests(self, tmp_path: Path) -> None:
+        run_folder(tmp_path / "acks=1")
+        tags = page(result(arm()), tmp_path).tags
+        assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in tags}
+        assert not [attributes for _, attributes in tags if {"src", "href"} & attributes.keys()]
+        assert "url(" not in (tmp_path / "report.html").read_text()
+
+    def test_what_came_from_logs_is_escaped(self, tmp_path: Path) -> None:
+        one = arm(error=HOSTILE)
+        hostile = one.model_copy(
+            update={
+                "judgement": Judgement(
+                    verdict=VerdictWord.UNKNOWN,
+                    reasons=(HOSTILE,),
+                    as_promised=None,
+                    promise_reasons=(HOSTILE,),
+                ),
+                "meta": one.meta.model_copy(
+                    update={
+                        "windows": (one.meta.windows[0].model_copy(update={"evidence": HOSTILE}),),
+                        "producer_config": {HOSTILE: HOSTILE},
+                        "promise": {"lost": HOSTILE},
+                    }
+                ),
+            }
+        )
+        run_folder(tmp_path / "acks=1")
+        shown = page(result(hostile).model_copy(update={"title": HOSTILE, "command": HOSTILE}), tmp_path)
+        assert "script" not in {tag for tag, _ in shown.tags}
+        assert "<script>alert('x')</script>" in shown.text
+        assert "\x1b" not in shown.text
+
+    def test_can_be_read_without_eyes(self, tmp_path: Path) -> None:
+        run_folder(tmp_path / "acks=1")
+        shown = page(result(arm()), tmp_path)
+        assert all("scope" in attributes for tag, attributes in shown.tags if tag == "th")
+        drawing = next(attributes for tag, attributes in shown.tags if tag == "svg")
+        ids = {attributes.get("id") for _, attributes in shown.tags}
+        assert drawing["role"] == "img"
+        assert set((drawing["aria-labelledby"] or "").split()) <= ids
+        assert "Fault kill-1 on broker 1 from 2.00 s to 5.00 s" in shown.text
+        assert "Partition 0 led by broker 1, then broker 2" in shown.text
+
+    def test_without_journals_the_timeline_is_left_out(self, tmp_path: Path) -> None:
+        shown = page(result(arm()), tmp_path)
+        assert "svg" not in {tag for tag, _ in shown.tags}
+        assert "The timeline is left out" in shown.text
+        assert "There is no sends journal" in shown.text
+
+    def test_an_arm_that_was_not_checked_is_still_shown(self, tmp_path: Path) -> None:
+        unchecked = arm(promised=None).model_copy(
+            update={"summary": None, "meta": meta().model_copy(update={"final_read": None, "steps": ()})}
+        )
+        assert "The journals were not checked" in page(result(unchecked), tmp_path).text
+
+    def test_of_many_arms_the_broken_one_has_a_section(self, tmp_path: Path) -> None:
+        arms = [arm(f"acks=1-{number:03d}", promised=number != 90) for number in range(100)]
+        shown = page(result(*arms), tmp_path)
+        sections = [attributes for tag, attributes in shown.tags if tag == "section"]
+        assert len(sections) < 50
+        assert "60 more arms have no section" in shown.text
+        assert "Timeline" not in shown.text
+        headings = re.findall(r'<h2 id="arm-\d+">(.*?)</h2>', (tmp_path / "report.html").read_text())
+        assert "acks=1-090" in headings
+
+    def test_a_folder_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(KafkaChaosError, match="report cannot be written"):
+            write_report(result(arm()), tmp_path / "absent")
+
+    @pytest.mark.parametrize(
+        ("answers", "expected"),
+        [
+            ((), "No arm was run"),
+            ((True, True), "All 2 arms did as promised"),
+            ((True, False), "1 of 2 arms did not do as promised: a1"),
+            ((None,), "For 1 of 1 arms it cannot be told: a0"),
+        ],
+    )
+    def test_headline(self, answers: tuple[bool | None, ...], expected: str) -> None:
+        arms = [arm(f"a{number}", promised) for number, promised in enumerate(answers)]
+        assert headline(result(*arms)) == expected
+
+
+class TestTimeline:
+    def test_counts_go_into_buckets_of_250_ms(self, tmp_path: Path) -> None:
+        found = read_timeline(run_folder(tmp_path), meta())
+        assert found.problems == ()
+        assert found.bucket_ns == 250_000_000
+        assert (sum(found.sends), found.sends[0], found.sends[1], found.sends[20]) == (5, 1, 1, 2)
+        assert (found.successes[0], found.successes[1], found.successes[20]) == (1, 1, 1)
+        assert [index for index, count in enumerate(found.errors) if count] == [16]
+        assert found.seconds >= 8
+
+    def test_leaders_become_spans(self, tmp_path: Path) -> None:
+        found = read_timeline(run_folder(tmp_path), meta())
+        (strip,) = found.strips
+        moved = START + 3 * SECOND
+        assert strip.spans == (
+            Span(START, moved, 1, 0, 3),
+            Span(moved, START + int(4.75 * SECOND), 2, 1, 2),
+        )
+
+    def test_a_moment_split_over_two_parts_is_one(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path)
+        # Broker 3 is behind: it still names the old leader, in a part that begins in the middle of a moment.
+        save(
+            folder / SAMPLES_DIR,
+            1,
+            [sample(4.75, 3, 1, 0, [1, 2, 3]), sample(5.0, 3, 1, 0, [1, 2, 3]), sample(5.0, 2, 2, 1, [2, 3])],
+            SAMPLES,
+        )
+        (strip,) = read_timeline(folder, meta()).strips
+        assert [(span.leader, span.isr) for span in strip.spans] == [(1, 3), (2, 2)]
+
+    def test_silence_is_a_gap(self, tmp_path: Path) -> None:
+        save(tmp_path / SENDS_DIR, 0, [send(0.1, 0.2)], SENDS)
+        rows = [sample(at, 1, 1, 0, [1]) for at in (0.0, 0.25, 4.0, 4.25)]
+        save(tmp_path / SAMPLES_DIR, 0, rows, SAMPLES)
+        (strip,) = read_timeline(tmp_path, meta()).strips
+        assert [(span.from_ns - START, span.to_ns - START) for span in strip.spans] == [
+            (0, SECOND // 4),
+            (4 * SECOND, 17 * SECOND // 4),
+        ]
+
+    def test_a_broken_part_is_left_out_and_named(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path)
+        part = folder / SENDS_DIR / "part-00001.parquet"
+        part.write_bytes(part.read_bytes()[:40])
+        found = read_timeline(folder, meta())
+        assert sum(found.sends) == 3
+        assert any("sends/part-00001.parquet cannot be read" in problem for problem in found.problems)
+
+    def test_a_part_with_other_columns_is_left_out_and_named(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path)
+        pq.write_table(pa.table({"sent_ns": ["soon"]}), folder / SENDS_DIR / "part-00002.parquet")
+        found = read_timeline(folder, meta())
+        assert sum(found.sends) == 5
+        assert any("sends/part-00002.parquet" in problem for problem in found.problems)
+
+    def test_impossible_times_do_not_fill_the_memory(self, tmp_path: Path) -> None:
+        save(
+            tmp_path / SENDS_DIR, 0, [send(0.1, 0.2), send(-1.0, 0.3), send(0.2, 5e9)], SENDS
+        )  # 158 years later
+        found = read_timeline(tmp_path, meta())
+        assert len(found.sends) < 100
+        assert any("2 times" in problem for problem in found.problems)
+
+    def test_a_long_run_gets_wider_buckets(self, tmp_path: Path) -> None:
+        save(tmp_path / SENDS_DIR, 0, [send(0.1, 0.2), send(3600.0, 3601.0)], SENDS)
+        found = read_timeline(tmp_path, meta())
+        assert len(found.sends) <= MOST_BUCKETS
+        assert sum(found.sends) == sum(found.successes) == 2
+        assert found.seconds >= 3601
+
+
+class TestChart:
+    def test_everything_lies_on_the_drawing(self, tmp_path: Path) -> None:
+        found = read_timeline(run_folder(tmp_path), meta())
+        chart = lay_out(found, meta())
+        numbers = [float(n) for n in re.findall(r"[MH](-?[\d.]+)", chart.sends + chart.successes)]
+        assert numbers
+        assert all(0 <= number <= 960 for number in numbers)
+        assert chart.height > chart.rows_bottom > chart.plot_bottom > chart.plot_top
+
+    def test_labels_of_simultaneous_faults_get_lanes_of_their_own(self, tmp_path: Path) -> None:
+        one = meta()
+        window = one.windows[0]
+        twice = one.model_copy(update={"windows": (window, window.model_copy(update={"name": "kill-2"}))})
+        chart = lay_out(read_timeline(run_folder(tmp_path), twice), twice)
+        assert len({band.y for band in chart.bands}) == 2
+
+    def test_a_fault_never_healed_reaches_the_right_edge(self, tmp_path: Path) -> None:
+        one = meta()
+        still_open = one.windows[0].model_copy(update={"closed_ns": None})
+        endless = one.model_copy(update={"windows": (still_open,)})
+        (band,) = lay_out(read_timeline(run_folder(tmp_path), endless), endless).bands
+        assert band.x + band.width == pytest.approx(948)

@@ -1,0 +1,94 @@
+"""Arms that go together: a broker is back when the topics of all of them are well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from faults.base import Scene
+from faults.leadership import await_rejoined
+from faults.restart import Restart
+from harness.cluster.managed import Cluster
+from harness.model.broker_views import TopologyView
+from harness.model.errors import FaultError
+from harness.run.clients import processed
+from harness.run.runner import Run
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+from tests.support.builders.views import seen, state, view
+from tests.support.fake_cluster import Puppet, scene
+
+pytestmark = pytest.mark.pure
+
+
+@dataclass
+class Behind(Puppet):
+    """Broker 1 is in the ISR of every topic but these."""
+
+    views: list[TopologyView] = field(default_factory=list)
+    late: tuple[str, ...] = ("late",)
+
+    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:  # noqa: ARG002
+        states = [state(topic=one, leader=2, isr=(2, 3) if one in self.late else (1, 2, 3)) for one in topics]
+        return view(*(seen(number, *states) for number in (1, 2, 3)))
+
+    def started_ns(self, number: int) -> int:
+        return number
+
+
+def back(at: Scene) -> None:
+    await_rejoined(at, (1,))
+
+
+def rolled(at: Scene) -> None:
+    Restart().aim(at).apply(at)
+
+
+@pytest.mark.parametrize("act", [back, rolled])
+def test_the_topics_beside_are_waited_for(
+    act: Callable[[Scene], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.2)
+    monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.2)
+    at = replace(scene(Behind()), beside=("late",))
+    with pytest.raises(FaultError, match="is not in the ISR"):
+        act(at)
+
+
+def test_without_them_it_is_back() -> None:
+    back(scene(Behind()))
+    back(replace(scene(Behind()), beside=("other",)))
+
+
+def test_no_topic_is_named_twice() -> None:
+    at = scene(Behind())
+    assert replace(at, topic="b", beside=("a", "b", "c")).topics == ("b", "a", "c")
+
+
+def in_a_run(**more: object) -> Scene:
+    """The scene of a run: of two arms that go together, if nothing else is said."""
+    arms = [{"name": name, "producer": {"acks": acks}} for name, acks in (("safe", "all"), ("fast", 1))]
+    steps = [{"write": {"name": "w", "records": 1}}]
+    together = {"name": "both", "title": "both", "together": True, "steps": steps, "arms": arms}
+    experiment = Experiment.model_validate({**together, **more})
+    folders = {Path(arm.name): arm for arm in experiment.arms}
+    cluster = cast(Cluster, SimpleNamespace(spec=ClusterSpec()))
+    return Run(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
+
+
+def test_a_run_names_the_topics_that_its_processors_write_to() -> None:
+    at = in_a_run(arms=[{"name": "one"}], together=False, workload={"process": {}})
+    assert at.topics == (at.topic, processed(at.topic))
+
+
+def test_a_run_names_the_topics_of_all_its_arms() -> None:
+    at = in_a_run()
+    first, second = at.topics
+    assert first == at.topic != second
+    # A fault that is done to the second arm's topic waits for the first one's as well.
+    assert replace(at, topic=second).topics == (second, first)

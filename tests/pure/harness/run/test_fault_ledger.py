@@ -1,0 +1,217 @@
+"""Faults are journaled at every moment, healed once, and a failure keeps nothing else open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pytest
+
+from faults.base import Cluster, Evidence, FaultSpec, Injection, Scene
+from harness.cluster import state_records
+from harness.model.errors import FaultError
+from harness.run.fault_ledger import FaultBook
+
+pytestmark = pytest.mark.pure
+
+
+@dataclass
+class Effect:
+    """What an injection is to do."""
+
+    seen: bool = True
+    returns: bool = True
+    heals: int = 0
+    heal_fails: int = 0
+    applied: int = 0
+    apply_fails: bool = False
+    undone: int = 0
+    reapplied: list[int] = field(default_factory=list)
+
+
+EFFECTS: dict[str, Effect] = {}
+
+
+class Done(Injection):
+    """An injection that does as it is told."""
+
+    kind: str = "planned"
+    at: tuple[int, ...] = (1,)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return self.at
+
+    def apply(self, scene: Scene) -> None:
+        EFFECTS[scene.tag].applied += 1
+        if EFFECTS[scene.tag].apply_fails:
+            raise FaultError("half done")
+
+    def verify(self, scene: Scene) -> Evidence:
+        return Evidence(EFFECTS[scene.tag].seen, "looked", {"count": 3})
+
+    def undo(self, scene: Scene) -> None:
+        EFFECTS[scene.tag].undone += 1
+
+    def healed(self, scene: Scene) -> Evidence:
+        effect = EFFECTS[scene.tag]
+        if effect.heal_fails:
+            effect.heal_fails -= 1
+            raise FaultError("it does not heal")
+        effect.heals += 1
+        return Evidence(effect.returns, "healed")
+
+    def restarted(self, scene: Scene, node: int) -> bool:
+        EFFECTS[scene.tag].reapplied.append(node)
+        return True
+
+
+class Planned(FaultSpec):
+    """A fault that injects what it was given."""
+
+    kind: str = "planned"
+    fails: bool = False
+    injection: ClassVar[type[Injection]] = Done
+
+    def aim(self, scene: Scene) -> Injection:  # noqa: ARG002
+        if self.fails:
+            raise FaultError("no such target")
+        return Done()
+
+
+@dataclass
+class Rows:
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def append(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+
+    def phases(self) -> list[tuple[str, str]]:
+        return [(row["fault"], row["phase"]) for row in self.rows]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
+    EFFECTS.clear()
+    monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
+    return Rows()
+
+
+@pytest.fixture
+def book(rows: Rows) -> FaultBook:
+    return FaultBook(lambda name: Scene(cast(Cluster, None), "t", 1.0, name, beside=("u",)), rows, "kc-1")
+
+
+def test_the_life_of_a_fault_is_journaled(book: FaultBook, rows: Rows) -> None:
+    EFFECTS["planned-1"] = Effect()
+    fault = book.inject(Planned())
+    assert book.open_names() == "planned-1 (broker 1)"
+    assert book.verify(fault)
+    book.heal(fault)
+    assert rows.phases() == [
+        ("planned-1", "decided"),
+        ("planned-1", "aimed"),
+        ("planned-1", "injected"),
+        ("planned-1", "verified"),
+        ("planned-1", "undone"),
+        ("planned-1", "healed"),
+    ]
+    (window,) = book.windows()
+    assert window.verified
+    assert window.closed_ns is not None
+    assert window.closed_ns >= window.opened_ns
+    assert book.open_names() == ""
+
+
+def test_healing_twice_heals_once(book: FaultBook) -> None:
+    EFFECTS["planned-1"] = effect = Effect()
+    fault = book.inject(Planned())
+    book.heal(fault)
+    book.heal(fault)
+    assert book.heal_all() == []
+    assert effect.heals == 1
+
+
+def test_an_effect_that_was_not_seen_stays_unverified(book: FaultBook, rows: Rows) -> None:
+    EFFECTS["planned-1"] = Effect(seen=False)
+    assert not book.verify(book.inject(Planned()))
+    assert rows.phases()[-1] == ("planned-1", "not-verified")
+    assert not book.windows()[0].verified
+
+
+def test_a_failed_heal_is_told_and_the_others_are_healed(book: FaultBook, rows: Rows) -> None:
+    EFFECTS["planned-1"] = good = Effect()
+    EFFECTS["planned-2"] = Effect(heal_fails=2)
+    book.inject(Planned())
+    book.inject(Planned())
+    (failure,) = book.heal_all()
+    assert "planned-2" in failure
+    assert good.heals == 1
+    assert ("planned-2", "failed") in rows.phases()
+    assert [window.closed_ns is None for window in book.windows()] == [False, True]
+
+
+def test_a_failed_injection_opens_no_window(book: FaultBook, rows: Rows) -> None:
+    with pytest.raises(FaultError):
+        book.inject(Planned(fails=True))
+    assert rows.phases() == [("planned-1", "decided"), ("planned-1", "failed")]
+    assert book.windows() == ()
+
+
+def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: FaultBook) -> None:
+    EFFECTS["planned-1"] = Effect(apply_fails=True)
+    with pytest.raises(FaultError):
+        book.inject(Planned())
+    (record,) = state_records.open_faults("kc-1")
+    assert (record.kind, record.tag, record.injection) == (
+        "planned",
+        "planned-1",
+        {"kind": "planned", "at": [1]},
+    )
+    assert record.beside == ("u",)
+    assert book.heal_all() == []
+    assert EFFECTS["planned-1"].undone == 1
+    assert state_records.open_faults("kc-1") == []
+
+
+def test_a_fault_that_does_not_heal_keeps_its_record(book: FaultBook) -> None:
+    EFFECTS["planned-1"] = Effect(heal_fails=9)
+    book.inject(Planned())
+    assert len(book.heal_all()) == 1
+    assert len(state_records.open_faults("kc-1")) == 1
+
+
+def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(book: FaultBook) -> None:
+    EFFECTS["planned-1"], EFFECTS["planned-2"] = Effect(heal_fails=1), Effect()
+    first, _ = book.inject(Planned()), book.inject(Planned())
+    book.heal(first)
+    assert first.closed_ns is None
+    assert book.heal_all() == []
+    assert first.closed_ns is not None
+
+
+def test_alone_it_must_heal(book: FaultBook) -> None:
+    EFFECTS["planned-1"] = Effect(heal_fails=1)
+    with pytest.raises(FaultError):
+        book.heal(book.inject(Planned()))
+
+
+def test_a_return_that_shows_no_effect_takes_the_proof_away(book: FaultBook, rows: Rows) -> None:
+    EFFECTS["planned-1"] = Effect(returns=False)
+    fault = book.inject(Planned())
+    assert book.verify(fault)
+    book.heal(fault)
+    assert ("planned-1", "not-verified") in rows.phases()
+    assert not book.windows()[0].verified
+
+
+def test_what_a_restart_took_away_is_applied_again_while_it_is_open(book: FaultBook, rows: Rows) -> None:
+    EFFECTS["planned-1"] = effect = Effect()
+    fault = book.inject(Planned())
+    book.restarted(2)
+    book.restarted(1)
+    book.heal(fault)
+    book.restarted(1)
+    assert effect.reapplied == [1]
+    assert rows.phases().count(("planned-1", "reapplied")) == 1

@@ -1,0 +1,166 @@
+"""Arms that go together in one run: what they may have, and what steps do to each of their topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pydantic import ValidationError
+
+from faults.base import Scene
+from harness.cluster.managed import Cluster
+from harness.model.broker_views import BrokerView, PartitionState, TopologyView
+from harness.model.errors import ClusterError
+from harness.run.fault_ledger import FaultBook
+from harness.run.step_executor import Stepping
+from harness.spec.experiment import Experiment
+from tests.support.fake_cluster import Puppet
+from workloads.producer.tally import Progress
+
+pytestmark = pytest.mark.pure
+
+
+ELECT = {"fault": {"elect": {}}, "at": 1, "for": 1}
+
+
+def experiment(**changes: Any) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "name": "both",
+            "title": "t",
+            "together": True,
+            "topic": {"assignment": [[1, 2]]},
+            "steps": [
+                {"inject": {"elect": {"election": "preferred"}, "name": "moved"}},
+                {"wait": {"leader": {"is": {"broker": 1}}, "within": 1}},
+                {"write": {"name": "w", "records": 5}},
+                {"wait": {"log_end": {"of": {"broker": 1}, "exactly": 5}, "within": 0.3}},
+            ],
+            "arms": [{"name": "a"}, {"name": "b", "topic": {"message.format.version": "0.10.2"}}],
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"workload": {"transactions": {"records": 5}}}, "its transactional.id cannot go together"),
+        ({"readers": [{"name": "r", "group": "g"}]}, "its consumer group cannot go together"),
+        ({"workload": {"client": "java"}}, "its Java client cannot go together"),
+        (
+            {"steps": [{"write": {"name": "w", "seconds": 9, "faults": [ELECT]}}]},
+            "faults on partitions in inject steps",
+        ),
+    ],
+)
+def test_what_cannot_go_together_is_refused_and_alone_it_may_be(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        experiment(**changes)
+    experiment(**changes, together=False)
+
+
+def test_readers_without_a_group_and_faults_on_nodes_may_go_together() -> None:
+    kill = {"fault": {"kill": {"target": {"broker": 1}}}, "at": 1, "for": 1}
+    experiment(readers=[{"name": "r"}], steps=[{"write": {"name": "w", "seconds": 9, "faults": [kill]}}])
+
+
+class Towns(Puppet):
+    """A cluster with topics of one partition on brokers 1 and 2, led by 2 until somebody has 1 elected."""
+
+    def __init__(self) -> None:
+        super().__init__(views=[], broker_ids=(1, 2))
+        self.led: dict[str, tuple[int, int]] = {}
+        self.ends: dict[str, int] = {}
+        self.elected: list[str] = []
+
+    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:  # noqa: ARG002
+        (topic,) = topics
+        leader, epoch = self.led.get(topic, (2, 1))
+        state = PartitionState(topic, 0, leader, epoch, (1, 2), (1, 2), 0, self.ends.get(topic, 0), None)
+        return TopologyView(
+            time.time_ns(), tuple(BrokerView(one, True, None, (1, 2), (state,)) for one in (1, 2))
+        )
+
+    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
+        assert not unclean
+        self.elected.append(topic)
+        self.led[topic] = (1, 2)
+        return dict.fromkeys(partitions)
+
+
+@dataclass
+class Rows:
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def append(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+
+
+@dataclass
+class Writer:
+    """Has all its records in the log at once, or so many of them."""
+
+    towns: Towns
+    topic: str
+    arrive: int = 5
+    started: list[int] = field(default_factory=list)
+
+    def start(self, step: int, *, records: int | None = None, **_: Any) -> None:
+        self.started.append(step)
+        self.towns.ends[self.topic] = min(records or 0, self.arrive)
+
+    def finish(self, deadline: float | None = None) -> bool:  # noqa: ARG002
+        return True
+
+    def progress(self) -> Progress:
+        return Progress(sent=5, acked=5)
+
+
+@dataclass
+class Lane:
+    topic: str
+    workload: Any
+    answers: Rows = field(default_factory=Rows)
+
+
+@dataclass
+class Scenery:
+    towns: Towns
+    lanes: list[Lane]
+    events: Rows
+    stepping: Stepping
+
+
+@pytest.fixture
+def scenery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenery]:
+    monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
+    towns, events = Towns(), Rows()
+    cluster = cast(Cluster, towns)
+    lanes = [Lane(name, Writer(towns, name)) for name in ("first", "second")]
+    book = FaultBook(lambda name: Scene(cluster, "first", 1.0, name), events, "kc-1")
+    stepping = Stepping(
+        cluster, experiment(), lanes, book, 1.0, lambda _: None, lambda _: None, view=lambda: None, seed=1
+    )
+    yield Scenery(towns, lanes, events, stepping)
+    book.heal_all()
+
+
+def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(scenery: Scenery) -> None:
+    scenery.stepping.all()
+    assert scenery.towns.elected == ["first", "second"]
+    verified = [row["fault"] for row in scenery.events.rows if row["phase"] == "verified"]
+    assert verified == ["elect-1", "elect-2"]
+    assert [lane.workload.started for lane in scenery.lanes] == [[2], [2]]
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_state_must_be_seen_of_every_topic(scenery: Scenery, late: int) -> None:
+    scenery.lanes[late].workload.arrive = 4
+    with pytest.raises(ClusterError, match="log end offset"):
+        scenery.stepping.all()
+    assert scenery.towns.ends[scenery.lanes[1 - late].topic] == 5

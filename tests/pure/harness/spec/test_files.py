@@ -1,0 +1,168 @@
+"""Experiment files: built-ins load, and every bad file gets one clear message."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from faults import Kill, Partition
+from harness.model.errors import BadInput
+from harness.spec.experiment import Experiment
+from harness.spec.files import EXPERIMENT, load, parse
+from harness.spec.overrides import overridden
+from harness.spec.steps import Write
+
+pytestmark = pytest.mark.pure
+
+GOOD = """
+name: mine
+title: t
+steps:
+  - write: {name: w, seconds: 5, faults: [{fault: {kill: {target: {leader: 0}}}, at: 1, for: 2}]}
+arms:
+  - name: a
+"""
+
+
+def test_built_ins_load() -> None:
+    assert EXPERIMENT.builtin_names() == (
+        "cut-then-kill",
+        "kill-leader",
+        "last-replica",
+        "standard",
+        "storm",
+        "transactions",
+        "unclean-election",
+    )
+    kill = load("kill-leader")
+    assert [arm.name for arm in kill.arms] == ["acks=0", "acks=1", "acks=all", "acks=all-idempotent"]
+    write = kill.steps[0].action
+    assert isinstance(write, Write)
+    assert isinstance(write.faults[0].fault, Kill)
+    cut = load("cut-then-kill")
+    assert isinstance(cut.steps[2].inject.fault if cut.steps[2].inject else None, Partition)
+    assert cut.arms[0].promise == {"lost": "acked in alone"}
+
+
+def test_the_example_file_loads() -> None:
+    text = (resources.files("harness.spec") / "example.yaml").read_text()
+    assert parse(text, "example").name == "my-experiment"
+
+
+@pytest.mark.parametrize("name", EXPERIMENT.builtin_names())
+def test_an_experiment_survives_json(name: str) -> None:
+    experiment = parse(EXPERIMENT.builtin_text(name), name)
+    again = Experiment.model_validate(json.loads(experiment.model_dump_json(by_alias=True)))
+    assert again == experiment
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("title: t", "titel: t"), "did you mean 'title'"),
+        (("seconds: 5", "secconds: 5"), "did you mean 'seconds'"),
+        (("leader: 0", "leeder: 0"), "leeder"),
+        (("{kill:", "{kil:"), "kill"),
+        (("at: 1", "at: -1"), "greater than or equal to 0"),
+        (("at: 1", "at: 7"), "a fault at 7 s never comes"),
+        (("seconds: 5", "seconds: 5, records: 5"), "either `records` or `seconds`"),
+        (("name: w", "name: W W"), "should match pattern"),
+        (("- name: a", "- name: a\n  - name: a"), "two arms are named 'a'"),
+        (("- name: a", "- {name: a, promise: {lsot: 0}}"), "lost"),
+        (("- name: a", "- {name: a, promise: {lost: acked in nowhere}}"), "nowhere"),
+        (("- name: a", "- {name: a, producer: {acks: 2}}"), "acks"),
+        (("- name: a", "- {name: a, producer: {acks: 1, enable.idempotence: true}}"), "idempotence"),
+        (("title: t", "title: t\ntopic: {replication_factor: 5}"), "the cluster has 3 broker"),
+        (("title: t", "title: t\ncluster: {brokers: many}"), "cluster.brokers"),
+        (("- write:", "- wirte:"), "did you mean 'write'"),
+        (("steps:\n", "steps: [{heal: {}}]\nstepz:\n"), "stepz"),
+        (("title: t", "title: t\nreaders: [{name: a}, {name: a}]"), "readers[1].name"),
+        (("title: t", "title: t\nreaders: [{name: a, group: g, members: 2}, {name: a-1}]"), "'a-1'"),
+        (("title: t", "title: t\nreaders: [{name: a, rack: r1}]"), "readers[0].rack"),
+        (("title: t", "title: t\nreaders: [{name: a, rack: r1}]"), "the cluster has no racks"),
+        (
+            ("title: t", "title: t\ncluster: {racks: true}\nreaders: [{name: a, rack: r4}]"),
+            "the racks are r1, r2, r3",
+        ),
+        (("- name: a", "- {name: a, readers: [{name: b, rack: r1}]}"), "arms[0].readers[0].rack"),
+        (("title: t", "title: t\nreaders: [{name: a, comits: auto}]"), "did you mean 'commits'"),
+        (("title: t", "title: t\nreaders: [{name: a, members: 3}]"), "there is no group"),
+        (("- name: a", "- {name: a, producer: {acks: 1}, workload: {transactions: {}}}"), "needs acks=all"),
+        (
+            (
+                "- name: a",
+                "- {name: a, producer: {delivery.timeout.ms: 90000}, workload: {transactions: {}}}",
+            ),
+            "must not exceed transaction.timeout.ms",
+        ),
+        (("title: t", "title: t\nworkload: {transactions: {records: 0}}"), "greater than or equal to 1"),
+    ],
+)
+def test_bad_files_are_refused_with_the_place(change: tuple[str, str], says: str) -> None:
+    text = GOOD.replace(*change)
+    assert text != GOOD
+    with pytest.raises(BadInput) as caught:
+        parse(text, "my.yaml")
+    assert "my.yaml" in str(caught.value)
+    assert says in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_broken_yaml_names_the_line() -> None:
+    with pytest.raises(BadInput, match=r"my\.yaml, line 2"):
+        parse("name: x\n  bad: [", "my.yaml")
+    with pytest.raises(BadInput, match="a mapping"):
+        parse("- 1", "my.yaml")
+    with pytest.raises(BadInput, match="not YAML"):
+        parse("a: \x00", "my.yaml")
+
+
+def test_unknown_names_and_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="did you mean kill-leader"):
+        load("kill-leadr")
+    with pytest.raises(BadInput, match="cannot be read"):
+        load(str(tmp_path / "none.yaml"))
+    garbage = tmp_path / "garbage.yaml"
+    garbage.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadInput, match="cannot be read"):
+        load(str(garbage))
+
+
+@pytest.mark.parametrize("name", [*EXPERIMENT.builtin_names(), "example"])
+def test_the_schema_accepts_what_the_reader_does(name: str) -> None:
+    example = resources.files("harness.spec") / "example.yaml"
+    text = example.read_text() if name == "example" else EXPERIMENT.builtin_text(name)
+    schema = EXPERIMENT.json_schema()
+    Draft202012Validator.check_schema(schema)
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(yaml.safe_load(text))] == []
+    broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:"))
+    assert not Draft202012Validator(schema).is_valid(broken)
+
+
+def test_the_schema_knows_every_step() -> None:
+    known = {"write", "drive", "wait", "inject", "heal", "ask", "sleep"}
+    assert set(EXPERIMENT.json_schema()["$defs"]["Step"]["properties"]) == known
+
+
+def test_the_command_line_goes_over_the_file() -> None:
+    experiment = overridden(load("kill-leader"), "9.9.9", "my/image", "kafka")
+    assert experiment.cluster.version == "9.9.9"
+    assert experiment.cluster.image == "my/image"
+    assert experiment.cluster.profile == "kafka"
+    with pytest.raises(BadInput, match="kafka, fast"):
+        overridden(experiment, None, None, "slow")
+
+
+def test_an_arm_may_have_its_own_workload_and_readers() -> None:
+    made = load("transactions")
+    transactional, plain = made.arms
+    assert made.workload_of(transactional).transactions is not None
+    assert made.workload_of(plain).transactions is None
+    assert [reader.name for reader in made.readers_of(plain)] == ["everything", "committed", "workers"]
+    silent = transactional.model_copy(update={"readers": ()})
+    assert made.readers_of(silent) == ()

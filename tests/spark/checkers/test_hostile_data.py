@@ -1,0 +1,238 @@
+"""Data that no producer of ours wrote: a check tells of it, and never breaks on it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.check import check_run
+from checkers.checks import Check, records
+from checkers.judgement.judge import judge
+from harness.model.journal import READS
+from harness.model.result import FindingClass, VerdictWord
+from harness.model.run import FinalRead, ReaderInfo
+from tests.spark.conftest import Check as CheckRun
+from tests.support.history import RUN, History, bounds, findings_of, ns, run_meta, write_run
+
+pytestmark = pytest.mark.spark
+
+PLANS = ({"plan": "blocks"}, {"plan": "blocks", "block_rows": 3}, {"plan": "shuffle", "block_rows": 3})
+HUGE = 2**63 - 1
+
+
+def _all_plans(spark: SparkSession, folder: Path) -> dict[str, int]:
+    """Counts of the findings, the same by every plan."""
+    answers = []
+    for plan in PLANS:
+        options: dict[str, Any] = dict(plan)
+        summary = check_run(spark, folder, **options)
+        answers.append((summary.model_copy(update={"check_seconds": 0.0}), findings_of(folder)))
+    assert answers[1] == answers[0]
+    assert answers[2] == answers[0]
+    return {finding.value: count for finding, count in answers[0][0].findings.items()}
+
+
+def test_garbage_foreign_records_and_numbers_at_their_limits(spark: SparkSession, tmp_path: Path) -> None:
+    dice = random.Random(1)
+    history = History()
+    for seq in range(8):
+        history.send(seq, at=seq, key=seq).read(seq, at=seq, key=seq)
+    history.send(HUGE, at=HUGE - 1).read(HUGE, at=HUGE - 1).send(HUGE - 1, at=HUGE, partition=1)
+    for number in range(20):
+        history.read(
+            None, at=100 + number, producer=None, run=None, state="undecodable", value=dice.randbytes(30)
+        )
+    for number in range(20):
+        claimed = dice.randrange(-(2**63), 2**63)
+        history.read(
+            claimed,
+            at=200 + number,
+            producer=dice.randrange(-(2**31), 2**31),
+            run=dice.randrange(-(2**63), 2**63),
+            state=dice.choice(["foreign", "corrupt"]),
+            key=dice.randrange(-(2**63), 2**63),
+            epoch=None,
+            value=b"",
+        )
+    history.read(-(2**62), at=300).read(5, at=301, producer=-7)
+    write_run(tmp_path, history, meta=run_meta(final_read=_final(2)))
+    counts = _all_plans(spark, tmp_path)
+    assert counts["corrupt"] + counts["phantom"] == 42
+    assert counts["lost"] == 1
+    assert sum(counts.values()) == 43
+
+
+def _final(partitions: int) -> FinalRead:
+    every = tuple(bounds(partition, end=HUGE) for partition in range(partitions))
+    return FinalRead(complete=True, bounds=every, finished_ns=ns(100), replicas_inspected=(1, 2, 3))
+
+
+def test_one_identity_many_times_over(spark: SparkSession, tmp_path: Path) -> None:
+    history = History().send(0, at=0).send(1, at=1).read(1, at=200_000)
+    write_run(tmp_path, history)
+    copies = 100_000
+    row = history.reads[0] | {"seq": 0}
+    table = pa.Table.from_pylist([row], schema=READS).take(pa.array([0] * copies))
+    offsets = pa.array(range(copies), pa.int64())
+    table = table.set_column(READS.get_field_index("offset"), READS.field("offset"), offsets)
+    pq.write_table(table, tmp_path / "reads" / "part-00001.parquet", row_group_size=10_000)
+    meta = run_meta()
+    assert meta.final_read is not None
+    meta.model_copy(update={"final_read": meta.final_read.model_copy(update={"records": copies + 1})}).save(
+        tmp_path
+    )
+    assert _all_plans(spark, tmp_path) == {"duplicate": 1, "inconsistent_offset": 1}
+    (duplicate,) = (row for row in findings_of(tmp_path) if row["finding"] == "duplicate")
+    assert (duplicate["copies"], duplicate["offsets"]) == (copies, [0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("sends", [0, 1])
+def test_next_to_nothing(spark: SparkSession, tmp_path: Path, sends: int) -> None:
+    history = History()
+    for seq in range(sends):
+        history.send(seq, "unconfirmed").read(seq, at=seq)
+    write_run(tmp_path, history)
+    assert _all_plans(spark, tmp_path) == ({"recovered": 1} if sends else {})
+
+
+def test_records_that_were_all_sent_by_others(spark: SparkSession, tmp_path: Path) -> None:
+    history = History()
+    for seq in range(9):
+        history.read(seq, at=seq, state="foreign", run=RUN + 1)
+    write_run(tmp_path, history)
+    assert _all_plans(spark, tmp_path) == {"phantom": 9}
+
+
+def test_gaps_of_control_records_and_compaction_are_no_skips(check: CheckRun) -> None:
+    history = History()
+    for seq in range(4):
+        history.send(seq, at=3 * seq, key=0).read(seq, at=3 * seq, key=0).give(seq, at=3 * seq, key=0)
+    history.send(9, at=1, key=0)
+    summary, rows = check(
+        history, meta=run_meta(readers=(ReaderInfo(name="live"),), topic_config={"cleanup.policy": "compact"})
+    )
+    assert summary.problems == ()
+    assert [(row["finding"], row["seq"]) for row in rows] == [("compacted", 9)]
+    assert "key 0 is at offset 9" in rows[0]["detail"]
+
+
+def test_compaction_explains_only_what_it_may_have_removed(check: CheckRun) -> None:
+    history = History().send(0, at=5, key=1).send(1, at=4, key=2).send(2, key=1).send(3, at=3)
+    history.send(4, at=1, key=1).send(5, at=5, key=1, partition=1)
+    history.send(6, at=4, key=1).read(6, at=4, key=1)
+    _, rows = check(history, meta=run_meta(topic_config={"cleanup.policy": "compact"}))
+    assert [(row["seq"], row["finding"]) for row in rows] == [
+        (0, "lost"),
+        (1, "lost"),
+        (2, "lost"),
+        (3, "lost"),
+        (4, "compacted"),
+        (5, "lost"),
+    ]
+    _, rows = check(history, meta=run_meta())
+    assert {row["finding"] for row in rows} == {"lost"}
+
+
+def test_order_across_blocks(spark: SparkSession, tmp_path: Path) -> None:
+    """The latest record lies first, so that every block before its own must be told of it."""
+    history = History()
+    for seq in range(12):
+        history.send(seq, at=seq + 1).read(seq, at=seq + 1)
+    history.send(12, at=0).read(12, at=0)
+    write_run(tmp_path, history)
+    assert _all_plans(spark, tmp_path) == {"reordered": 12}
+
+
+def test_row_groups_of_any_size_and_order_give_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    history = History()
+    for seq in range(40):
+        history.send(seq, at=(seq * 7) % 41, key=seq % 3)
+        if seq % 5:
+            history.read(seq, at=(seq * 7) % 41, key=seq % 3)
+        history.give(seq, at=(seq * 7) % 41, key=seq % 3, session=seq)
+    meta = run_meta(readers=(ReaderInfo(name="live"),))
+    answers = []
+    for name, options in {
+        "one": {},
+        "many": {"row_group": 3, "files": 4},
+        "backwards": {"row_group": 5, "files": 2, "reverse": True},
+    }.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        write_run(folder, history, meta=meta, **options)
+        answers.append((_all_plans(spark, folder), findings_of(folder)))
+    assert answers[1] == answers[0]
+    assert answers[2] == answers[0]
+    assert answers[0][0]["lost"] == 8
+
+
+def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
+    check: CheckRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(rows: object) -> object:  # noqa: ARG001
+        """It breaks."""
+        raise ValueError("out of luck")
+
+    from checkers.checks import CHECKS, run
+
+    spoilt = tuple(
+        Check(one.finding, one.subject, one.breaks, broken if one.find is records.lost else one.find)
+        for one in CHECKS
+    )
+    monkeypatch.setattr(run, "CHECKS", spoilt)
+    summary, rows = check(History().send(0, at=0).read(5, at=1))
+    assert summary.problems == ("the check of lost failed (out of luck), so the verdict is unknown",)
+    assert [row["finding"] for row in rows] == ["phantom"]
+    assert judge(run_meta(), summary).verdict is VerdictWord.UNKNOWN
+
+
+def test_missing_and_damaged_journals_of_readers_are_problems(spark: SparkSession, tmp_path: Path) -> None:
+    history = History().send(0, at=0, txn=0).read(0, at=0).give(0, at=0).give(0, at=0, reader="other")
+    meta = run_meta(transactional=True, readers=(ReaderInfo(name="live"), ReaderInfo(name="other")))
+    write_run(tmp_path, history.txn(0).read_committed(0, at=0), meta=meta)
+    (tmp_path / "transactions" / "part-00000.parquet").unlink()
+    (tmp_path / "live" / "live" / "part-00000.parquet").write_bytes(b"PAR1")
+    (tmp_path / "live" / "other" / "part-00000.parquet").unlink()
+    (tmp_path / "live" / "unheard-of").mkdir()
+    (tmp_path / "committed" / "part-00000.parquet").unlink()
+    problems = check_run(spark, tmp_path).problems
+    assert len(problems) == 5
+    for problem, word in zip(
+        problems,
+        [
+            "live/part-00000",
+            "committed records holds 0",
+            "'other' holds 0",
+            "'unheard-of'",
+            "no transactions",
+        ],
+        strict=True,
+    ):
+        assert word in problem
+        assert problem.endswith("so the verdict is unknown")
+
+
+def test_blame_names_leader_epochs_and_faults(check: CheckRun) -> None:
+    from tests.support.history import sample, window
+
+    history = History()
+    for seq in range(3):
+        history.send(seq, at=seq, sent=10.1, closed=10.2)
+    for seq in range(3, 6):
+        history.send(seq, at=seq - 3, sent=20, closed=20.1).read(seq, at=seq - 3, epoch=4)
+    samples = [sample(at, 2, 2, 3) for at in (1, 9, 10, 11)] + [sample(12, 2, 1, 4)]
+    # Broker 1 leads already, in the next epoch, while broker 2 still believes that it does.
+    samples += [sample(1, 1, 2, 3), *(sample(at, 1, 1, 4) for at in (10, 15, 25))]
+    summary, rows = check(history, meta=run_meta(windows=(window("partition-1", 9, 12),)), samples=samples)
+    assert summary.count(FindingClass.LOST) == 3
+    assert {(row["acked_by"], row["acked_epoch"], row["replaced_epoch"]) for row in rows} == {(2, 3, 4)}
+    assert summary.blame == (
+        "3 lost: sent in write to partition 0, acknowledged by broker 2 in epoch 3 during partition-1, "
+        "overwritten in epoch 4",
+    )

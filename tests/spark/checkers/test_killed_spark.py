@@ -1,0 +1,58 @@
+"""Spark's JVM is killed in the middle of a check: one message, exit code 3, and the next check answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.history import History, run_meta, write_run
+
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
+
+COMMAND = [sys.executable, "-m", "harness.cli.app", "check"]
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one, as Linux tells them."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += [int(child), *descendants(int(child))]
+    return found
+
+
+def jvm_below(pid: int) -> int | None:
+    names = {one: Path(f"/proc/{one}/comm").read_text().strip() for one in descendants(pid)}
+    return next((one for one, name in names.items() if name == "java"), None)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
+@pytest.mark.parametrize("seconds", [0.0, 8.0, 14.0])
+def test_spark_is_killed(seconds: float, tmp_path: Path) -> None:
+    """At its start, where a first JVM only says how the real one is started, and later."""
+    history = History()
+    for number in range(200):
+        history.send(number, at=number).read(number, at=number)
+    write_run(tmp_path, history, meta=run_meta())
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    child = subprocess.Popen(
+        [*COMMAND, str(tmp_path), "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    began = time.monotonic()
+    while (jvm := jvm_below(child.pid)) is None or time.monotonic() < began + seconds:
+        assert child.poll() is None, child.communicate()[0]
+        assert time.monotonic() < began + 60, "no JVM was started"
+        time.sleep(0.05)
+    os.kill(jvm, signal.SIGKILL)
+    said = child.communicate(timeout=120)[0]
+    assert "Traceback" not in said
+    assert child.returncode == 3, said
+    assert {path: path.read_bytes() for path in before} == before
+    again = subprocess.run([*COMMAND, str(tmp_path), "-q"], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr

@@ -1,0 +1,153 @@
+"""Rates over run folders: grouped, left out with a reason, refused; the same numbers as in plain Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.rates.aggregate import rates
+from checkers.rates.rows import axis_values
+from checkers.statistics.rates import per_million
+from checkers.statistics.shares import share
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import RUN_FILE, SUMMARY_FILE
+from tests.pure.harness.cli.test_app import call
+from tests.support.fake_backend import summary_of
+from tests.support.history import History, run_meta, write_run
+
+pytestmark = pytest.mark.spark
+
+LOST = {"1": [0, 40, 200, 0], "all": [0, 0, 0, 0]}
+
+
+def add(folder: Path, lost: int = 0, labels: dict[str, str] | None = None, **meta: Any) -> Path:
+    """A run folder of four sends whose reports took 1, 2, 3 and 10 ms."""
+    history = History()
+    for seq, millis in enumerate((1, 2, 3, 10)):
+        history.send(seq, sent=1.0, closed=1.0 + millis / 1000)
+    history.send(4, outcome="indeterminate", sent=1.0, closed=31.0)
+    folder.mkdir(parents=True)
+    write_run(folder, history, meta=run_meta(**meta))
+    summary = summary_of(lost=lost, duplicates=2, unavailable=4 + lost / 100)
+    (folder / SUMMARY_FILE).write_text(summary.model_dump_json())
+    if labels is not None:
+        (folder / "outcome.json").write_text(json.dumps({"labels": labels}))
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Four runs of acks=1, four of acks=all, deep and with odd names."""
+    for acks, many in LOST.items():
+        for number, lost in enumerate(many):
+            folder = tmp_path / "results" / "m [1]" / "runs" / f"acks={acks}" / f"{number:03d}"
+            add(
+                folder, lost, {"fault": "kill"}, acks=acks, arm=f"acks={acks}",
+                topic_config={"min.insync.replicas": "2"},
+            )  # fmt: skip
+    return tmp_path / "results"
+
+
+def test_groups_have_the_numbers_of_their_runs(spark: SparkSession, results: Path, tmp_path: Path) -> None:
+    found = rates(spark, results, ["acks", "fault"], parquet=tmp_path / "out.parquet")
+    assert found.left_out == []
+    one, all_ = found.rows
+    assert [(row["acks"], row["fault"], row["runs"]) for row in found.rows] == [
+        ("1", "kill", 4),
+        ("all", "kill", 4),
+    ]
+    assert (one["runs_with_loss"], one["lost"], one["acked"]) == (2, 240, 40_000)
+    assert one["loss_share_low"] == pytest.approx(share(2, 4).interval.low)
+    expected = per_million(LOST["1"], [10_000] * 4)
+    assert expected.interval is not None
+    assert one["lost_per_million"] == pytest.approx(6000)
+    assert one["lost_low"] == pytest.approx(expected.interval.low)
+    assert one["lost_high"] == pytest.approx(expected.interval.high)
+    assert one["unavailable_median_s"] == pytest.approx(4.2)
+    assert one["unavailable_most_s"] == pytest.approx(6)
+    assert one["duplicates_per_million"] == pytest.approx(200)
+    assert all_["lost_per_million"] == 0
+    assert all_["lost_high"] is None
+    assert all_["loss_share_high"] == pytest.approx(1 - 0.05**0.25)
+    assert all_["unconfirmed_absent_per_million"] is None
+    # Of four times 1, 2, 3 and 10 ms; what has no success report has no latency.
+    assert one["latency_p50_ms"] == pytest.approx(2)
+    assert one["latency_p99_ms"] == pytest.approx(10)
+    written = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert written == found.rows
+
+
+def test_by_a_setting_and_without_latencies(spark: SparkSession, results: Path) -> None:
+    add(results / "other", topic_config={"min.insync.replicas": "1"})
+    found = rates(spark, results, ["topic:min.insync.replicas"], latencies=False)
+    assert [(row["topic:min.insync.replicas"], row["runs"]) for row in found.rows] == [("1", 1), ("2", 8)]
+    assert "latency_p50_ms" not in found.rows[0]
+    # Not every run has the axis.
+    assert [row["fault"] for row in rates(spark, results, ["fault"]).rows] == ["-", "kill"]
+
+
+def test_runs_that_say_nothing_are_left_out_and_named(spark: SparkSession, results: Path) -> None:
+    add(results / "unknown", problems=("the sampler ended early",), acks="all")
+    (add(results / "unchecked", acks="all") / SUMMARY_FILE).unlink()
+    (add(results / "damaged", acks="all") / SUMMARY_FILE).write_text("{")
+    (add(results / "half", acks="all") / RUN_FILE).write_text("{")
+    add(results / "runs" / "cut-short-003-1", acks="all")
+    found = rates(spark, results, ["acks"])
+    assert [(row["acks"], row["runs"], row["left_out"]) for row in found.rows] == [("1", 4, 0), ("all", 4, 3)]
+    told = {Path(line.partition(": ")[0]).name: line.partition(": ")[2] for line in found.left_out}
+    assert set(told) == {"unknown", "unchecked", "damaged", "half"}
+    assert told["unknown"] == "the sampler ended early"
+    assert "kafka-chaos check" in told["unchecked"]
+
+
+def test_only_runs_that_say_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    (add(tmp_path / "r" / "one") / SUMMARY_FILE).unlink()
+    (row,) = rates(spark, tmp_path / "r", ["acks"]).rows
+    assert (row["runs"], row["left_out"], row["loss_share_high"]) == (0, 1, 1.0)
+    assert row["lost_per_million"] is None
+
+
+def test_other_versions_no_runs_and_unknown_axes_are_refused(
+    spark: SparkSession, results: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match="no run has a value on 'fauld'"):
+        rates(spark, results, ["fauld"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(JournalError, match="there is no run below"):
+        rates(spark, tmp_path / "empty", ["acks"])
+    path = add(results / "old") / RUN_FILE
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | {"schema_version": data["schema_version"] - 1}))
+    with pytest.raises(JournalError) as caught:
+        rates(spark, results, ["acks"])
+    assert "1 of 9 runs" in str(caught.value)
+    assert "/old" in str(caught.value)
+
+
+def test_axes_of_a_run() -> None:
+    found = axis_values(run_meta(producer_config={"acks": "all"}), {"client": "mine"})
+    assert found["version"] == "4.3.1"
+    assert found["producer:acks"] == "all"
+    assert found["client"] == "mine", "the axes of a matrix come first"
+
+
+def test_the_command(
+    spark: SparkSession,  # noqa: ARG001
+    results: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call(monkeypatch, "rates", str(results), "--by", "acks,fault", "-q") == 0
+    told = capsys.readouterr().out
+    assert "6,000" in told
+    assert (results / "rates.parquet").is_dir()
+    assert call(monkeypatch, "rates", str(results), "--json", "-q", "--no-latency") == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["arm"] for row in rows] == ["acks=1", "acks=all"]
+    assert call(monkeypatch, "rates", str(results), "--by", "acks,acks") == 2
+    assert call(monkeypatch, "rates", str(results / "nowhere"), "-q") == 3

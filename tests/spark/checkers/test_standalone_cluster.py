@@ -1,0 +1,145 @@
+"""The same check on a standalone cluster, through spark-submit and over Spark Connect: the same summary."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.check import check_run
+from checkers.spark.executor_archive import write_zip
+from tests.support.history import History, findings_of, run_meta, window, write_run
+from tests.support.paths import ROOT
+from tests.support.standalone_spark import HOME, cluster, connect_server, environment
+
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
+
+
+def of_every_kind() -> History:
+    """A loss (overwritten, held by a replica), a duplicate, a phantom, a recovered, corrupt bytes."""
+    return (
+        History()
+        .send(0, at=0)
+        .read(0, at=0)
+        .send(1, at=1, sent=4)
+        .replica(2, 1, at=1)
+        .send(2, at=2)
+        .read(2, at=1)
+        .read(2, at=2)
+        .read(77, at=3, producer=5)
+        .send(3, "indeterminate", error="_MSG_TIMED_OUT")
+        .read(3, at=4)
+        .read(None, at=5, producer=None, state="undecodable", run=None, value=b"?")
+    )
+
+
+def run_folder(folder: Path) -> Path:
+    folder.mkdir()
+    return write_run(folder, of_every_kind(), meta=run_meta(windows=(window("kill-1", 3, 5),)), files=3)
+
+
+def told(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if name != "check_seconds"}
+
+
+@pytest.fixture
+def here(spark: SparkSession, tmp_path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Summary and findings of the same run by Spark in this process."""
+    folder = run_folder(tmp_path / "here")
+    summary = check_run(spark, folder)
+    assert len(summary.findings) >= 4
+    return told(json.loads(summary.model_dump_json())), findings_of(folder)
+
+
+def finish(command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment() | {"PYTHONPATH": str(ROOT)} | more,
+        timeout=900,
+        check=False,
+    )
+
+
+def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> None:
+    folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
+    with cluster(tmp_path) as master:
+        done = finish(
+            [
+                *(sys.executable, "-m", "harness.cli.app", "check", str(folder), "--json", "--quiet"),
+                *("--spark-master", master, "--driver-memory", "512m", "--results", str(results)),
+                *("--spark-conf", "spark.executor.memory=512m"),
+                *("--spark-conf", "spark.sql.shuffle.partitions=2"),
+            ]
+        )
+        # The work was done there: every executor that ran says so in its worker's log.
+        started = sum(
+            (tmp_path / f"worker-{number}.log").read_text().count("Asked to launch executor")
+            for number in range(2)
+        )
+    assert done.returncode == 1, done.stderr  # findings that no arm promises
+    assert started == 2, done.stderr
+    answer = json.loads(done.stdout)["arms"][0]
+    assert answer["summary"] is not None, answer["meta"]["problems"]
+    assert told(answer["summary"]) == here[0]
+    assert findings_of(results / "run") == here[1]
+    assert not (folder / "findings").exists()
+
+
+def test_spark_submit_with_our_code_as_a_zip(here: Any, tmp_path: Path) -> None:
+    folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
+    archive = write_zip(tmp_path / "kafka-chaos.zip")
+    with cluster(tmp_path) as master:
+        done = finish(
+            [
+                *(str(HOME / "bin" / "spark-submit"), "--master", master, "--py-files", str(archive)),
+                *("--conf", "spark.executor.memory=512m", "--conf", "spark.driver.memory=512m"),
+                *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
+                *("--conf", "spark.sql.session.timeZone=UTC", "--conf", "spark.ui.enabled=false"),
+                *("--conf", "spark.sql.shuffle.partitions=2"),
+                *(str(ROOT / "checkers" / "job.py"), str(folder), "--results", str(results)),
+            ],
+            PYTHONPATH="",  # nothing but the zip
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert told(json.loads(done.stdout)) == here[0]
+    assert json.loads((results / "summary.json").read_text())["findings"] == here[0]["findings"]
+    assert findings_of(results) == here[1]
+
+
+def test_spark_connect(here: Any, tmp_path: Path) -> None:
+    pytest.importorskip("grpc_status", reason="needs the extra 'connect'")
+    folder, results = run_folder(tmp_path / "run"), tmp_path / "results"
+    with connect_server(tmp_path) as server:
+        done = finish(
+            [
+                *(sys.executable, "-m", "harness.cli.app", "check", str(folder), "--json", "--quiet"),
+                *("--spark-master", server, "--results", str(results)),
+                *("--spark-conf", "spark.sql.shuffle.partitions=2"),
+            ]
+        )
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)["arms"][0]
+    assert answer["summary"] is not None, answer["meta"]["problems"]
+    assert told(answer["summary"]) == here[0]
+    assert findings_of(results / "run") == here[1]
+
+
+def test_a_master_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "run")
+    done = finish(
+        [
+            *(sys.executable, "-m", "harness.cli.app", "check", str(folder), "--quiet"),
+            *("--spark-master", "spark://127.0.0.1:1", "--driver-memory", "512m"),
+        ]
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("kafka-chaos: Spark did not start")
+    assert "that the master answers" in done.stderr
+    assert "Traceback" not in done.stderr

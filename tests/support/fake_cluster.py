@@ -1,0 +1,106 @@
+"""A cluster made of views, for faults that need none of its own: it shows and says what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from faults.base import Cluster, Evidence, FaultSpec, Scene
+from harness.model.broker_views import TopologyView
+
+
+@dataclass
+class Said:
+    code: int = 0
+    text: str = ""
+
+
+@dataclass
+class Puppet:
+    """A cluster that shows the views and says the lines it was given."""
+
+    views: list[TopologyView]
+    says: list[Said] = field(default_factory=list)
+    dead: set[int] = field(default_factory=set)
+    immortal: bool = False
+    looks_until_exit: int = 0
+    frozen: set[int] = field(default_factory=set)
+    code: int = 137
+    scripts: list[tuple[int, str]] = field(default_factory=list)
+    broker_ids: tuple[int, ...] = (1, 2, 3)
+    controller_ids: tuple[int, ...] = (101,)
+    zookeeper_ids: tuple[int, ...] = ()
+    client_address: str = "10.0.0.254"
+    cpu_ns: int = 0
+    busy: bool = False
+    coordinating: int | None = None
+    active: list[int | None] = field(default_factory=lambda: [101])
+
+    def controller(self) -> int | None:
+        return self.active.pop(0) if len(self.active) > 1 else self.active[0]
+
+    bootstrap: str = "10.0.0.1:9092"
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        return f"10.0.0.{number}", 9092
+
+    def address(self, number: int) -> str:
+        return f"10.0.0.{number}"
+
+    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:  # noqa: ARG002
+        return self.views.pop(0) if len(self.views) > 1 else self.views[0]
+
+    def coordinator(self, key: str, *, transactional: bool) -> int | None:  # noqa: ARG002
+        return self.coordinating
+
+    def kill(self, number: int) -> None:
+        if not self.immortal:
+            self.dead.add(number)
+
+    def terminate(self, number: int) -> None:
+        self.terminated = number
+        self.code = 143
+
+    def pause(self, number: int) -> None:
+        if not self.immortal:
+            self.frozen.add(number)
+
+    def unpause(self, number: int) -> None:
+        self.frozen.remove(number)
+
+    def is_paused(self, number: int) -> bool:
+        return number in self.frozen
+
+    def stats(self, number: int) -> dict[str, Any]:
+        self.cpu_ns += 0 if number in self.frozen and not self.busy else 1
+        return {"cpu_stats": {"cpu_usage": {"total_usage": self.cpu_ns}}}
+
+    def start_node(self, number: int) -> None:
+        self.dead.discard(number)
+
+    def is_running(self, number: int) -> bool:
+        if self.looks_until_exit:
+            self.looks_until_exit -= 1
+            if not self.looks_until_exit:
+                self.dead.add(self.terminated)
+        return number not in self.dead
+
+    def exit_code(self, number: int) -> int | None:
+        return self.code if number in self.dead else None
+
+    def in_network(self, number: int, script: str) -> Said:
+        self.scripts.append((number, script))
+        return self.says.pop(0) if self.says else Said()
+
+
+def scene(cluster: Puppet) -> Scene:
+    # A negative session makes the deadline short: 30 s of margin are for real brokers.
+    return Scene(cast(Cluster, cluster), "t", -29.7, "tag-1")
+
+
+def injected(spec: FaultSpec, cluster: Puppet) -> Evidence:
+    """Aim, apply and verify."""
+    injection = spec.aim(scene(cluster))
+    injection.apply(scene(cluster))
+    return injection.verify(scene(cluster))

@@ -1,0 +1,150 @@
+"""A rig without brokers for explorations: what a run finds is a function of its experiment."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.explore.menu import MENU, Menu
+from harness.explore.phases import Phase, Seen
+from harness.model.errors import BadInput, ClusterError
+from harness.model.result import ArmResult, Judgement, VerdictWord
+from harness.model.run import RunMeta
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Experiment
+from tests.support.fake_backend import Tell, judged, summary_of
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "title": "Three faults, three settings",
+    "topic": {"partitions": 1, "replication_factor": 3},
+    "rates": [400, 1000],
+    "at_most_down": 2,
+    "settings": {
+        "acks": {"all": {"producer": {"acks": "all"}}, 1: {"producer": {"acks": 1}}},
+        "min-isr": {2: {"topic": {"min.insync.replicas": 2}}, 1: {"topic": {"min.insync.replicas": 1}}},
+        "producers": {
+            1: {"workload": {"producers": 1}},
+            2: {"workload": {"producers": 2}},
+            5: {"workload": {"producers": 5}},
+        },
+    },
+    "faults": [
+        {"name": "kill-leader", "fault": {"kill": {"target": {"leader": 0}}}, "for": [2, 6]},
+        {
+            "name": "cut-followers",
+            "fault": {"partition": {"from": {"leader": 0}, "to": {"followers": 0}}},
+            "for": [2, 8],
+        },
+        {"name": "pause-leader", "fault": {"pause": {"target": {"leader": 0}}}, "for": [2, 6], "weight": 0.5},
+    ],
+}
+
+
+def menu_of(**changes: Any) -> Menu:
+    return MENU.parse(yaml.safe_dump(SMALL | changes, sort_keys=False), "small.yaml")
+
+
+def loses(experiment: Experiment) -> bool:
+    """The planted failure: acks=1, and the leader is killed."""
+    (step,) = experiment.steps
+    assert step.write is not None
+    kinds = [one.fault.name() for one in step.write.faults]  # type: ignore[union-attr]
+    return experiment.arms[0].producer.acks == "1" and "kill" in kinds
+
+
+class PaperRig:
+    """Judges by `fails`; `flaky` is how often a run that should fail does not (0 to 1, by its seed). `log`
+    gets a line a run. `interrupt_at` and `break_at` are runs (from 0, counted in `log`); `dirty` resets
+    fail."""
+
+    def __init__(
+        self,
+        log: Path,
+        *,
+        fails: Callable[[Experiment], bool] = loses,
+        flaky: float = 0.0,
+        interrupt_at: int | None = None,
+        break_at: Sequence[int] = (),
+        refuse_at: Sequence[int] = (),
+        unknown_at: Sequence[int] = (),
+        impossible_: Sequence[str] = (),
+        dirty: int = 0,
+    ) -> None:
+        self.log, self.fails, self.flaky = log, fails, flaky
+        self.interrupt_at, self.break_at, self.unknown_at = interrupt_at, break_at, unknown_at
+        self.refuse_at = refuse_at
+        self.impossible_, self.dirty = impossible_, dirty
+        self.starts = self.resets = self.up = 0
+        self._lost: dict[Path, bool] = {}
+
+    def lines(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+    def impossible(self, experiments: Sequence[Experiment]) -> dict[str, str]:
+        names = [one.arms[0].name for one in experiments]
+        return {name: "no cgroup freezer" for name in names if name in self.impossible_}
+
+    def start(self, spec: ClusterSpec, logs: Path, tell: Tell) -> AbstractContextManager[Any]:  # noqa: ARG002
+        @contextmanager
+        def cluster() -> Iterator[str]:
+            self.starts += 1
+            self.up += 1
+            try:
+                yield spec.version
+            finally:
+                self.up -= 1
+
+        return cluster()
+
+    def reset(self, cluster: Any) -> str:  # noqa: ARG002
+        self.resets += 1
+        if self.dirty:
+            self.dirty -= 1
+            raise ClusterError("waited 60 s in vain", found="broker 2 does not answer")
+        return "nothing left"
+
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:  # noqa: ARG002
+        assert self.up == 1
+        arm = experiment.arms[0]
+        number = len(self.lines())
+        tell(f"{experiment.name} · {arm.name} · writing")
+        folder.mkdir(parents=True)
+        meta = RunMeta(
+            run_id=1, experiment=experiment.name, arm=arm.name, seed=seed, topic="t", partitions=1,
+            replication_factor=3, acks=arm.producer.acks, idempotent=arm.producer.enable_idempotence,
+            started_ns=time.time_ns(),
+        )  # fmt: skip
+        meta.save(folder)
+        if self.interrupt_at == number:
+            self.interrupt_at = None
+            raise KeyboardInterrupt
+        with self.log.open("a") as stream:
+            stream.write(f"{folder.name} {seed} {experiment.title}\n")
+        if number in self.refuse_at:
+            raise BadInput("the client refuses the settings", found="no such property")
+        if number in self.break_at:
+            raise ClusterError("a broker did not start", found="exit code 1")
+        drawn = random.Random(f"{experiment.title}/{seed}").random()
+        self._lost[folder] = self.fails(experiment) and drawn >= self.flaky
+        meta.model_copy(update={"finished": True, "ended_ns": meta.started_ns + 10**9}).save(folder)
+
+    def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]:  # noqa: ARG002
+        meta = RunMeta.load(parent / name)
+        summary = summary_of(lost=7 if self._lost.get(parent / name) else 0)
+        judgement = judged(summary, promised_loss=False)
+        if int(name) - 1 in self.unknown_at:
+            judgement = Judgement(verdict=VerdictWord.UNKNOWN, reasons=("not shown",), as_promised=None)
+        future: Future[ArmResult] = Future()
+        future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
+        return future
+
+    def look(self, folder: Path, replicas: int) -> tuple[Seen, ...]:  # noqa: ARG002
+        return (Seen(place=0, phases=(Phase.STEADY,), verified=True),)

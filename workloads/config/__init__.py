@@ -1,0 +1,1 @@
+"""Settings of producers and readers as data."""

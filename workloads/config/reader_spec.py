@@ -1,0 +1,109 @@
+"""Live readers as data: who reads while the faults go on, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from harness.model.config_value import Setting
+
+_NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
+_OURS = frozenset(
+    {
+        "bootstrap.servers",
+        "group.id",
+        "client.rack",
+        "isolation.level",
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+        "enable.auto.offset.store",
+        "enable.partition.eof",
+        "partition.assignment.strategy",
+        "statistics.interval.ms",
+    }
+)
+
+
+class ReaderSpec(BaseModel):
+    """One live reader, or the members of one consumer group. It reads from the start of the topic.
+
+    Without `group` it is assigned every partition by hand and commits nothing. `group` is the group.id, which
+    faults may aim at (`{coordinator: {group: NAME}}`); there are `members` of it, and `commits` says how each
+    commits: `auto` - the client, of what it has handed out; `manual` - every `commit_every` seconds what is
+    journaled, and again before partitions are given away; `none` - never, so that each rebalance begins anew.
+    At each time of `restarts` (seconds after the first step began) the next member in turn leaves, and a new
+    client takes its place: two rebalances.
+
+    `reset` is auto.offset.reset: where to go on when the log does not hold the offset, or a group has none.
+    `error` - the client says so, and the reader goes on from the nearest offset there is, which is journaled
+    as a session of its own; `earliest`, `latest` - as an application that leaves it to the client, which
+    says nothing.
+
+    `rack` is client.rack: fetching from a follower in that rack (KIP-392). `extra` takes any other property
+    of librdkafka.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=_NAME)
+    group: str | None = Field(default=None, pattern=_NAME)
+    members: int = Field(default=1, ge=1, le=20)
+    isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
+    commits: Literal["none", "auto", "manual"] = "none"
+    commit_every: float = Field(default=1.0, gt=0, le=3600, description="seconds")
+    assignor: Literal["range", "roundrobin", "cooperative-sticky"] = "range"
+    restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    reset: Literal["error", "earliest", "latest"] = "error"
+    rack: str | None = None
+    extra: dict[str, Setting] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.group is None and self.members > 1:
+            raise ValueError(f"members is {self.members}, but there is no group: name one with `group`")
+        if self.group is None and self.commits != "none":
+            raise ValueError(f"commits is {self.commits}, but only a group has offsets: name it with `group`")
+        if list(self.restarts) != sorted(self.restarts):
+            raise ValueError("restarts must be in order of time")
+        ours = sorted(_OURS & set(self.extra))
+        if ours:
+            raise ValueError(f"{ours[0]} is set by the reader itself and cannot be given in extra")
+        return self
+
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        """Names of the journals: one a member."""
+        if self.group is None:
+            return (self.name,)
+        return tuple(f"{self.name}-{number}" for number in range(self.members))
+
+    @property
+    def committed(self) -> bool:
+        return self.isolation == "read_committed"
+
+    def to_librdkafka(
+        self, bootstrap: str, group_id: str, security: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Configuration for `confluent_kafka.Consumer`, which wants a group.id even where none is used."""
+        return {
+            "bootstrap.servers": bootstrap,
+            **(security or {}),
+            "group.id": group_id,
+            "isolation.level": self.isolation,
+            "auto.offset.reset": self.reset,
+            "enable.partition.eof": True,
+            "enable.auto.commit": self.commits == "auto",
+            "auto.commit.interval.ms": int(self.commit_every * 1000),
+            "partition.assignment.strategy": self.assignor,
+            "fetch.wait.max.ms": 100,
+            "fetch.error.backoff.ms": 100,
+            # The default of 64 MiB a partition is too much for many readers in one process.
+            "queued.max.messages.kbytes": 8192,
+            # A commit before partitions are given away blocks; 60 s by default is longer than a run.
+            "socket.timeout.ms": 10_000,
+            **({} if self.rack is None else {"client.rack": self.rack, "statistics.interval.ms": 500}),
+            **self.extra,
+        }

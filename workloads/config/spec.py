@@ -1,0 +1,251 @@
+"""What the producers are given and how much they write, under Kafka's own property names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from harness.model.config_value import Setting
+from workloads.record.identity import PREFIX
+
+CLIENT_MAX_IN_FLIGHT = 1_000_000
+"""librdkafka's own default; the Java client's is 5."""
+CLIENT_TRANSACTION_TIMEOUT_MS = 60_000
+"""librdkafka's default of transaction.timeout.ms."""
+_BACKOFF_MS = 100
+_BACKOFF_MAX_MS = 1000
+_BACKOFF_JITTER = 0.8
+_OURS = frozenset({"bootstrap.servers", "on_delivery", "error_cb", "logger", "log_cb", "transactional.id"})
+
+
+def _acks(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    return "all" if text == "-1" else text
+
+
+Acks = Annotated[
+    Literal["0", "1", "all"],
+    BeforeValidator(_acks),
+    WithJsonSchema({"enum": ["0", "1", "all", 0, 1, -1]}),
+]
+
+
+Partitioner = Literal[
+    "random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"
+]
+"""librdkafka's. The Java client's own for records with a key is murmur2_random."""
+
+
+class ProducerSettings(BaseModel):
+    """Settings of every producer of a workload. None leaves the client's default.
+
+    Defaults are librdkafka's, which differ from the Java client's: idempotence off, 1,000,000 requests in
+    flight. `delivery.timeout.ms` alone is ours (30 s instead of 5 minutes), so that a write step ends.
+    `extra` takes any other librdkafka property.
+
+    Raises:
+        ValueError (as pydantic's ValidationError): settings that contradict each other.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    acks: Acks = "all"
+    enable_idempotence: bool = Field(default=False, alias="enable.idempotence")
+    max_in_flight: int | None = Field(
+        default=None, ge=1, le=CLIENT_MAX_IN_FLIGHT, alias="max.in.flight.requests.per.connection"
+    )
+    retries: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    delivery_timeout_ms: int = Field(default=30_000, ge=1, le=2**31 - 1, alias="delivery.timeout.ms")
+    request_timeout_ms: int | None = Field(default=None, ge=1, le=900_000, alias="request.timeout.ms")
+    socket_timeout_ms: int | None = Field(default=None, ge=10, le=300_000, alias="socket.timeout.ms")
+    linger_ms: float | None = Field(default=None, ge=0, le=900_000, allow_inf_nan=False, alias="linger.ms")
+    batch_size: int | None = Field(default=None, ge=1, le=2**31 - 1, alias="batch.size")
+    batch_num_messages: int | None = Field(default=None, ge=1, le=1_000_000, alias="batch.num.messages")
+    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = Field(
+        default=None, alias="compression.type"
+    )
+    partitioner: Partitioner | None = None
+    sticky_linger_ms: int | None = Field(
+        default=None, ge=0, le=900_000, alias="sticky.partitioning.linger.ms"
+    )
+    transaction_timeout_ms: int | None = Field(
+        default=None, ge=1000, le=2**31 - 1, alias="transaction.timeout.ms"
+    )
+    extra: dict[str, Setting] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.enable_idempotence:
+            if self.acks != "all":
+                raise ValueError(
+                    f"enable.idempotence needs acks=all, but acks is {self.acks}: "
+                    "set acks to all, or switch idempotence off"
+                )
+            if self.max_in_flight is not None and self.max_in_flight > 5:
+                raise ValueError(
+                    "enable.idempotence allows at most 5 for max.in.flight.requests.per.connection, "
+                    f"but it is {self.max_in_flight}: a broker remembers the last 5 batches of a producer"
+                )
+            if self.retries == 0:
+                raise ValueError(
+                    "enable.idempotence needs retries above 0, but retries is 0: leave retries out"
+                )
+        named = {field.alias or name for name, field in type(self).model_fields.items()} - {"extra"}
+        for name in self.extra:
+            if name in named:
+                raise ValueError(f"{name} has a field of its own: move it out of extra")
+            if name in _OURS:
+                raise ValueError(f"{name} is set by the workload itself and cannot be given in extra")
+        return self
+
+    def properties(self) -> dict[str, str | int | float | bool]:
+        """What differs from the client's defaults, by Kafka's names, without the addresses."""
+        given = self.model_dump(by_alias=True, exclude={"extra"}, exclude_none=True)
+        return {**given, **self.extra}
+
+    def to_librdkafka(
+        self, bootstrap: str, transactional_id: str | None = None, security: Mapping[str, str] | None = None
+    ) -> dict[str, str | int | float | bool]:
+        """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port", `security`
+        what a client must come with (security.protocol, ssl.*, sasl.*).
+
+        With a `transactional_id` the producer is idempotent too: there are no transactions without.
+        """
+        config = {"bootstrap.servers": bootstrap, **(security or {}), **self.properties()}
+        if transactional_id is not None:
+            config |= {"transactional.id": transactional_id, "enable.idempotence": True}
+        return config
+
+    def transaction_timeout(self) -> int:
+        """transaction.timeout.ms as the client has it, in ms."""
+        return self.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
+
+    def check_transactional(self) -> None:
+        """Raise ValueError where these settings rule out transactions."""
+        # What idempotence needs, transactions need: pydantic's own words for it.
+        type(self).model_validate({**self.model_dump(by_alias=True), "enable.idempotence": True})
+        timeout = self.transaction_timeout()
+        if self.delivery_timeout_ms > timeout:
+            raise ValueError(
+                f"delivery.timeout.ms ({self.delivery_timeout_ms}) must not exceed transaction.timeout.ms "
+                f"({timeout}): a record must have its report before its transaction times out"
+            )
+
+    def single_attempt_ns(self) -> int:
+        """A report that comes sooner than this after the send proves that there was one attempt only.
+
+        0 (proves nothing) when retries are allowed. With retries=0 librdkafka may still send again
+        uncounted, but not before its back-off, jittered by 20 % either way (`rd_kafka_retry_msgq`).
+        """
+        if self.retries != 0:
+            return 0
+        try:
+            backoff = int(self.extra.get("retry.backoff.ms", _BACKOFF_MS))
+            most = int(self.extra.get("retry.backoff.max.ms", _BACKOFF_MAX_MS))
+        except ValueError:
+            # Not a number: the client will refuse it; until then nothing is proved.
+            return 0
+        return int(min(backoff * _BACKOFF_JITTER, most) * 1_000_000)
+
+
+class TransactionSpec(BaseModel):
+    """Every record in a transaction of its producer, over several partitions.
+
+    A transaction ends after `records` sends, and with the write step; the seed draws which share of them is
+    aborted instead of committed. Before an abort its records are waited for, so that aborted records are
+    really in the log. With `fence_every: N` every N-th transaction is left open while a successor takes over
+    its transactional.id (as after a failover); only then its producer tries to commit: it must be fenced.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    records: int = Field(default=100, ge=1, description="sends of one transaction")
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    fence_every: int | None = Field(default=None, ge=1)
+
+
+class ProcessSpec(BaseModel):
+    """Consume-process-produce, exactly once (KIP-447): a group of `members` reads the topic, read_committed,
+    and writes one record for each that it was given to a second topic. Records and offsets of up to
+    `records` source records are committed in one transaction; the seed draws which share of them is aborted
+    instead, and then read again. `restarts` are as for readers.
+
+    The key id of a processed record is its source's partition * 2^48 + offset: among the committed records of
+    the second topic each must be there once.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    members: int = Field(default=1, ge=1, le=20)
+    records: int = Field(default=100, ge=1, le=10_000)
+    abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
+    restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
+
+
+class DrivenSpec(BaseModel):
+    """Java producers that do, one call after the other, what drive steps say.
+
+    `version` is that of the client library (None: the cluster's). With `transactional` each producer has a
+    transactional.id; with `coordinator` one for which this broker is the coordinator.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
+    transactional: bool = False
+    coordinator: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.coordinator is not None and not self.transactional:
+            raise ValueError("`coordinator` is of transactions: set `transactional: true`, or leave it out")
+        return self
+
+
+class WorkloadSpec(BaseModel):
+    """How much is written, by which client, and how it is spread.
+
+    `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
+    that `record_size` cannot be chosen; or "driven": Java producers that only do what drive steps say
+    (`driven` has more of them), with records like librdkafka's.
+
+    `record_size` is the value's bytes. With `keys` the key id is seq % keys; without, records have no key.
+    `spread` says who chooses the partition: `even` - the workload does (key % partitions, or round robin by
+    seq); `client` - the client does, by its `partitioner` and the key, or sticky without a key
+    (`sticky.partitioning.linger.ms`). `rate` is records a second over all producers (None: full speed).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    producers: int = Field(default=1, ge=1, le=1000)
+    record_size: int = Field(default=100, ge=PREFIX, le=100_000_000)
+    keys: int | None = Field(default=None, ge=1, le=2**62)
+    rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    spread: Literal["even", "client"] = "even"
+    transactions: TransactionSpec | None = None
+    client: Literal["librdkafka", "java", "driven"] = "librdkafka"
+    process: ProcessSpec | None = None
+    driven: DrivenSpec | None = None
+
+    @model_validator(mode="after")
+    def _of_driven(self) -> Self:
+        if self.driven is not None and self.client != "driven":
+            raise ValueError("`driven` is of `client: driven`: set that, or leave it out")
+        beside = sorted(self.model_fields_set - {"client", "driven", "record_size"})
+        if self.client == "driven" and beside:
+            raise ValueError(f"client driven only does what drive steps say: leave {', '.join(beside)} out")
+        return self
+
+    @property
+    def drive(self) -> DrivenSpec:
+        """How producers that drive steps drive are made."""
+        return self.driven or DrivenSpec()
+
+    @property
+    def transactional(self) -> bool:
+        """Whether anything that is written is in a transaction."""
+        return self.transactions is not None or self.process is not None or self.drive.transactional

@@ -1,0 +1,117 @@
+"""A history for Jepsen's `jepsen.tests.kafka` checker: operations in EDN, one a line, by time.
+
+A Jepsen process does one thing at a time, and ours have many sends under way. So each producer gets as many
+processes as it has sends under way at once; one whose send ended without an answer (`:info`) is not used
+again, as in Jepsen. A reader's session is a process of its own, since its positions may only go on within
+one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from typing import Any
+
+from workloads.interop.jepsen_events import COMPLETE, INFO, INVOKE, NEVER, NO_OFFSET, OK, Legend
+from workloads.interop.sorting import Row
+
+POLL_RECORDS = 1000
+"""Most records of one poll operation."""
+_WORDS = (":ok", ":fail", ":info")
+_TIME, _ORDER, _ACTOR, _GROUP = range(4)
+
+
+class History:
+    """Turns sorted events into lines.
+
+    Args:
+        legend: what the numbers stand for.
+        groups: names of readers that are members of a group.
+        assigned: keys of (reader, session), where they are known.
+    """
+
+    def __init__(
+        self,
+        legend: Legend,
+        groups: frozenset[str] = frozenset(),
+        assigned: Mapping[tuple[str, int], frozenset[int]] | None = None,
+    ) -> None:
+        self._legend = legend
+        self._groups = groups
+        self._assigned = assigned or {}
+        self._index = 0
+        self._next_process = 0
+        self._free: dict[int, list[int]] = {}
+        self._busy: dict[tuple[int, int], int] = {}
+        self._readers: dict[int, int] = {}
+        self._origin: int | None = None
+        self._last = 0
+
+    def lines(self, events: Iterable[Row]) -> Iterator[str]:
+        """One line an operation's beginning or end, without the line's end."""
+        for (time, order, actor, group), rows in groupby(events, key=lambda row: row[: _GROUP + 1]):
+            if self._origin is None:
+                self._origin = time
+            at = self._last = self._last if time == NEVER else time - self._origin
+            if order == INVOKE:
+                yield self._begin(at, actor, group, rows)
+            elif order == COMPLETE:
+                yield self._end(at, actor, group, rows)
+            else:
+                yield from self._polls(at, actor, rows)
+
+    def _begin(self, at: int, actor: int, group: int, rows: Iterable[Row]) -> str:
+        free = self._free.setdefault(actor, [])
+        process = heapq.heappop(free) if free else self._new_process()
+        self._busy[actor, group] = process
+        sends = " ".join(f"[:send {row[5]} {row[7]}]" for row in rows)
+        return self._line(at, process, ":invoke", ":send", f"[{sends}]")
+
+    def _end(self, at: int, actor: int, group: int, rows: Iterable[Row]) -> str:
+        process = self._busy.pop((actor, group))
+        sends, kind, error = [], INFO, 0
+        for row in rows:
+            kind, error = row[8], row[9] or error
+            offset = "nil" if row[6] == NO_OFFSET else row[6]
+            sends.append(f"[:send {row[5]} {f'[{offset} {row[7]}]' if kind == OK else row[7]}]")
+        if kind != INFO:
+            heapq.heappush(self._free[actor], process)
+        name = self._legend.errors.all[error]
+        why = f", :error {json.dumps(name)}" if name else ""
+        return self._line(at, process, _WORDS[kind], ":send", f"[{' '.join(sends)}]", why)
+
+    def _polls(self, at: int, actor: int, rows: Iterable[Row]) -> Iterator[str]:
+        if actor not in self._readers:
+            self._readers[actor] = self._new_process()
+            yield from self._subscribe(at, actor)
+        process = self._readers[actor]
+        rest = iter(rows)
+        while records := list(islice(rest, POLL_RECORDS)):
+            by_key: dict[int, list[str]] = {}
+            for row in records:
+                by_key.setdefault(row[5], []).append(f"[{row[6]} {row[7]}]")
+            told = " ".join(f"{key} [{' '.join(pairs)}]" for key, pairs in by_key.items())
+            yield self._line(at, process, ":invoke", ":poll", "[[:poll]]")
+            yield self._line(at, process, ":ok", ":poll", f"[[:poll {{{told}}}]]")
+
+    def _subscribe(self, at: int, actor: int) -> Iterator[str]:
+        _, reader, session = self._legend.actors.all[actor]
+        keys = self._assigned.get((reader, session), frozenset(range(len(self._legend.keys.all))))
+        how = ":subscribe" if reader in self._groups else ":assign"
+        value = f"[{' '.join(str(key) for key in sorted(keys))}]"
+        more = ", :seek-to-beginning? true" if session < 0 else ""
+        for word in (":invoke", ":ok"):
+            yield self._line(at, self._readers[actor], word, how, value, more)
+
+    def _new_process(self) -> int:
+        self._next_process += 1
+        return self._next_process - 1
+
+    def _line(self, at: int, process: int, kind: str, what: str, value: str, more: Any = "") -> str:
+        self._index += 1
+        return (
+            f"{{:index {self._index - 1}, :time {at}, :process {process}, :type {kind}, :f {what}, "
+            f":value {value}{more}}}"
+        )

@@ -1,0 +1,114 @@
+"""The sends journal of VerifiableProducers while they run."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from harness.model.journal import SENDS, Outcome
+from workloads.interop.sends import ForeignSends
+from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter
+from workloads.producer.tally import Progress
+
+
+class LiveSends:
+    """Takes lines of any number of processes and writes parts about every second. Threads may share it.
+
+    A send is a row once it was told of. What was sent without ever being told of comes last: `unreported`.
+    """
+
+    def __init__(self, folder: Path, *, flush_seconds: float = FLUSH_SECONDS) -> None:
+        self._parts = PartWriter(folder)
+        self._waiting: list[pa.Table] = []
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._outcomes: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
+        self._last_error: str | None = None
+        self._wrote_any = False
+        self._flusher = Flusher(self.flush, "journal-sends", flush_seconds)
+
+    def take(self, process: ForeignSends, lines: Sequence[bytes]) -> None:
+        """Take lines of one process; calls for one process come from one thread.
+
+        Raises:
+            JournalError: an earlier flush failed.
+        """
+        self._flusher.check()
+        table = process.take(lines)
+        if table.num_rows:
+            with self._lock:
+                self._count(table)
+                self._waiting.append(table)
+
+    def _count(self, table: pa.Table) -> None:
+        self._outcomes.update(table["outcome"].to_pylist())
+        errors = [error for error in table["error"].to_pylist() if error is not None]
+        self._errors.update(errors)
+        self._last_error = errors[-1] if errors else self._last_error
+
+    def progress(self) -> Progress:
+        """Counts so far. What is under way is not known: none is open."""
+        with self._lock:
+            return Progress(
+                sent=self._outcomes.total(),
+                acked=self._outcomes[Outcome.ACKED],
+                unconfirmed=self._outcomes[Outcome.UNCONFIRMED],
+                rejected=self._outcomes[Outcome.REJECTED],
+                indeterminate=self._outcomes[Outcome.INDETERMINATE],
+                last_error=self._last_error,
+                errors=dict(self._errors),
+            )
+
+    def flush(self) -> None:
+        """Write what has come since the last part. The clock calls it."""
+        with self._writing:
+            with self._lock:
+                tables, self._waiting = self._waiting, []
+            if tables:
+                self._parts.write(pa.concat_tables(tables).combine_chunks())
+                self._wrote_any = True
+
+    def close(self) -> None:
+        """Write the rest; safe to call again.
+
+        Raises:
+            JournalError: something could not be written.
+        """
+        self._flusher.close()
+        self.flush()
+        if not self._wrote_any:
+            self._parts.write(SENDS.empty_table())
+            self._wrote_any = True
+
+    def unreported(self, processes: Sequence[ForeignSends], read: Mapping[int, int]) -> int:
+        """Journal what was sent without a report, once all was read; returns how many sends.
+
+        Args:
+            read: the highest number that was read, by producer.
+        """
+        count = 0
+        for process in processes:
+            for table in process.unreported(read):
+                if table.num_rows:
+                    self._parts.write(table)
+                    count += table.num_rows
+        return count
+
+
+def highest_read(folder: Path) -> dict[int, int]:
+    """The highest seq of each producer in the final read's parts."""
+    found: dict[int, int] = {}
+    for path in sorted(folder.glob("part-*.parquet")):
+        for batch in pq.ParquetFile(path).iter_batches(columns=["state", "producer", "seq"]):
+            table = pa.Table.from_batches([batch])
+            ours = table.filter(pc.equal(table["state"], "ok"))
+            for row in ours.group_by("producer").aggregate([("seq", "max")]).to_pylist():
+                found[row["producer"]] = max(found.get(row["producer"], -1), row["seq_max"])
+    return found

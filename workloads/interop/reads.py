@@ -1,0 +1,189 @@
+"""Readers' journals from a VerifiableConsumer's lines (with --verbose: without it single records are not
+told).
+
+What it cannot say: leader epochs, the records' own timestamps, when a record was given out to less than a
+millisecond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from crc32c import crc32c
+
+from harness.model.journal import ASSIGNMENTS, COMMITS, READS
+from workloads.interop.events import CONSUMER, Lines, parse
+from workloads.reader.read_rows import KEPT_BYTES
+from workloads.record.identity import OK, STATES
+from workloads.record.text_identity import decode_text, key_id
+
+FINAL = "final"
+_BLOCK = 100_000
+_MS = 1_000_000
+_PAGE = 1 << 12
+_Place = tuple[str, int]
+
+
+class ForeignReads:
+    """What one VerifiableConsumer was given.
+
+    `lines` says what became of the lines, `untold` counts records that it consumed without telling which
+    ones they were, `elsewhere` events of another topic than `topic` (None: the first one met). `ends` is
+    the offset behind the last record by (topic, partition), `highest` the highest number read by
+    producer. `assignments` and `commits` are rows of these journals.
+    """
+
+    def __init__(self, reader: str, run_id: int, *, topic: str | None = None) -> None:
+        self.topic = topic
+        self.lines = Lines()
+        self.untold = self.elsewhere = self.records = 0
+        self.ends: dict[_Place, int] = {}
+        self.highest: dict[int, int] = {}
+        self.assignments: list[dict[str, Any]] = []
+        self.commits: list[dict[str, Any]] = []
+        self.first_ms: int | None = None
+        self.last_ms = 0
+        self.reader = reader
+        self._run_id = run_id
+        self._session = -1
+        self._since_poll: Counter[_Place] = Counter()
+
+    def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
+        """READS rows of all these lines, in blocks, in the order in which the reader got them."""
+        block: list[tuple[dict[str, Any], int]] = []
+        for line in lines:
+            event = parse(line, CONSUMER, self.lines)
+            if event is None:
+                continue
+            if self._take(event):
+                block.append((event, max(0, self._session)))
+            if len(block) >= _BLOCK:
+                yield self._rows(block)
+                block = []
+        yield self._rows(block)
+
+    def _take(self, event: dict[str, Any]) -> bool:
+        """Note an event; whether it is a record of the topic."""
+        at, name = event["timestamp"], event["name"]
+        self.first_ms = at if self.first_ms is None else min(self.first_ms, at)
+        self.last_ms = max(self.last_ms, at)
+        if name == "record_data":
+            self._since_poll[event["topic"], event["partition"]] += 1
+            return self._wanted(event["topic"])
+        if name == "records_consumed":
+            # What a poll gave, partition by partition; its records were told one by one before.
+            for part in event["partitions"]:
+                place = (part["topic"], part["partition"])
+                self.untold += max(0, part["count"] - self._since_poll[place])
+            self._since_poll.clear()
+        elif name in ("partitions_assigned", "partitions_revoked"):
+            self._session += name == "partitions_assigned"
+            self.assignments += [
+                self._row(event, part) | {"event": name.removeprefix("partitions_")}
+                for part in event["partitions"]
+                if self._wanted(part["topic"])
+            ]
+        elif name == "offsets_committed":
+            error = None if event["success"] else str(event.get("error") or "failed")
+            told = None if error is None else error.encode("ascii", "replace").decode()
+            self.commits += [
+                self._row(event, part) | {"offset": part["offset"], "error": told}
+                for part in event["offsets"]
+                if self._wanted(part["topic"]) and part["offset"] >= 0
+            ]
+        return False
+
+    def _wanted(self, topic: str) -> bool:
+        if self.topic is None:
+            self.topic = topic
+        if topic == self.topic:
+            return True
+        self.elsewhere += 1
+        return False
+
+    def _row(self, event: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "reader": self.reader,
+            "session": max(0, self._session),
+            "at_ns": event["timestamp"] * _MS,
+            "topic": part["topic"],
+            "partition": part["partition"],
+        }
+
+    def _rows(self, block: list[tuple[dict[str, Any], int]]) -> pa.Table:
+        events = [event for event, _ in block]
+        values = [
+            None if event["value"] is None else event["value"].encode(errors="replace") for event in events
+        ]
+        decoded = decode_text(values, self._run_id)
+        states, producers, seqs = decoded.state.tolist(), decoded.producer.tolist(), decoded.seq.tolist()
+        rows = []
+        for index, (event, session) in enumerate(block):
+            fine = states[index] == OK
+            place = (event["topic"], event["partition"])
+            self.ends[place] = max(self.ends.get(place, 0), event["offset"] + 1)
+            if fine:
+                producer, seq = producers[index], seqs[index]
+                self.highest[producer] = max(self.highest.get(producer, -1), seq)
+            rows.append(
+                {
+                    "reader": self.reader,
+                    "topic": event["topic"],
+                    "partition": event["partition"],
+                    "offset": event["offset"],
+                    "state": STATES[states[index]].value,
+                    "run": self._run_id if fine else None,
+                    "producer": producers[index] if fine else None,
+                    "seq": seqs[index] if fine else None,
+                    "key": key_id(event["key"]),
+                    "value": None if fine else (values[index] or b"")[:KEPT_BYTES],
+                    "read_ns": event["timestamp"] * _MS,
+                    "session": session,
+                    "position": self.records + index,
+                }
+            )
+        self.records += len(rows)
+        return pa.Table.from_pylist(rows, schema=READS)
+
+    def assignment_rows(self) -> pa.Table:
+        return pa.Table.from_pylist(self.assignments, schema=ASSIGNMENTS)
+
+    def commit_rows(self) -> pa.Table:
+        return pa.Table.from_pylist(self.commits, schema=COMMITS)
+
+
+class Once:
+    """Leaves out records that were read before with equal value at the same place: 4 bytes an offset."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, int, int], np.ndarray[Any, np.dtype[np.uint32]]] = {}
+
+    def fresh(self, table: pa.Table) -> pa.Table:
+        """The rows of READS that were not met before, as rows of a final read."""
+        keep = np.ones(table.num_rows, dtype=np.bool_)
+        columns = (
+            table[name].to_pylist() for name in ("topic", "partition", "offset", "producer", "seq", "value")
+        )
+        for index, (topic, partition, offset, *what) in enumerate(zip(*columns, strict=True)):
+            page, place = divmod(offset, _PAGE)
+            seen = self._seen.get((topic, partition, page))
+            if seen is None:
+                seen = self._seen[topic, partition, page] = np.zeros(_PAGE, dtype=np.uint32)
+            # 0 stands for nothing read yet.
+            mark = crc32c(repr(what).encode()) | 1
+            keep[index] = seen[place] != mark
+            seen[place] = mark
+        count = int(keep.sum())
+        kept = table.filter(pa.array(keep))
+        for name, column in (
+            ("reader", pa.repeat(FINAL, count)),
+            ("session", pa.nulls(count, pa.int32())),
+            ("position", pa.nulls(count, pa.int64())),
+        ):
+            at = READS.get_field_index(name)
+            kept = kept.set_column(at, READS.field(name), column)
+        return kept

@@ -1,0 +1,232 @@
+"""The sends journal from a VerifiableProducer's lines.
+
+The tool tells of a send only when it is over: `sent_ns` is the time of the report, to the millisecond.
+Its values are dense numbers, so whatever number below the last it told of is missing was sent too, and
+its fate is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from harness.model.journal import SENDS, Outcome
+from workloads.interop.events import PRODUCER, Lines, parse
+from workloads.interop.java_outcomes import exception_name, outcome_of
+from workloads.producer.outcomes import NO_REPORT
+from workloads.record.identity import OK
+from workloads.record.text_identity import decode_text, key_id
+
+UNTOLD = -1
+"""In `partition`: the client did not say."""
+FARTHEST = 10_000_000
+"""So far above the highest number told of, a number is taken for damage: so much is never in flight."""
+_BLOCK = 100_000
+_MS = 1_000_000
+_Marks = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(slots=True)
+class Numbers:
+    """Which numbers of one producer have been told of. `sent`: how many it says it sent, None: it does
+    not."""
+
+    told: _Marks = field(default_factory=lambda: np.zeros(4096, dtype=np.bool_))
+    end: int = 0
+    sent: int | None = None
+    last_ms: int = 0
+    keyed: bool = False
+    wraps: bool = False
+    highest_key: int = -1
+
+    def tell(self, seq: int) -> bool:
+        """Mark a number; False when it was marked before."""
+        if seq >= len(self.told):
+            self.told = np.concatenate([self.told, np.zeros(seq + 1, dtype=np.bool_)])
+        if self.told[seq]:
+            return False
+        self.told[seq] = True
+        self.end = max(self.end, seq + 1)
+        return True
+
+    def key(self, seq: int, key: int | None) -> None:
+        """Learn from a record's key how many keys are repeated: key = number % keys."""
+        if key is not None:
+            self.keyed = True
+            self.highest_key = max(self.highest_key, key)
+            self.wraps = self.wraps or key < seq
+
+
+_NOTHING = Numbers()
+
+
+class ForeignSends:
+    """The sends of one file of a VerifiableProducer, or of one such process while it runs.
+
+    `foreign` counts values that are no numbers of such a tool, `twice` second reports of one number,
+    `elsewhere` events of another topic than `topic` (None: the first one met): none of these become rows.
+    `numbers` is by producer, `lines` says what became of the lines. `producer`: the only one (None:
+    whichever the values name). `most`: no number from it on was sent. `ended`: the tool closed in order.
+    """
+
+    def __init__(
+        self,
+        acks: str,
+        *,
+        topic: str | None = None,
+        producer: int | None = None,
+        step: int = 0,
+        keys: int | None = None,
+        most: int | None = None,
+    ) -> None:
+        self.topic = topic
+        self.lines = Lines()
+        self.numbers: dict[int, Numbers] = {} if producer is None else {producer: Numbers()}
+        self.foreign = self.twice = self.elsewhere = 0
+        self.first_ms: int | None = None
+        self.last_ms = 0
+        self.started = self.ended = False
+        self._acks = acks
+        self._producer = producer
+        self._step = step
+        self._keys = keys
+        self._most = most
+        self._sent: int | None = None
+
+    def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
+        """SENDS rows of all these lines, in blocks."""
+        block: list[str | bytes] = []
+        for line in lines:
+            block.append(line)
+            if len(block) >= _BLOCK:
+                yield self.take(block)
+                block = []
+        yield self.take(block)
+
+    def take(self, lines: Iterable[str | bytes]) -> pa.Table:
+        """SENDS rows of the reports among these lines."""
+        reports = []
+        for line in lines:
+            event = parse(line, PRODUCER, self.lines)
+            if event is not None:
+                self._moment(event)
+                if event["name"].startswith("producer_send"):
+                    reports.append(event)
+        return self._rows(reports)
+
+    def _moment(self, event: dict[str, Any]) -> None:
+        at: int = event["timestamp"]
+        self.first_ms = at if self.first_ms is None else min(self.first_ms, at)
+        self.last_ms = max(self.last_ms, at)
+        if event["name"] == "startup_complete":
+            self.started = True
+        elif event["name"] == "tool_data":
+            self.ended = True
+            self._sent = event["sent"]
+
+    def _rows(self, reports: list[dict[str, Any]]) -> pa.Table:
+        decoded = decode_text([event["value"].encode(errors="replace") for event in reports], 0)
+        rows = []
+        for event, state, producer, seq in zip(
+            reports, decoded.state.tolist(), decoded.producer.tolist(), decoded.seq.tolist(), strict=True
+        ):
+            if self.topic is None:
+                self.topic = event["topic"]
+            if state != OK or not self._plausible(producer, seq):
+                self.foreign += 1
+            elif event["topic"] != self.topic:
+                self.elsewhere += 1
+            else:
+                row = self._row(event, producer, seq)
+                rows += [] if row is None else [row]
+        return pa.Table.from_pylist(rows, schema=SENDS)
+
+    def _plausible(self, producer: int, seq: int) -> bool:
+        if self._producer is not None and producer != self._producer:
+            return False
+        return seq <= self.numbers.get(producer, _NOTHING).end + FARTHEST
+
+    def _row(self, event: dict[str, Any], producer: int, seq: int) -> dict[str, Any] | None:
+        numbers = self.numbers.setdefault(producer, Numbers())
+        if not numbers.tell(seq):
+            self.twice += 1
+            return None
+        key = key_id(event["key"])
+        numbers.key(seq, key)
+        numbers.last_ms = max(numbers.last_ms, event["timestamp"])
+        failed = event["name"] == "producer_send_error"
+        error = exception_name(event["exception"]) if failed else None
+        message = event.get("message")
+        outcome = outcome_of(error, message if isinstance(message, str) else None, self._acks)
+        offset = -1 if failed or outcome is Outcome.UNCONFIRMED else event["offset"]
+        return {
+            "producer": producer,
+            "seq": seq,
+            "topic": event["topic"],
+            "partition": UNTOLD if failed else event["partition"],
+            "key": key,
+            "size": len(event["value"].encode(errors="replace")),
+            "step": self._step,
+            "sent_ns": event["timestamp"] * _MS,
+            "outcome": outcome.value,
+            "closed_ns": event["timestamp"] * _MS,
+            # A retry that the broker knew already succeeds without an offset: -1.
+            "offset": None if offset < 0 else offset,
+            "error": error,
+        }
+
+    def unclear_keys(self) -> tuple[int, ...]:
+        """Producers with keys of which it cannot be said how many they repeat, and with untold numbers."""
+        return tuple(
+            producer
+            for producer, numbers in sorted(self.numbers.items())
+            if numbers.keyed and self._keys is None and not numbers.wraps
+        )
+
+    def unreported(self, read: Mapping[int, int]) -> Iterator[pa.Table]:
+        """SENDS rows, `indeterminate`, of numbers that were sent, or may have been, without any report.
+
+        These are the gaps below the highest number that is known to be sent: the highest reported; the
+        tool's own count, where it ended in order; else the highest that was read (`read`, by producer),
+        since a tool that was killed sent more than it told of. Partition and time are not known.
+        """
+        for producer, numbers in sorted(self.numbers.items()):
+            end = max(numbers.end, min(self._end(producer, read), numbers.end + FARTHEST))
+            marks = numbers.told[:end]
+            missing = np.flatnonzero(~np.concatenate([marks, np.zeros(end - len(marks), dtype=np.bool_)]))
+            keys = self._keys or (numbers.highest_key + 1 if numbers.keyed else None)
+            for first in range(0, len(missing), _BLOCK):
+                yield self._untold(producer, missing[first : first + _BLOCK], keys, numbers.last_ms)
+
+    def _end(self, producer: int, read: Mapping[int, int]) -> int:
+        if self._sent is not None:
+            # One process writes with one prefix: its count is that producer's.
+            return self._sent if len(self.numbers) == 1 else 0
+        end = read.get(producer, -1) + 1
+        return end if self._most is None else min(end, self._most)
+
+    def _untold(
+        self, producer: int, seq: np.ndarray[Any, np.dtype[np.int64]], keys: int | None, last_ms: int
+    ) -> pa.Table:
+        count = len(seq)
+        at = (last_ms or self.last_ms) * _MS
+        columns = {
+            "producer": pa.array(np.full(count, producer, dtype=np.int32)),
+            "seq": pa.array(seq, pa.int64()),
+            "topic": pa.repeat(self.topic or "", count),
+            "partition": pa.array(np.full(count, UNTOLD, dtype=np.int32)),
+            "key": pa.nulls(count, pa.int64()) if keys is None else pa.array(seq % keys, pa.int64()),
+            "size": pa.array(np.zeros(count, dtype=np.int32)),
+            "step": pa.array(np.full(count, self._step, dtype=np.int32)),
+            "sent_ns": pa.array(np.full(count, at, dtype=np.int64)),
+            "outcome": pa.repeat(Outcome.INDETERMINATE.value, count),
+            "closed_ns": pa.nulls(count, pa.int64()),
+            "offset": pa.nulls(count, pa.int64()),
+            "error": pa.repeat(NO_REPORT, count),
+            "txn": pa.nulls(count, pa.int64()),
+        }
+        return pa.Table.from_pydict(columns, schema=SENDS)

@@ -1,0 +1,1 @@
+"""Writers of journals: whole Parquet parts, and small journals row by row."""

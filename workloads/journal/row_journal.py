@@ -1,0 +1,109 @@
+"""Small journals written row by row from any thread: cluster samples, fault events."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
+
+
+def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _checked(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """A copy of `row` with exactly the schema's columns, so that a wrong row fails where it is made."""
+    unknown = row.keys() - set(schema.names)
+    if unknown:
+        raise ValueError(f"no such column: {', '.join(sorted(unknown))}; the journal has {schema.names}")
+    missing = [field.name for field in schema if not field.nullable and row.get(field.name) is None]
+    if missing:
+        raise ValueError(f"column(s) {', '.join(missing)} must have a value")
+    return {name: row.get(name) for name in schema.names}
+
+
+class RowJournal:
+    """Rows of `schema` as `part-*.parquet` in `folder`, a part about every second while rows come.
+
+    Threads may share it. Use as a context manager or call `close`.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema, *, flush_seconds: float = FLUSH_SECONDS) -> None:
+        self._schema = schema
+        self._rows: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._parts = PartWriter(folder)
+        self._written = False
+        self._flusher = Flusher(self.flush, f"journal-{folder.name}", flush_seconds)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Take one row; absent nullable columns become null.
+
+        Raises:
+            ValueError: unknown column, or no value in one that must have it.
+            JournalError: an earlier flush failed.
+        """
+        self._flusher.check()
+        checked = _checked(row, self._schema)
+        with self._lock:
+            self._rows.append(checked)
+
+    def flush(self) -> None:
+        """Write what has come since the last part; writes nothing when nothing came."""
+        with self._writing:
+            with self._lock:
+                rows, self._rows = self._rows, []
+            if rows:
+                self._parts.write(_table(rows, self._schema))
+                self._written = True
+
+    def close(self) -> None:
+        """Write the rest. A journal without a row leaves one part without rows: its schema is readable."""
+        self._flusher.close()
+        self.flush()
+        if not self._written:
+            self._parts.write(_table([], self._schema))
+            self._written = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class TableFile:
+    """A few rows in one Parquet file, rewritten whole at each row. Threads may share it.
+
+    The file exists from the start, without rows.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._schema = schema
+        self._rows: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+        write_atomic(_table([], schema), path)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Take one row; it is on disk when this returns. Raises as `RowJournal.append`."""
+        checked = _checked(row, self._schema)
+        with self._lock:
+            self._rows.append(checked)
+            write_atomic(_table(self._rows, self._schema), self._path)
+
+    def close(self) -> None:
+        """Nothing is left to write; for symmetry with `RowJournal`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

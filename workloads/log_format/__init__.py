@@ -1,0 +1,1 @@
+"""Kafka's files and formats on disk: segments, record batches, checkpoints."""

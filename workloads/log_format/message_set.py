@@ -1,0 +1,83 @@
+"""Messages of formats 0 and 1, which Kafka wrote before 0.11 and writes still where
+`message.format.version` says so (Kafka's message format page, "Old Message Format").
+
+A message stands alone: it has no leader epoch and no producer. They are given as batches of one record.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from workloads.log_format.record_batch import Batch, Record
+
+_HEAD = struct.Struct(">qiIbb")
+"""offset, size, crc, magic, attributes"""
+_OVERHEAD = 12
+_CRC_FROM = 16
+_NO_EPOCH = -1
+_LOG_APPEND_TIME = 0x8
+_COMPRESSED = 0x7
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Batch):
+    """One message; `payload` is its key and value, each behind its length."""
+
+    def records(self) -> list[Record] | None:
+        """The one record; None where the checksum or a length is broken."""
+        if not self.crc_ok:
+            return None
+        data = bytes(self.payload)
+        try:
+            key, place = _field(data, 0)
+            value, _ = _field(data, place)
+        except (ValueError, struct.error):
+            return None
+        stamp = self.max_timestamp if self.max_timestamp >= 0 else None
+        return [Record(self.base_offset, stamp, key, value)]
+
+
+def compressed(data: memoryview, place: int) -> bool:
+    """Whether the message at a byte wraps others."""
+    return bool(data[place + _CRC_FROM + 1] & _COMPRESSED)
+
+
+def message(data: memoryview, place: int) -> tuple[Message, int]:
+    """The message at a byte, which is there as a whole and not compressed, and the byte behind it."""
+    offset, size, crc, magic, attributes = _HEAD.unpack_from(data, place)
+    behind = place + _OVERHEAD + size
+    body = place + _HEAD.size
+    stamp = -1
+    if magic == 1:
+        (stamp,) = struct.unpack_from(">q", data, body)
+        body += 8
+    found = Message(
+        base_offset=offset,
+        last_offset=offset,
+        leader_epoch=_NO_EPOCH,
+        crc_ok=zlib.crc32(data[place + _CRC_FROM : behind]) == crc,
+        codec=None,
+        log_append_time=bool(attributes & _LOG_APPEND_TIME),
+        transactional=False,
+        control=False,
+        base_timestamp=stamp,
+        max_timestamp=stamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        count=1,
+        payload=data[body:behind],
+    )
+    return found, behind
+
+
+def _field(data: bytes, place: int) -> tuple[bytes | None, int]:
+    (length,) = struct.unpack_from(">i", data, place)
+    place += 4
+    if length < 0:
+        return None, place
+    if place + length > len(data):
+        raise ValueError("a field runs over the end of its message")
+    return data[place : place + length], place + length

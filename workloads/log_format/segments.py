@@ -1,0 +1,288 @@
+"""Records from a replica's own segment files (record batch format v2: KIP-98, Kafka's message format page;
+messages of the formats before it where they are not compressed).
+
+Pure: bytes in, rows out. Damage is a state of a row, never an exception.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from crc32c import crc32c
+
+from harness.model.errors import JournalError
+from harness.model.journal import REPLICAS, ReadState
+from workloads.log_format.message_set import compressed, message
+from workloads.log_format.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Batch, Record
+from workloads.record.identity import STATES, UNDECODABLE
+from workloads.record.text_identity import BINARY, Codec
+
+_BATCH = struct.Struct(">qiibIhiqqqhii")
+"""base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
+timestamp, producer id, producer epoch, base sequence, record count"""
+_SMALLEST = 26
+"""Bytes of a message of format 0 without key and value; what is shorter is cut short."""
+_MAGIC_AT = 16
+_OVERHEAD = 12
+"""Bytes before the part that `length` counts."""
+_CRC_FROM = 21
+_BLOCK = 10_000
+_ABORT = 0
+_MOST_OFFSETS = 2**24
+"""Of one batch: more of the smallest records than the largest batch of Kafka's defaults could hold."""
+
+
+def parse_segment(data: bytes) -> Iterator[Batch]:
+    """The batches of one `.log` file, in file order.
+
+    A batch cut short at the end of the file (a crash while appending) and preallocated zeros end the
+    iteration, as they end Kafka's own log recovery; so does a length that damage made impossible.
+
+    Raises:
+        JournalError: compressed messages of format 0 or 1, which Kafka wrote before 0.11.
+    """
+    view = memoryview(data)
+    place = 0
+    while place + _SMALLEST <= len(data):
+        length, magic = struct.unpack_from(">i", data, place + 8)[0], data[place + _MAGIC_AT]
+        behind = place + _OVERHEAD + length
+        smallest = _SMALLEST if magic < 2 else _BATCH.size
+        if length < smallest - _OVERHEAD or behind > len(data):
+            return
+        if magic < 2:
+            if compressed(view, place):
+                raise JournalError(
+                    "a replica's segment file holds compressed messages of an old format",
+                    where=f"message at byte {place}",
+                    expected="messages that are not compressed, or record batches as Kafka writes since 0.11",
+                    found=f"message format {magic}, compressed",
+                    next_step="run without `compression.type`, or without an older message.format.version",
+                )
+            found, place = message(view, place)
+            yield found
+            continue
+        (
+            base,
+            length,
+            epoch,
+            magic,
+            crc,
+            attributes,
+            last_delta,
+            first_time,
+            max_time,
+            pid,
+            pepoch,
+            seq,
+            count,
+        ) = _BATCH.unpack_from(data, place)
+        compression = attributes & 0x7
+        yield Batch(
+            base_offset=base,
+            last_offset=base + last_delta,
+            leader_epoch=epoch,
+            crc_ok=crc32c(view[place + _CRC_FROM : behind]) == crc
+            and (compression in CODECS or not compression),
+            codec=CODECS.get(compression),
+            log_append_time=bool(attributes & 0x8),
+            transactional=bool(attributes & 0x10),
+            control=bool(attributes & 0x20),
+            base_timestamp=first_time,
+            max_timestamp=max_time,
+            producer_id=pid,
+            producer_epoch=pepoch,
+            base_sequence=seq,
+            count=count,
+            payload=view[place + _BATCH.size : behind],
+        )
+        place = behind
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Offsets of one replica that a reader is not given, ascending (int64).
+
+    `control` - of control batches, which no reader is given; `aborted` - of records whose transaction an
+    abort marker ended, which a read_committed one is not given.
+    """
+
+    control: npt.NDArray[np.int64]
+    aborted: npt.NDArray[np.int64]
+
+
+def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
+    """What the markers in a replica's files (name -> bytes) hide. Reads no record but the markers.
+
+    A marker ends the transaction of its producer id; its key is version and type, 0 for abort and 1 for
+    commit (Kafka's message format page, Control Batches). Records without a marker yet are not hidden here: a
+    read_committed reader stops before them.
+
+    Raises:
+        JournalError: as `parse_segment`; a batch claims what cannot be.
+    """
+    control: list[npt.NDArray[np.int64]] = []
+    aborted: list[npt.NDArray[np.int64]] = []
+    under_way: dict[int, list[npt.NDArray[np.int64]]] = {}
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            if not batch.crc_ok:
+                # It may claim anything, and explains nothing.
+                continue
+            offsets = _claimed(batch)
+            if not batch.control:
+                if batch.transactional:
+                    under_way.setdefault(batch.producer_id, []).append(offsets)
+                continue
+            control.append(offsets)
+            ended = under_way.pop(batch.producer_id, [])
+            if _marker(batch) == _ABORT:
+                aborted += ended
+    return Hidden(_joined(control), _joined(aborted))
+
+
+def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
+    """The offsets, ascending, that a replica's files (name -> bytes) hold a record of; of a broken batch all
+    that it claims. After compaction a batch may lack some of its offsets, or all.
+
+    Raises:
+        JournalError: as `parse_segment`; a batch claims what cannot be.
+    """
+    kept: list[npt.NDArray[np.int64]] = []
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            records = batch.records()
+            if records is None:
+                kept.append(_claimed(batch))
+            else:
+                kept.append(np.array([record.offset for record in records], dtype=np.int64))
+    return _joined(kept)
+
+
+def _claimed(batch: Batch) -> npt.NDArray[np.int64]:
+    """The offsets that a batch says that it covers.
+
+    Raises:
+        JournalError: more than any batch can, or beyond what an offset can be.
+    """
+    if not 0 <= batch.last_offset - batch.base_offset < _MOST_OFFSETS or batch.last_offset > LARGEST_OFFSET:
+        raise JournalError(
+            "a batch in a replica's segment file claims what cannot be",
+            where=f"batch at offset {batch.base_offset}",
+            expected=f"at most {_MOST_OFFSETS:,} offsets",
+            found=f"offsets {batch.base_offset} to {batch.last_offset}",
+        )
+    return np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64)
+
+
+def _marker(batch: Batch) -> int | None:
+    records = batch.records()
+    key = records[0].key if records else None
+    return struct.unpack(">hh", key[:4])[1] if key is not None and len(key) >= 4 else None
+
+
+def _joined(parts: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+
+def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
+    """The `.log` files by base offset: their names are 20 digits."""
+    return sorted((name, data) for name, data in segments.items() if name.endswith(".log"))
+
+
+def log_end_offset(segments: Mapping[str, bytes]) -> int:
+    """The offset behind the last whole batch of a replica's files (name -> bytes); 0 without any file."""
+    end = 0
+    for name, data in _ordered(segments):
+        end = max(end, _base_offset(name))
+        for batch in parse_segment(data):
+            end = max(end, batch.last_offset + 1)
+    return end
+
+
+def _base_offset(name: str) -> int:
+    stem = name.rsplit("/", 1)[-1].removesuffix(".log")
+    return int(stem) if stem.isdecimal() else 0
+
+
+def _damaged(batch: Batch) -> list[Record]:
+    """A row for each offset that a broken batch claims, no more than its bytes could hold."""
+    most = min(max(1, len(batch.payload) // SMALLEST_RECORD), LARGEST_OFFSET - batch.base_offset + 1)
+    count = min(max(1, batch.last_offset - batch.base_offset + 1), most)
+    return [Record(batch.base_offset + index, None, None, None) for index in range(count)]
+
+
+def replica_rows(
+    broker: int,
+    topic: str,
+    partition: int,
+    segments: Mapping[str, bytes],
+    run_id: int,
+    codec: Codec = BINARY,
+) -> pa.Table:
+    """REPLICAS rows of one replica, in the order of its files.
+
+    Args:
+        segments: file name -> bytes; whatever does not end in `.log` is left out.
+        run_id: values with another run's id are `foreign`.
+        codec: how the run's values are read.
+
+    A batch that is broken gives `corrupt` rows without identity; records of control batches are marked
+    `control` and `undecodable`.
+
+    Raises:
+        JournalError: as `parse_segment`.
+    """
+    tables = [REPLICAS.empty_table()]
+    block: list[tuple[Batch, Record, bool]] = []
+    for _, data in _ordered(segments):
+        for batch in parse_segment(data):
+            records = batch.records()
+            if records is None:
+                block.extend((batch, record, True) for record in _damaged(batch))
+            else:
+                block.extend((batch, record, False) for record in records)
+            if len(block) >= _BLOCK:
+                tables.append(_rows(broker, topic, partition, block, run_id, codec))
+                block = []
+    tables.append(_rows(broker, topic, partition, block, run_id, codec))
+    return pa.concat_tables(tables)
+
+
+def _rows(
+    broker: int,
+    topic: str,
+    partition: int,
+    block: list[tuple[Batch, Record, bool]],
+    run_id: int,
+    codec: Codec,
+) -> pa.Table:
+    count = len(block)
+    decoded = codec.values([None if batch.control else record.value for batch, record, _ in block], run_id)
+    unknown = decoded.state == UNDECODABLE
+    states = [
+        ReadState.CORRUPT.value if broken else STATES[code].value
+        for (_, _, broken), code in zip(block, decoded.state.tolist(), strict=True)
+    ]
+    columns = {
+        "broker": pa.array(np.full(count, broker, dtype=np.int32)),
+        "topic": pa.repeat(topic, count),
+        "partition": pa.array(np.full(count, partition, dtype=np.int32)),
+        "offset": pa.array([record.offset for _, record, _ in block], pa.int64()),
+        "leader_epoch": pa.array([batch.leader_epoch for batch, _, _ in block], pa.int32()),
+        "timestamp_ms": pa.array([record.timestamp_ms for _, record, _ in block], pa.int64()),
+        "control": pa.array([batch.control for batch, _, _ in block], pa.bool_()),
+        "state": pa.array(states, pa.string()),
+        "run": pa.array(decoded.run, mask=unknown),
+        "producer": pa.array(decoded.producer, mask=unknown),
+        "seq": pa.array(decoded.seq, mask=unknown),
+        "crc": pa.array(
+            decoded.crc.astype(np.int64),
+            mask=np.array([batch.control for batch, _, _ in block], dtype=np.bool_),
+        ),
+    }
+    return pa.Table.from_pydict(columns, schema=REPLICAS)

@@ -1,0 +1,1 @@
+"""Producers: what they send, how a send ends, and the journal of sends."""

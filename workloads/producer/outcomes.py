@@ -1,0 +1,200 @@
+"""From what the client reported to the outcome of a send.
+
+`rejected` must mean certainly never written, so it is given for two cases only: the client refused the
+record before queueing it, or a broker refused the one and only attempt with an error that the protocol
+defines as not appended. Everything else that is not a success is indeterminate.
+
+librdkafka needs care here. With retries=0 it still sends a batch again, uncounted, after errors that it takes
+for "not written" and that ask for new metadata (NOT_LEADER_FOR_PARTITION among them: see
+`rd_kafka_handle_Produce_error`). Under acks=all that first attempt may have been appended (KAFKA-13574).
+Such a resend waits at least for its back-off, so `single_attempt` is proved by retries=0 **and** a report
+sooner than that back-off: see `workloads.config.spec.ProducerSettings.single_attempt_ns`.
+
+Error names are librdkafka's, as `KafkaError.name()` gives them; names that start
+with "_" are the client's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from harness.model.journal import Outcome
+
+NO_REPORT = "_NO_REPORT"
+"""Our own name for a send whose report never came."""
+ANY = "*"
+
+
+class When(StrEnum):
+    """What must hold besides the error for a row of the table to apply."""
+
+    ACKS_0 = "acks=0"
+    ACKS_SOME = "acks=1 or acks=all"
+    NOT_QUEUED = "refused by produce() before it was queued"
+    ONE_ATTEMPT = "proved to be the only attempt"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    """One row: `error` (None: success, `ANY`: any error) and `when` lead to `outcome`."""
+
+    error: str | None
+    when: When
+    outcome: Outcome
+    reason: str
+    source: str
+
+
+_PROTOCOL = "Kafka protocol guide, error codes; ReplicaManager.appendToLocalLog"
+_VALIDATION = "Kafka's LogValidator and UnifiedLog.append: the batch is checked before it is written"
+
+
+def _refused(error: str, reason: str, source: str = _PROTOCOL) -> OutcomeRow:
+    return OutcomeRow(error, When.ONE_ATTEMPT, Outcome.REJECTED, reason, source)
+
+
+def _unclear(error: str, reason: str, source: str) -> OutcomeRow:
+    return OutcomeRow(error, When.ALWAYS, Outcome.INDETERMINATE, reason, source)
+
+
+TABLE: tuple[OutcomeRow, ...] = (
+    OutcomeRow(
+        None,
+        When.ACKS_0,
+        Outcome.UNCONFIRMED,
+        "no broker answers under acks=0: the report only says that the client wrote to its socket",
+        "Kafka producer configuration, acks; the report carries no offset",
+    ),
+    OutcomeRow(
+        None,
+        When.ACKS_SOME,
+        Outcome.ACKED,
+        "the leader answered that it appended the record (acks=all: and that the whole ISR has it)",
+        "Kafka producer configuration, acks",
+    ),
+    OutcomeRow(
+        ANY,
+        When.NOT_QUEUED,
+        Outcome.REJECTED,
+        "produce() raised, so the record never entered the client's queue",
+        "librdkafka, rd_kafka_producev: on error the message is not enqueued and no report follows",
+    ),
+    _refused("MSG_SIZE_TOO_LARGE", "above max.message.bytes; checked before appending", _VALIDATION),
+    _refused("RECORD_LIST_TOO_LARGE", "above segment.bytes; checked before appending", _VALIDATION),
+    _refused("INVALID_MSG", "the batch's CRC or size did not check; nothing of it is appended", _VALIDATION),
+    _refused("INVALID_MSG_SIZE", "the batch's size did not check; nothing of it is appended", _VALIDATION),
+    _refused("INVALID_RECORD", "a record failed validation; the whole batch is refused", "KIP-467"),
+    _refused("INVALID_TIMESTAMP", "the timestamp is out of range; the whole batch is refused", "KIP-467"),
+    _refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", "the log's format cannot hold the batch", _VALIDATION),
+    _refused("UNSUPPORTED_COMPRESSION_TYPE", "the broker does not take this compression", "KIP-110"),
+    _refused("TOPIC_AUTHORIZATION_FAILED", "authorization is checked before the log is touched"),
+    _refused("CLUSTER_AUTHORIZATION_FAILED", "authorization is checked before the log is touched"),
+    _refused("TOPIC_EXCEPTION", "writing to this topic is not allowed or its name is invalid"),
+    _refused("INVALID_REQUIRED_ACKS", "acks is checked before the log is touched"),
+    _refused("POLICY_VIOLATION", "the request broke a policy of the broker and was not carried out"),
+    _refused(
+        "NOT_ENOUGH_REPLICAS",
+        "fewer than min.insync.replicas in the ISR; checked before appending under acks=all",
+        "Kafka protocol guide, code 19; Partition.appendRecordsToLeader",
+    ),
+    _unclear(
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "appended on the leader, then the ISR was too small",
+        "Kafka protocol guide, code 20",
+    ),
+    _unclear(
+        "NOT_LEADER_FOR_PARTITION",
+        "also answered for a batch that was appended before leadership moved",
+        "KAFKA-13574",
+    ),
+    _unclear(
+        "REQUEST_TIMED_OUT",
+        "appended on the leader; the ISR did not have it in time",
+        "Kafka protocol guide, code 7; DelayedProduce",
+    ),
+    _unclear(
+        "KAFKA_STORAGE_ERROR",
+        "the disk failed; how much of the batch was written is not said",
+        "Kafka protocol guide, code 56; KIP-112",
+    ),
+    _unclear(
+        "UNKNOWN_TOPIC_OR_PART",
+        "librdkafka sends again without counting; an earlier attempt may have been appended",
+        "librdkafka, rd_kafka_handle_Produce_error",
+    ),
+    _unclear(
+        "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "an attempt before it may have been appended",
+        "KIP-98; librdkafka marks it possibly persisted",
+    ),
+    _unclear(
+        "DUPLICATE_SEQUENCE_NUMBER",
+        "says that an earlier attempt was appended, without its offset",
+        "KIP-98; librdkafka marks it possibly persisted",
+    ),
+    _unclear(
+        "UNKNOWN_PRODUCER_ID",
+        "the broker lost the producer's state; an earlier attempt may have been appended",
+        "KIP-360",
+    ),
+    _unclear(
+        "INVALID_PRODUCER_EPOCH",
+        "the producer was fenced; an earlier attempt may have been appended",
+        "KIP-360, KIP-588",
+    ),
+    _unclear(
+        "_MSG_TIMED_OUT",
+        "covers both never sent and sent without an answer; the client does not say which",
+        "librdkafka, INTRODUCTION.md, message reliability",
+    ),
+    _unclear("_TIMED_OUT", "no answer in time; the request may have been carried out", "rdkafka.h"),
+    _unclear("_TRANSPORT", "the connection broke; the request may have been carried out", "rdkafka.h"),
+    _unclear("_PURGE_INFLIGHT", "given up while a request was under way", "librdkafka, rd_kafka_purge"),
+    _unclear(
+        "_PURGE_QUEUE",
+        "given up in the queue, maybe after an earlier attempt had failed",
+        "librdkafka, rd_kafka_purge",
+    ),
+    _unclear(
+        "_INVALID_DIFFERENT_RECORD",
+        "the client's own conclusion about the other records of a refused batch",
+        "KIP-467; librdkafka, rdkafka.h",
+    ),
+    _unclear("_FATAL", "the client died with the record in its queue or under way", "rdkafka.h"),
+    _unclear(NO_REPORT, "no report came before the journal closed", "kafka-chaos's own name"),
+    _unclear(ANY, "not known to mean that nothing was written", "DESIGN: every other error report"),
+)
+"""First row that fits wins; the last row fits everything."""
+
+
+@lru_cache(maxsize=1024)
+def explain(error: str | None, acks: str, *, single_attempt: bool = False, queued: bool = True) -> OutcomeRow:
+    """The row of the table that decides about one report.
+
+    Args:
+        error: the client's error name; None for a success report.
+        acks: "0", "1" or "all".
+        single_attempt: it is proved that the record was sent at most once.
+        queued: False when produce() itself refused the record.
+    """
+    holds = {
+        When.ALWAYS: True,
+        When.ACKS_0: acks == "0",
+        When.ACKS_SOME: acks != "0",
+        When.NOT_QUEUED: not queued,
+        # Under acks=0 no broker answers, so an error cannot be one's answer to this very record.
+        When.ONE_ATTEMPT: single_attempt and acks != "0",
+    }
+    for row in TABLE:
+        fits = row.error == error or (row.error == ANY and error is not None)
+        if fits and holds[row.when]:
+            return row
+    raise ValueError(f"no row for error {error!r} under acks={acks!r}")
+
+
+def classify(error: str | None, acks: str, *, single_attempt: bool = False, queued: bool = True) -> Outcome:
+    """Outcome of one report; arguments as for `explain`."""
+    return explain(error, acks, single_attempt=single_attempt, queued=queued).outcome

@@ -1,0 +1,287 @@
+"""One producer: a client, a thread, and the loop that writes one step after another."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+
+from harness.model.journal import RowSink
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.producer.open_sends import NO_KEY, NO_TXN, Batch
+from workloads.producer.reports import Reports
+from workloads.producer.send_journal import SendJournal
+from workloads.producer.shutdown import bury, flush
+from workloads.producer.tally import Tally
+from workloads.producer.transactions import ClientDone, Transactions
+from workloads.record.identity import ValueBuilder, encode_key
+
+SLICE = 2000
+"""Most records between two polls."""
+PACE_SECONDS = 0.01
+"""With a rate, records go out in slices of this length."""
+_POLL_SECONDS = 0.05
+_IDLE_SECONDS = 0.1
+_ANY_PARTITION = -1
+"""librdkafka's RD_KAFKA_PARTITION_UA: the client chooses."""
+_PATIENCE_MARGIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepOrder:
+    """One producer's share of a write step, over at the first limit met. `until` is a time.monotonic()."""
+
+    step: int
+    records: int | None
+    until: float | None
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Where one producer writes, and as what."""
+
+    producer: int
+    topic: str
+    partitions: int
+    run_id: int
+    seed: int
+
+
+class ProducerLoop:
+    """Runs the client's whole life in one thread, so that its callbacks need no locks.
+
+    `connect` makes a client like `client`, which a transactional producer needs when one is done for.
+    `failure` is what ended the thread early, `fatal` why the producer sends no more (None: neither).
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        stream: Stream,
+        spec: WorkloadSpec,
+        settings: ProducerSettings,
+        journal: SendJournal,
+        *,
+        connect: Callable[[], Any],
+        transactions: RowSink | None = None,
+    ) -> None:
+        self._first_client = client
+        self._stream = stream
+        self._keys = spec.keys
+        self._even = spec.spread == "even"
+        self._journal = journal
+        self._build = ValueBuilder(stream.run_id, stream.producer, spec.record_size, stream.seed)
+        self.tally = Tally()
+        self._reports = Reports(stream.producer, settings, journal, self.tally, placed=self._even)
+        self._seq = 0
+        self._built: list[bytes] = []
+        self.fatal: str | None = None
+        self.failure: BaseException | None = None
+        self.idle = threading.Event()
+        self.idle.set()
+        self.ready = threading.Event()
+        """Set once the client may begin: a transactional one is taken on by its coordinator first."""
+        self._wake = threading.Event()
+        self._order: StepOrder | None = None
+        self.writing = False
+        self._stopped = False
+        self._close_seconds: float | None = None
+        self._close_by: float | None = None
+        self._txns: Transactions | None = None
+        if spec.transactions is not None and transactions is not None:
+            self._txns = Transactions(
+                connect,
+                client,
+                spec.transactions,
+                producer=stream.producer,
+                seed=stream.seed,
+                journal=transactions,
+                take=self._reports.take,
+                until=lambda: self._close_by,
+                patience=settings.transaction_timeout() / 1000 + _PATIENCE_MARGIN_SECONDS,
+            )
+        self._thread = threading.Thread(target=self._run, name=f"producer-{stream.producer}", daemon=True)
+        self._thread.start()
+
+    def start(self, order: StepOrder) -> None:
+        """Begin a step; sends of an earlier one may still be open."""
+        self._stopped = False
+        self.writing = True
+        # Before the order: the thread may take that at once and set the event when done.
+        self.idle.clear()
+        self._order = order
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def close(self, seconds: float) -> None:
+        """Ask the thread to end: deliver what it can within `seconds`, give up the rest."""
+        self._stopped = True
+        self._close_by = time.monotonic() + seconds
+        self._close_seconds = seconds
+        self._wake.set()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def on_error(self, error: KafkaError) -> None:
+        """`error_cb` of the client: only a fatal error changes what the loop does.
+
+        A transactional producer hears of it from its next call, and gets a new client.
+        """
+        if error.fatal() and self._txns is None:
+            self.fatal = error.str()
+
+    @property
+    def _client(self) -> Any:
+        return self._first_client if self._txns is None else self._txns.client
+
+    def _run(self) -> None:
+        try:
+            if self._txns is not None:
+                try:
+                    self._txns.initialise()
+                except ClientDone as error:
+                    self.fatal = str(error)
+            self.ready.set()
+            while self._close_seconds is None:
+                self._wake.wait(_IDLE_SECONDS)
+                self._wake.clear()
+                self._client.poll(0)
+                order, self._order = self._order, None
+                if order is not None:
+                    try:
+                        self._write(order)
+                    except ClientDone as error:
+                        self.fatal = str(error)
+                    if self._txns is not None:
+                        self._txns.end()
+                    self.writing = False
+                    if self._drained():
+                        self.idle.set()
+            self._end(self._close_seconds)
+        # Kept, not swallowed: Workload.finish and Workload.close raise it.
+        except BaseException as error:
+            self.failure = error
+        finally:
+            self.idle.set()
+
+    def _write(self, order: StepOrder) -> None:
+        begun = time.monotonic()
+        made = 0
+        while not self._stopped and self.fatal is None:
+            now = time.monotonic()
+            if order.until is not None and now >= order.until:
+                return
+            count = SLICE if order.records is None else min(SLICE, order.records - made)
+            if count <= 0:
+                return
+            if self._txns is not None:
+                if not self._txns.room:
+                    self._txns.end()
+                    self._txns.begin()
+                count = min(count, self._txns.room)
+            if order.rate is not None:
+                count = min(count, int((now - begun) * order.rate) + 1 - made)
+                if count <= 0:
+                    self._serve(
+                        now + max(PACE_SECONDS, (made - (now - begun) * order.rate) / order.rate), order
+                    )
+                    continue
+            done = self._slice(order.step, count)
+            made += done
+            self._client.poll(0 if done == count else _POLL_SECONDS)
+            self._reports.take()
+            if order.rate is not None and done == count:
+                self._serve(time.monotonic() + PACE_SECONDS, order)
+
+    def _serve(self, until: float, order: StepOrder) -> None:
+        """Serve reports until a time, or the step's end if that is sooner."""
+        if order.until is not None:
+            until = min(until, order.until)
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            self._client.poll(min(left, _POLL_SECONDS))
+            self._reports.take()
+
+    def _slice(self, step: int, count: int) -> int:
+        """Queue up to `count` records and journal them; fewer when the client's queue is full or it died."""
+        produce, now, even = self._client.produce, time.time_ns, self._even
+        topic, partitions, keys = self._stream.topic, self._stream.partitions, self._keys
+        report = self._reports.callback
+        first = self._seq
+        sent: list[int] = []
+        refused: list[tuple[int, str, int]] = []
+        broken: str | None = None
+        missing = count - len(self._built)
+        if missing > 0:
+            self._built += self._build.block(first + len(self._built), missing)
+        for seq, value in enumerate(self._built[:count], first):
+            place = seq if keys is None else seq % keys
+            key = None if keys is None else encode_key(place)
+            stamp = now()
+            try:
+                produce(topic, value, key, place % partitions if even else _ANY_PARTITION, report)
+            except BufferError:
+                # The client's queue is full: no outcome, the same record is tried again after a poll.
+                break
+            except KafkaException as error:
+                cause = error.args[0]
+                refused.append((seq, cause.name(), now()))
+                dead = cause.fatal() or cause.code() == KafkaError._FATAL
+                if self._txns is not None and cause.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                    broken = cause.name()
+                elif dead:
+                    broken = self.fatal = self.fatal or cause.str()
+                if broken is not None:
+                    sent.append(stamp)
+                    break
+            sent.append(stamp)
+        self._seq = first + len(sent)
+        # What the queue did not take is not built again: a full queue is the rule at full speed.
+        del self._built[: len(sent)]
+        self._hand_over(step, first, sent)
+        if self._txns is not None:
+            self._txns.took(len(sent), broken)
+        self._reports.refused(refused)
+        return len(sent)
+
+    def _hand_over(self, step: int, first: int, sent: list[int]) -> None:
+        if not sent:
+            return
+        seq = np.arange(first, first + len(sent), dtype=np.int64)
+        place = seq if self._keys is None else seq % self._keys
+        # Not known yet where the client chooses: its reports say.
+        partition = place % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
+        batch = Batch(
+            producer=self._stream.producer,
+            first=first,
+            step=step,
+            size=self._build.size,
+            sent_ns=np.array(sent, dtype=np.int64),
+            partition=partition.astype(np.int32),
+            key=place if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64),
+            txn=NO_TXN if self._txns is None else self._txns.number,
+        )
+        self._journal.opened(batch)
+        self.tally.sent(len(sent))
+
+    def _drained(self) -> bool:
+        """Wait until each send has its report (delivery.timeout.ms bounds it); False: another step came."""
+        while self.tally.open() and self._close_seconds is None:
+            if self._order is not None:
+                return False
+            self._client.poll(_POLL_SECONDS)
+            self._reports.take()
+        return True
+
+    def _end(self, seconds: float) -> None:
+        flush(self._client, seconds)
+        bury(self._client)
+        self._reports.take()

@@ -1,0 +1,214 @@
+"""The workload: N producers that write step after step, each send journalled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from harness.model.errors import BadInput
+from harness.model.journal import RowSink
+from harness.model.secrets import shown, without_secrets
+from workloads.config.client_log import client_logger
+from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
+from workloads.producer.send_journal import SendJournal
+from workloads.producer.tally import Progress, total
+
+CLOSE_SECONDS = 10.0
+
+
+def share(total_records: int, producers: int, index: int) -> int:
+    """An even split; the first producers take what is left over."""
+    return total_records // producers + (1 if index < total_records % producers else 0)
+
+
+class Workload:
+    """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
+
+    Each producer has a client and a thread of its own. The journal is the caller's: close it after the
+    workload. Use as a context manager or call `close`. `security` is what clients must come with, by
+    librdkafka's names.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+
+    def __init__(
+        self,
+        spec: WorkloadSpec,
+        settings: ProducerSettings,
+        *,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        run_id: int,
+        seed: int,
+        journal: SendJournal,
+        transactions: RowSink | None = None,
+        client: Callable[..., Any] = Producer,
+        security: Mapping[str, str] | None = None,
+    ) -> None:
+        self._spec = spec
+        self._loops: list[ProducerLoop] = []
+        self._closed = False
+        if (spec.transactions is None) != (transactions is None):
+            raise ValueError("a transactional workload needs a journal of transactions, and no other does")
+        # error_cb must be given at construction, before the loop that it serves exists.
+        hooks: list[list[ProducerLoop]] = [[] for _ in range(spec.producers)]
+        names = [
+            None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
+        ]
+        connects = [
+            partial(connected, client, settings, settings.to_librdkafka(bootstrap, name, security), hook)
+            for name, hook in zip(names, hooks, strict=True)
+        ]
+        clients = [connect() for connect in connects]
+        for index, (made, hook) in enumerate(zip(clients, hooks, strict=True)):
+            stream = Stream(index, topic, partitions, run_id, seed * 1_000_003 + index)
+            loop = ProducerLoop(
+                made, stream, spec, settings, journal, connect=connects[index], transactions=transactions
+            )
+            hook.append(loop)
+            self._loops.append(loop)
+
+    def ready(self, seconds: float) -> bool:
+        """Wait until every producer may begin (see `ProducerLoop.ready`); False: not within `seconds`."""
+        deadline = time.monotonic() + seconds
+        return all(loop.ready.wait(max(0.0, deadline - time.monotonic())) for loop in self._loops)
+
+    def start(
+        self,
+        step: int,
+        *,
+        records: int | None = None,
+        seconds: float | None = None,
+        rate: float | None = None,
+    ) -> None:
+        """Begin a write step over all producers and return at once.
+
+        Sends of an earlier step may still be open; `finish` then waits for these too. The step ends at
+        the first limit met: `records` in total, split evenly, or `seconds` of writing; with
+        neither, at `stop`. `rate` is records a second in total (None: the spec's; both None: full speed).
+
+        Raises:
+            RuntimeError: the step before still writes, or the workload is closed.
+        """
+        if self._closed or any(loop.writing for loop in self._loops):
+            raise RuntimeError("a write step is still writing, or the workload is closed: finish it first")
+        self._raise_failure()
+        count = len(self._loops)
+        rate = rate if rate is not None else self._spec.rate
+        until = None if seconds is None else time.monotonic() + seconds
+        for index, loop in enumerate(self._loops):
+            mine = None if records is None else share(records, count, index)
+            loop.start(StepOrder(step, mine, until, None if rate is None else rate / count))
+
+    def finish(self, deadline: float | None = None) -> bool:
+        """Wait until the step's records are all produced and each has its report.
+
+        Args:
+            deadline: a time.monotonic() value; None: as long as it takes (delivery.timeout.ms after
+                the last send, unless the step has no limit).
+
+        Returns:
+            False when the deadline came first.
+
+        Raises:
+            JournalError: the journal could not be written.
+        """
+        for loop in self._loops:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not loop.idle.wait(left):
+                return False
+        self._raise_failure()
+        return True
+
+    def stop(self) -> None:
+        """End producing early; reports are still waited for by `finish`."""
+        for loop in self._loops:
+            loop.stop()
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Deliver what can be within `seconds`, give up the rest (indeterminate), end the threads.
+
+        Safe to call again.
+
+        Raises:
+            JournalError: the journal could not be written.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        for loop in self._loops:
+            loop.close(seconds)
+        for loop in self._loops:
+            loop.join()
+        self._raise_failure()
+
+    def account_for(self, reads: Path) -> int:  # noqa: ARG002
+        """Journal what was sent without a row so far: none, every send has one since it was handed over."""
+        return 0
+
+    def progress(self) -> Progress:
+        """Counts over all steps so far; cheap."""
+        return total(loop.tally.progress() for loop in self._loops)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with a client itself: such a producer sends no more."""
+        return tuple(
+            f"producer {index}: the client died of a fatal error and sends no more: {loop.fatal}"
+            for index, loop in enumerate(self._loops)
+            if loop.fatal is not None
+        )
+
+    def _raise_failure(self) -> None:
+        for loop in self._loops:
+            if loop.failure is not None:
+                raise loop.failure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def transactional_id(producer: int) -> str:
+    """The transactional.id of a producer. It is the same in every run, so that an experiment's faults can aim
+    at its coordinator: `{coordinator: {transactional_id: kafka-chaos-0}}`."""
+    return f"kafka-chaos-{producer}"
+
+
+def connected(
+    client: Callable[..., Any],
+    settings: ProducerSettings,
+    config: dict[str, str | int | float | bool],
+    hook: Sequence[ProducerLoop] = (),
+) -> Any:
+    """A client made of this configuration; fatal errors are told to the loops in `hook`, then and later.
+
+    Raises:
+        BadInput: the client refuses the settings.
+    """
+
+    def on_error(error: KafkaError) -> None:
+        for loop in hook:
+            loop.on_error(error)
+
+    try:
+        return client({**config, "error_cb": on_error}, logger=client_logger())
+    except KafkaException as error:
+        given = shown(settings.properties())
+        raise BadInput(
+            "the Kafka client refuses the producer settings",
+            where=f"producer settings: {given}",
+            expected="properties and values that librdkafka knows and that fit together",
+            found=without_secrets(error.args[0].str(), {name: str(value) for name, value in config.items()}),
+            next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
+        ) from error

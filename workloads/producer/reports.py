@@ -1,0 +1,123 @@
+"""Delivery reports of one producer: collected cheaply in the callback, journalled in blocks."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.model.journal import Outcome
+from workloads.config.spec import ProducerSettings
+from workloads.producer.outcomes import classify
+from workloads.producer.send_journal import NO_OFFSET, SendJournal
+from workloads.producer.tally import Tally
+from workloads.record.identity import seq_of
+
+_now = time.time_ns
+_UNPLACED = -1
+
+
+def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
+    try:
+        return np.array(reported, dtype=np.int64)
+    except TypeError:
+        # A retry that the broker knew already succeeds without an offset.
+        return np.array([NO_OFFSET if one is None else one for one in reported], dtype=np.int64)
+
+
+class Reports:
+    """One producer's reports. Only that producer's thread may touch it: callbacks run inside its poll().
+
+    Successes go into one flat list, three or four entries a report: measured faster than a tuple or an
+    object a report, and the columns are slices of it. `placed` False: the client chose the partitions, and
+    its reports say which.
+    """
+
+    def __init__(
+        self,
+        producer: int,
+        settings: ProducerSettings,
+        journal: SendJournal,
+        tally: Tally,
+        *,
+        placed: bool = True,
+    ) -> None:
+        self._producer = producer
+        self._acks = settings.acks
+        self._journal = journal
+        self._tally = tally
+        self._resend_seconds = settings.single_attempt_ns() / 1e9
+        self._good: list[Any] = []
+        self._bad: list[tuple[bytes, str, int, bool, int]] = []
+        self._success = classify(None, settings.acks)
+        self._keep = self._good.extend
+        self._placed = placed
+        # One call a record less where the partition is known anyway.
+        self.callback = self._report if placed else self._report_place
+        """The one delivery callback of all records (`on_delivery` of produce())."""
+
+    def _report(self, error: Any, message: Any) -> None:
+        if error is None:
+            self._keep((message.value(), message.offset(), _now()))
+        else:
+            self._failed(error, message)
+
+    def _report_place(self, error: Any, message: Any) -> None:
+        if error is None:
+            self._keep((message.value(), message.offset(), _now(), message.partition()))
+        else:
+            self._failed(error, message)
+
+    def _failed(self, error: Any, message: Any) -> None:
+        # latency() runs from produce() to now, so it errs on the long side: a resend is never missed.
+        latency = message.latency()
+        first_try = latency is not None and 0 <= latency < self._resend_seconds
+        # None: it failed before the client had chosen.
+        known = None if self._placed else message.partition()
+        place = _UNPLACED if known is None else known
+        self._bad.append((message.value(), error.name(), _now(), first_try, place))
+
+    def refused(self, refusals: list[tuple[int, str, int]]) -> None:
+        """Journal sends that produce() refused: (seq, error name, time in ns) each."""
+        if not refusals:
+            return
+        seqs, errors, times = (list(column) for column in zip(*refusals, strict=True))
+        outcomes = [classify(error, self._acks, queued=False) for error in errors]
+        self._close_failed(np.array(seqs, dtype=np.int64), times, outcomes, errors)
+
+    def take(self) -> None:
+        """Journal and count the reports that came since the last call."""
+        if self._good:
+            good = self._good[:]
+            self._good.clear()
+            width = 3 if self._placed else 4
+            seq = seq_of(good[0::width])
+            offsets = None if self._success is Outcome.UNCONFIRMED else _offsets(good[1::width])
+            times = np.array(good[2::width], dtype=np.int64)
+            places = None if self._placed else np.array(good[3::width], dtype=np.int32)
+            self._journal.closed(
+                self._producer, seq, times, self._success, offsets=offsets, partitions=places
+            )
+            self._tally.succeeded(self._success, len(seq))
+        if self._bad:
+            bad = self._bad[:]
+            self._bad.clear()
+            errors = [name for _, name, _, _, _ in bad]
+            outcomes = [classify(name, self._acks, single_attempt=first) for _, name, _, first, _ in bad]
+            seq = seq_of([row[0] for row in bad])
+            places = None if self._placed else np.array([row[4] for row in bad], dtype=np.int32)
+            self._close_failed(seq, [row[2] for row in bad], outcomes, errors, places)
+
+    def _close_failed(
+        self,
+        seq: npt.NDArray[np.int64],
+        times: list[int],
+        outcomes: list[Outcome],
+        errors: list[str],
+        places: npt.NDArray[np.int32] | None = None,
+    ) -> None:
+        stamps = np.array(times, dtype=np.int64)
+        self._journal.closed(self._producer, seq, stamps, outcomes, errors=errors, partitions=places)
+        self._tally.failed(outcomes, errors)

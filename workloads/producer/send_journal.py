@@ -1,0 +1,209 @@
+"""The journal of sends: one row a send, written while running.
+
+`sends/part-*.parquet` hold closed sends, written about every second. `sends/open.parquet` holds the sends
+without a report at the last flush. A flush writes the part first, then replaces `open.parquet`: a crash in
+between leaves a send in both, and the part's row is the true one (`recover` knows that). The other
+order could lose a send altogether.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from harness.model.journal import OPEN_SENDS, SENDS, Outcome
+from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
+from workloads.journal.row_journal import RowJournal, TableFile
+from workloads.producer.open_sends import NO_KEY, NO_TXN, Batch, OpenSends
+from workloads.producer.outcomes import NO_REPORT
+
+NO_OFFSET = -1
+"""In `offsets`, for a report that gives none."""
+
+
+def _repeated(value: str | None, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, pa.string()), count)
+
+
+def _rows_table(
+    topic: str,
+    producer: int,
+    seq: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.void],
+    outcome: pa.Array,
+    closed_ns: pa.Array,
+    offset: pa.Array,
+    error: pa.Array,
+) -> pa.Table:
+    count = len(seq)
+    columns = {
+        "producer": pa.array(np.full(count, producer, dtype=np.int32)),
+        "seq": pa.array(seq),
+        "topic": _repeated(topic, count),
+        "partition": pa.array(np.ascontiguousarray(rows["partition"])),
+        "key": pa.array(np.ascontiguousarray(rows["key"]), mask=rows["key"] == NO_KEY),
+        "size": pa.array(np.ascontiguousarray(rows["size"])),
+        "step": pa.array(np.ascontiguousarray(rows["step"])),
+        "sent_ns": pa.array(np.ascontiguousarray(rows["sent_ns"])),
+        "outcome": outcome,
+        "closed_ns": closed_ns,
+        "offset": offset,
+        "error": error,
+        "txn": pa.array(np.ascontiguousarray(rows["txn"]), mask=rows["txn"] == NO_TXN),
+    }
+    return pa.Table.from_pydict(columns, schema=SENDS)
+
+
+class SendJournal:
+    """Journal of sends in `folder` (the run's `sends/`, made if absent), all to `topic` but for those of the
+    producers that `elsewhere` names.
+
+    Threads may share it: each producer's calls must keep their order (`opened` before `closed`). Use as a
+    context manager or call `close`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        topic: str,
+        *,
+        elsewhere: Mapping[int, str] | None = None,
+        flush_seconds: float = FLUSH_SECONDS,
+    ) -> None:
+        self._topic = topic
+        self._elsewhere = elsewhere or {}
+        self._open_file = folder / OPEN_SENDS
+        self._parts = PartWriter(folder)
+        self._producers: dict[int, OpenSends] = {}
+        self._done: list[pa.Table] = []
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._wrote_any = False
+        self._closed = False
+        # Also makes Arrow load what it loads lazily, before the clock of the first sends runs.
+        self.flush()
+        self._flusher = Flusher(self.flush, "journal-sends", flush_seconds)
+
+    def opened(self, batch: Batch) -> None:
+        """Take sends that were queued, or tried; seq must go on where the producer's last batch ended.
+
+        Raises:
+            ValueError: a gap or an overlap in seq.
+            JournalError: an earlier flush failed.
+        """
+        self._flusher.check()
+        with self._lock:
+            self._producers.setdefault(batch.producer, OpenSends()).add(batch)
+
+    def closed(
+        self,
+        producer: int,
+        seq: npt.NDArray[np.int64],
+        closed_ns: npt.NDArray[np.int64],
+        outcomes: Outcome | Sequence[Outcome],
+        *,
+        offsets: npt.NDArray[np.int64] | None = None,
+        errors: Sequence[str | None] | None = None,
+        partitions: npt.NDArray[np.int32] | None = None,
+    ) -> None:
+        """Take reports, one element of each array a send; one `Outcome` stands for all of them.
+
+        `offsets` holds `NO_OFFSET` where none was reported; None: for all. `errors` None: no errors.
+        `partitions` is where the client says that it sent them (negative: it does not say); None: where
+        `opened` said.
+
+        Raises:
+            ValueError: a report for a send that is not open.
+        """
+        count = len(seq)
+        if not count:
+            return
+        outcome = (
+            _repeated(outcomes.value, count)
+            if isinstance(outcomes, Outcome)
+            else pa.array([one.value for one in outcomes], pa.string())
+        )
+        offset = pa.nulls(count, pa.int64()) if offsets is None else pa.array(offsets, mask=offsets < 0)
+        error = _repeated(None, count) if errors is None else pa.array(errors, pa.string())
+        with self._lock:
+            rows = self._producers.setdefault(producer, OpenSends()).close(seq)
+            if partitions is not None:
+                rows["partition"] = np.where(partitions < 0, rows["partition"], partitions)
+            self._done.append(
+                _rows_table(
+                    self._topic_of(producer), producer, seq, rows, outcome, pa.array(closed_ns), offset, error
+                )
+            )
+
+    def flush(self) -> None:
+        """Write the closed sends as a part and the open ones as `open.parquet`. The clock calls it."""
+        with self._writing:
+            with self._lock:
+                done, self._done = self._done, []
+                pending = self._open_rows()
+            self._write(done)
+            write_atomic(pending, self._open_file)
+
+    def close(self) -> None:
+        """Write everything. Sends without a report become indeterminate with the error `_NO_REPORT`.
+
+        Safe to call again.
+
+        Raises:
+            JournalError: something could not be written.
+        """
+        if self._closed:
+            return
+        self._flusher.close()
+        with self._writing, self._lock:
+            self._write([*self._done, self._open_rows()])
+            self._done = []
+            if not self._wrote_any:
+                # A run that sent nothing still has a journal that can be read.
+                self._parts.write(SENDS.empty_table())
+            self._closed = True
+            self._open_file.unlink(missing_ok=True)
+
+    def _topic_of(self, producer: int) -> str:
+        return self._elsewhere.get(producer, self._topic)
+
+    def _write(self, tables: list[pa.Table]) -> None:
+        """One part of all rows; no part when there are none."""
+        table = pa.concat_tables([*tables, SENDS.empty_table()])
+        if table.num_rows:
+            self._parts.write(table.combine_chunks())
+            self._wrote_any = True
+
+    def _open_rows(self) -> pa.Table:
+        tables = [SENDS.empty_table()]
+        for producer, sends in self._producers.items():
+            seq, rows = sends.still_open()
+            count = len(seq)
+            tables.append(
+                _rows_table(
+                    self._topic_of(producer),
+                    producer,
+                    seq,
+                    rows,
+                    _repeated(Outcome.INDETERMINATE.value, count),
+                    pa.nulls(count, pa.int64()),
+                    pa.nulls(count, pa.int64()),
+                    _repeated(NO_REPORT, count),
+                )
+            )
+        return pa.concat_tables(tables)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+__all__ = ["NO_KEY", "NO_OFFSET", "Batch", "RowJournal", "SendJournal", "TableFile"]

@@ -1,0 +1,1 @@
+"""Readers: live readers while faults go on, and the final read."""

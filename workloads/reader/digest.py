@@ -1,0 +1,138 @@
+"""What one partition held, small enough to compare two readings of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from workloads.record.identity import Decoded
+
+MAX_GAPS = 1_000_000
+"""Most gaps kept by range; `gap_count` counts them all. A transaction leaves one in each partition that it
+wrote to, so that a run has thousands; above this many a read cannot be accounted for."""
+
+_Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDigest:
+    """One partition as read from `start` to `end` (exclusive).
+
+    Two readings have equal `content()` if and only if (but for a 64-bit hash collision) they gave the same
+    records: same offsets, states, identities and checksums. `first` and `last` are offsets (None: no
+    record). `gaps` are ranges (from, to), `to` exclusive, of offsets that gave no record: control batches,
+    compaction, or worse; at most `MAX_GAPS` of `gap_count`. `missing` counts the offsets in all gaps.
+    `finished` False: the reading did not reach `end`; then `problem` says why, and what lies behind the last
+    record is a gap that was not looked at.
+    """
+
+    start: int
+    end: int
+    records: int
+    first: int | None
+    last: int | None
+    gaps: tuple[tuple[int, int], ...]
+    gap_count: int
+    missing: int
+    content_hash: int
+    finished: bool
+    problem: str | None = None
+    not_ok: int = 0
+
+    def content(self) -> tuple[int, int, int, int, int]:
+        """What two readings of one range must agree on."""
+        return (self.start, self.end, self.records, self.missing, self.content_hash)
+
+
+def _mixed(words: _Words) -> _Words:
+    """splitmix64's finaliser, element by element; overflow wraps."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def record_hash(offset: npt.NDArray[np.int64], decoded: Decoded) -> int:
+    """Sum modulo 2^64 of one hash a record over (offset, state, run, producer, seq, crc): order does not
+    matter, the number of copies does."""
+    words = np.full(len(offset), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in (offset, decoded.state, decoded.run, decoded.producer, decoded.seq, decoded.crc):
+        words = _mixed(words ^ column.astype(np.int64).view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+    return int(words.sum(dtype=np.uint64))
+
+
+@dataclass(slots=True)
+class DigestBuilder:
+    """Adds up a partition's digest from blocks of records in offset order."""
+
+    start: int
+    end: int
+    _next: int = field(init=False)
+    _first: int | None = None
+    _last: int | None = None
+    _records: int = 0
+    _not_ok: int = 0
+    _hash: int = 0
+    _gaps: list[tuple[int, int]] = field(default_factory=list)
+    _gap_count: int = 0
+    _missing: int = 0
+
+    def __post_init__(self) -> None:
+        self._next = self.start
+
+    def add(self, offset: npt.NDArray[np.int64], decoded: Decoded) -> None:
+        """Take records; `offset` ascending and after all before.
+
+        Raises:
+            ValueError: offsets that go back, repeat, or lie outside [start, end).
+        """
+        if not len(offset):
+            return
+        before = np.concatenate(([self._next - 1], offset[:-1]))
+        steps = offset - before
+        if steps.min() < 1 or offset[-1] >= self.end:
+            raise ValueError(
+                f"offsets must ascend within [{self._next}, {self.end}), "
+                f"got {int(offset.min())} to {int(offset.max())}"
+            )
+        holes = np.flatnonzero(steps > 1)
+        if len(holes):
+            self._gap(before[holes] + 1, offset[holes])
+        if self._first is None:
+            self._first = int(offset[0])
+        self._last = int(offset[-1])
+        self._next = self._last + 1
+        self._records += len(offset)
+        self._not_ok += int(np.count_nonzero(decoded.state))
+        self._hash = (self._hash + record_hash(offset, decoded)) % 2**64
+
+    @property
+    def records(self) -> int:
+        return self._records
+
+    def _gap(self, begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> None:
+        self._gap_count += len(begin)
+        self._missing += int((end - begin).sum())
+        room = MAX_GAPS - len(self._gaps)
+        self._gaps += zip(begin[:room].tolist(), end[:room].tolist(), strict=True)
+
+    def done(self, problem: str | None = None) -> PartitionDigest:
+        """The digest; `problem` None says that the reading reached the end."""
+        if self._next < self.end:
+            self._gap(np.array([self._next]), np.array([self.end]))
+            self._next = self.end
+        return PartitionDigest(
+            start=self.start,
+            end=self.end,
+            records=self._records,
+            first=self._first,
+            last=self._last,
+            gaps=tuple(self._gaps),
+            gap_count=self._gap_count,
+            missing=self._missing,
+            content_hash=self._hash,
+            finished=problem is None,
+            problem=problem,
+            not_ok=self._not_ok,
+        )

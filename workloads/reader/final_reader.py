@@ -1,0 +1,226 @@
+"""The final read: every record of a range of offsets, from the leader, as either isolation level gives it.
+
+No `client.rack` is set: a broker's own rack settings could otherwise send the reader to a follower that lags.
+`auto.offset.reset=error`: an offset that is out of range or truncated away must show, not be skipped.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from workloads.config.client_log import client_logger
+from workloads.reader.digest import DigestBuilder, PartitionDigest
+from workloads.reader.read_rows import PartitionFile, rows_table
+from workloads.record.text_identity import BINARY, Codec
+
+BATCH = 10_000
+THREADS = 4
+_POLL_SECONDS = 0.1
+_ANSWER_SECONDS = 10.0
+_TRUNCATED = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
+
+
+def _consumer(bootstrap: str, reader: str, isolation: str, security: Mapping[str, str] | None) -> Consumer:
+    config: dict[str, Any] = {
+        "bootstrap.servers": bootstrap,
+        **(security or {}),
+        # Required by the client; partitions are assigned by hand and nothing is ever committed.
+        "group.id": f"kafka-chaos-{reader}",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "isolation.level": isolation,
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 50,
+        "fetch.error.backoff.ms": 100,
+    }
+    return Consumer(config, logger=client_logger())
+
+
+def last_stable(
+    bootstrap: str, topic: str, partitions: Sequence[int], security: Mapping[str, str] | None = None
+) -> dict[int, int]:
+    """The last stable offset of each partition, as its leader says; -1 where none answered.
+
+    No read_committed reader gets further: the first transaction that is still open begins there (KIP-98).
+    """
+    consumer = _consumer(bootstrap, "last-stable", "read_committed", security)
+    found = {}
+    try:
+        for number in partitions:
+            try:
+                _, found[number] = consumer.get_watermark_offsets(
+                    TopicPartition(topic, number), timeout=_ANSWER_SECONDS
+                )
+            except KafkaException:
+                found[number] = -1
+    finally:
+        consumer.close()
+    return found
+
+
+class _Counter:
+    def __init__(self, on_progress: Callable[[int], None] | None) -> None:
+        self._lock = threading.Lock()
+        self._records = 0
+        self._on_progress = on_progress
+
+    def add(self, records: int) -> None:
+        with self._lock:
+            self._records += records
+            if self._on_progress is not None:
+                self._on_progress(self._records)
+
+
+def read_range(
+    bootstrap: str,
+    *,
+    topic: str,
+    bounds: Mapping[int, tuple[int, int]],
+    run_id: int,
+    reader: str,
+    folder: Path | None,
+    deadline: float,
+    on_progress: Callable[[int], None] | None = None,
+    committed: bool = False,
+    codec: Codec = BINARY,
+    first_part: int = 0,
+    security: Mapping[str, str] | None = None,
+) -> dict[int, PartitionDigest]:
+    """Read `[start, end)` of each partition and digest it.
+
+    Args:
+        bounds: partition -> (start, end) offsets, end exclusive.
+        run_id: values with another run's id are `foreign`.
+        reader: name for the rows' `reader` column and the client's group id.
+        folder: gets one `part-<number>.parquet` with READS rows a partition, numbered as these are from
+            `first_part` on; None: nothing is written.
+        deadline: a time.monotonic() value. What was read by then is kept and digested.
+        on_progress: called with the records read so far over all partitions, from the reading threads,
+            one call at a time.
+        committed: read_committed; then a transaction that is still open keeps the read from reaching `end`
+            until its coordinator ends it.
+        codec: how the run's values and keys are read.
+        security: what clients must come with, by librdkafka's names.
+
+    Returns:
+        One digest a partition. `finished` is False where the deadline came first or the log had been
+        truncated under the reader; `problem` says which.
+
+    Raises:
+        JournalError: the rows cannot be written.
+    """
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    digests: dict[int, PartitionDigest] = {}
+    for partition, (start, end) in sorted(bounds.items()):
+        if start < end:
+            waiting.put(partition)
+        else:
+            digests[partition] = DigestBuilder(start, end).done()
+            if folder is not None:
+                PartitionFile(folder, first_part + partition).close()
+    counter = _Counter(on_progress)
+
+    def work() -> None:
+        isolation = "read_committed" if committed else "read_uncommitted"
+        consumer = _consumer(bootstrap, reader, isolation, security)
+        try:
+            while True:
+                try:
+                    partition = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                file = None if folder is None else PartitionFile(folder, first_part + partition)
+                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, codec)
+                digests[partition] = reading.run(deadline, counter.add)
+        finally:
+            consumer.close()
+
+    threads = min(THREADS, waiting.qsize())
+    if threads:
+        with ThreadPoolExecutor(threads, thread_name_prefix="final-read") as pool:
+            for future in [pool.submit(work) for _ in range(threads)]:
+                future.result()
+    return dict(sorted(digests.items()))
+
+
+class _Reading:
+    """One partition's reading with a consumer that other partitions use before and after."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        topic: str,
+        partition: int,
+        bounds: tuple[int, int],
+        run_id: int,
+        reader: str,
+        file: PartitionFile | None,
+        codec: Codec,
+    ) -> None:
+        self._consumer = consumer
+        self._topic = topic
+        self._partition = partition
+        self._start, self._end = bounds
+        self._run_id = run_id
+        self._reader = reader
+        self._file = file
+        self._codec = codec
+        self._digest = DigestBuilder(self._start, self._end)
+
+    def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
+        self._consumer.assign([TopicPartition(self._topic, self._partition, self._start)])
+        place = self._start
+        problem: str | None = None
+        last_error: str | None = None
+        while place < self._end and problem is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                seen = f", last error: {last_error}" if last_error else ""
+                problem = f"the deadline came at offset {place} of {self._end}{seen}"
+                break
+            records = []
+            for message in self._consumer.consume(BATCH, min(left, _POLL_SECONDS)):
+                fault = message.error()
+                # Late events of the partition that this consumer read before are not of this one.
+                ours = message.partition() == self._partition
+                if fault is None:
+                    records += [message] if ours else []
+                elif fault.code() == KafkaError._PARTITION_EOF:
+                    # Counts control batches at the end, which give no record.
+                    place = max(place, (message.offset() or 0) if ours else 0)
+                elif fault.code() in _TRUNCATED:
+                    problem = f"{fault.name()}: {fault.str()}"
+                else:
+                    last_error = f"{fault.name()}: {fault.str()}"
+            if records:
+                try:
+                    on_records(self._take(records))
+                except ValueError as error:
+                    problem = str(error)
+                place = max(place, (records[-1].offset() or 0) + 1)
+        self._consumer.unassign()
+        if self._file is not None:
+            self._file.close()
+        return self._digest.done(problem)
+
+    def _take(self, messages: list[Any]) -> int:
+        now = time.time_ns()
+        offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
+        inside = int(np.searchsorted(offset, self._end))
+        messages, offset = messages[:inside], offset[:inside]
+        decoded = self._codec.values(list(map(Message.value, messages)), self._run_id)
+        self._digest.add(offset, decoded)
+        if self._file is not None and messages:
+            rows = rows_table(self._reader, self._topic, messages, decoded, now, codec=self._codec)
+            self._file.add(rows)
+        return inside

@@ -1,0 +1,269 @@
+"""One live reader: a consumer with a thread of its own that journals what it is given, while faults go on."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, TopicPartition
+
+from workloads.config.client_log import client_logger
+from workloads.config.reader_spec import ReaderSpec
+from workloads.reader.reader_journal import ReaderJournal
+
+BATCH = 2000
+_POLL_SECONDS = 0.1
+_QUERY_SECONDS = 1.0
+_LOOK_SECONDS = 0.25
+_RESET = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
+
+
+class LiveReader:
+    """Reads `topic` from its start until `close`, in a thread; `restart` gives it a new client.
+
+    `caught_up` are the partitions it has read to the end since `catch_up` was called; `followers` the brokers
+    that a reader with a rack fetched from which did not lead; `failure` what ended the thread early.
+    """
+
+    def __init__(
+        self,
+        spec: ReaderSpec,
+        name: str,
+        journal: ReaderJournal,
+        *,
+        bootstrap: str,
+        group_id: str,
+        topic: str,
+        partitions: int,
+        client: Callable[..., Any] = Consumer,
+        security: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.batch = BATCH
+        self.commits: Literal["none", "auto", "manual", "transaction"] = spec.commits
+        self.caught_up: frozenset[int] = frozenset()
+        self.followers: set[int] = set()
+        self.last_error: str | None = None
+        self.failure: BaseException | None = None
+        self._spec = spec
+        self._journal = journal
+        self._topic = topic
+        self._partitions = partitions
+        self._config = {
+            **spec.to_librdkafka(bootstrap, group_id, security),
+            "on_commit": journal.committed,
+            "stats_cb": self._statistics,
+        }
+        self._client = client
+        # Made here, so that settings which the client refuses are told before anything runs.
+        self._consumer = client(self._config, logger=client_logger())
+        self._by_hand = spec.group is None
+        self._incremental = self._by_hand or spec.assignor == "cooperative-sticky"
+        self._mine: set[int] = set()
+        self._places: dict[int, int] = {}
+        self._resets: dict[int, int | None] = {}
+        self._restart = threading.Event()
+        self._catching_up = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"reader-{name}", daemon=True)
+
+    @property
+    def records(self) -> int:
+        """Records journaled so far."""
+        return self._journal.records
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def restart(self) -> None:
+        """Close the client as an application that ends does, and go on with a new one."""
+        self._restart.set()
+
+    def catch_up(self) -> None:
+        """Begin to tell in `caught_up` which partitions are read to the end."""
+        self._catching_up.set()
+
+    def close(self) -> None:
+        """Ask the thread to end; `join` waits for it."""
+        self._closing.set()
+
+    def give_up(self) -> None:
+        """As `close`, for those that do more than read: without waiting for what is under way."""
+        self.close()
+
+    def join(self) -> None:
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._begin()
+            looked = committed = time.monotonic()
+            while not self._closing.is_set():
+                if self._restart.is_set():
+                    self._restart.clear()
+                    self._leave()
+                    self._consumer = self._client(self._config, logger=client_logger())
+                    self._begin()
+                self._got(self._take(self._consumer.consume(self.batch, _POLL_SECONDS)))
+                now = time.monotonic()
+                if self._resets and now - looked >= _LOOK_SECONDS:
+                    looked = now
+                    self._go_on()
+                elif self._catching_up.is_set() and now - looked >= _LOOK_SECONDS:
+                    looked = now
+                    self._look()
+                if self._spec.commits == "manual" and now - committed >= self._spec.commit_every:
+                    committed = now
+                    self._commit(wait=False)
+                self._journal.flush()
+            self._leave()
+        # Kept, not swallowed: it is a problem of the run.
+        except BaseException as error:
+            self.failure = error
+        finally:
+            self._journal.flush(last=True)
+
+    def _got(self, records: list[Any]) -> None:
+        """For readers that do something with the records, which are journaled by now."""
+
+    def _begin(self) -> None:
+        if not self._by_hand:
+            self._consumer.subscribe(
+                [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+            )
+            return
+        self._mine = set(range(self._partitions))
+        places = [(number, self._places.get(number, 0)) for number in sorted(self._mine)]
+        self._places = dict(places)
+        self._journal.assigned(places)
+        self._consumer.assign([TopicPartition(self._topic, *place) for place in places])
+
+    def _leave(self) -> None:
+        """Close the client; in a group its callbacks tell of the partitions that are given up."""
+        if self._by_hand:
+            self._journal.taken("revoked", sorted(self._mine))
+        self._consumer.close()
+        self._mine = set()
+
+    def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
+        # Whatever consume() gives from here on is of the new assignment: the client drops what it had
+        # gathered of the old one (rd_kafka_purge_outdated_messages).
+        new = [one.partition for one in partitions]
+        if not self._incremental:
+            self._mine, self._places, self._resets = set(), {}, {}
+        self._mine.update(new)
+        self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
+
+    def _revoked(self, _: Any, partitions: list[TopicPartition]) -> None:
+        if self._spec.commits == "manual":
+            self._commit(wait=True)
+        self._away("revoked", partitions)
+
+    def _lost(self, _: Any, partitions: list[TopicPartition]) -> None:
+        self._away("lost", partitions)
+
+    def _away(self, event: str, partitions: list[TopicPartition]) -> None:
+        self._journal.taken(event, [one.partition for one in partitions])
+        for one in partitions:
+            self._mine.discard(one.partition)
+            self._places.pop(one.partition, None)
+            self._resets.pop(one.partition, None)
+
+    def _take(self, batch: list[Any]) -> list[Any]:
+        """Journal the records of a batch, note what else it holds; returns the records."""
+        records = []
+        for message in batch:
+            fault = message.error()
+            number = message.partition()
+            if fault is None:
+                records.append(message)
+                self._places[number] = message.offset() + 1
+            elif fault.code() == KafkaError._PARTITION_EOF:
+                # Counts control batches at the end, which give no record.
+                self._places[number] = max(self._places.get(number, 0), message.offset() or 0)
+            elif fault.code() in _RESET:
+                self._resets[number] = message.offset()
+            else:
+                self.last_error = f"{fault.name()}: {fault.str()}"
+        self._journal.took(records)
+        return records
+
+    def _go_on(self) -> None:
+        """Where the log does not hold what a partition was to be read from (or a group has no offset yet), go
+        on where it begins or ends: the application's decision, so a session of its own."""
+        resets, self._resets = self._resets, {}
+        places: dict[int, int] = {}
+        for number, offset in resets.items():
+            if number not in self._mine:
+                continue
+            bounds = self._bounds(number)
+            if bounds is None:
+                self._resets[number] = offset
+                continue
+            low, high = bounds
+            places[number] = low if offset is None or offset < 0 else min(max(offset, low), high)
+        if not places:
+            return
+        self._places.update(places)
+        self._journal.assigned(sorted(places.items()))
+        new = [TopicPartition(self._topic, number, place) for number, place in sorted(places.items())]
+        # seek() is refused for a partition whose fetching has stopped; and an eager group's assignment can
+        # only be replaced as a whole.
+        if self._incremental:
+            self._consumer.incremental_unassign(new)
+            self._consumer.incremental_assign(new)
+        else:
+            self._consumer.assign(
+                [
+                    TopicPartition(self._topic, number, self._places.get(number, OFFSET_STORED))
+                    for number in sorted(self._mine)
+                ]
+            )
+
+    def _look(self) -> None:
+        done = set()
+        for number in sorted(self._mine):
+            bounds = self._bounds(number)
+            if bounds is not None and self._places.get(number, -1) >= bounds[1]:
+                done.add(number)
+        self.caught_up = frozenset(done)
+
+    def _bounds(self, partition: int) -> tuple[int, int] | None:
+        """(log start, end) as far as this reader may read: a read_committed one to the last stable offset."""
+        try:
+            found: tuple[int, int] = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, partition), timeout=_QUERY_SECONDS
+            )
+        except KafkaException as error:
+            self.last_error = str(error)
+            return None
+        return found
+
+    def _commit(self, *, wait: bool) -> None:
+        """Commit what is journaled; without `wait` the answer comes to `on_commit`."""
+        offsets = [
+            TopicPartition(self._topic, number, place)
+            for number, place in sorted(self._places.items())
+            if number in self._mine
+        ]
+        if not offsets:
+            return
+        try:
+            answered = self._consumer.commit(offsets=offsets, asynchronous=not wait)
+        except KafkaException as error:
+            self._journal.committed(error.args[0], offsets)
+        else:
+            if wait:
+                self._journal.committed(None, answered)
+
+    def _statistics(self, text: str) -> None:
+        """librdkafka's statistics: `broker` of a partition is the one that is fetched from (KIP-392)."""
+        topic = json.loads(text).get("topics", {}).get(self._topic, {})
+        for number, state in topic.get("partitions", {}).items():
+            broker = state["broker"]
+            if int(number) >= 0 and broker >= 0 and broker != state["leader"] and state["rxmsgs"]:
+                self.followers.add(broker)

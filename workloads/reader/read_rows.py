@@ -1,0 +1,119 @@
+"""Rows of readers: from decoded messages to Parquet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Message
+
+from harness.model.errors import JournalError
+from harness.model.journal import READS, UNREADABLE
+from workloads.journal.parquet_parts import options
+from workloads.record.identity import STATES, UNDECODABLE, Decoded
+from workloads.record.text_identity import BINARY, Codec
+
+KEPT_BYTES = 4096
+"""Most bytes kept of a value that is not ok."""
+_GROUP_ROWS = 32_768
+"""Small, so that a row group of one partition spans few sequence numbers: checks read by those."""
+_NAMES = pa.array([state.value for state in STATES], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """A live reader's place in its own history: `session`, and `position` of the first of the messages."""
+
+    session: int
+    position: int
+
+
+def rows_table(
+    reader: str,
+    topic: str,
+    messages: list[Any],
+    decoded: Decoded,
+    read_ns: int,
+    sitting: Sitting | None = None,
+    codec: Codec = BINARY,
+) -> pa.Table:
+    """READS rows of one block of messages; `sitting` of a live reader, `codec` reads the keys."""
+    count = len(messages)
+    undecodable = decoded.state == UNDECODABLE
+    timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
+    kept: list[bytes | None] = [None] * count
+    for index in np.flatnonzero(decoded.state).tolist():
+        kept[index] = (messages[index].value() or b"")[:KEPT_BYTES]
+    columns = {
+        "reader": pa.repeat(reader, count),
+        "topic": pa.repeat(topic, count),
+        "partition": pa.array(list(map(Message.partition, messages)), pa.int32()),
+        "offset": pa.array(list(map(Message.offset, messages)), pa.int64()),
+        "leader_epoch": pa.array(list(map(Message.leader_epoch, messages)), pa.int32()),
+        "timestamp_ms": pa.array(timestamps, pa.int64()),
+        "state": _NAMES.take(pa.array(decoded.state)),
+        "run": pa.array(decoded.run, mask=undecodable),
+        "producer": pa.array(decoded.producer, mask=undecodable),
+        "seq": pa.array(decoded.seq, mask=undecodable),
+        "key": codec.keys(list(map(Message.key, messages))),
+        "value": pa.array(kept, pa.binary()),
+        "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
+    }
+    if sitting is None:
+        columns |= {"session": pa.nulls(count, pa.int32()), "position": pa.nulls(count, pa.int64())}
+    else:
+        columns |= {
+            "session": pa.array(np.full(count, sitting.session, dtype=np.int32)),
+            "position": pa.array(np.arange(sitting.position, sitting.position + count, dtype=np.int64)),
+        }
+    return pa.Table.from_pydict(columns, schema=READS)
+
+
+class PartitionFile:
+    """`part-<number>.parquet`, written row group by row group and there only once it is whole."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._target = folder / f"part-{number:05d}.parquet"
+        self._scratch = folder / f".{self._target.name}.tmp"
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **options(READS)))
+
+    def add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _GROUP_ROWS:
+            self._write()
+
+    def close(self) -> None:
+        """Write the rest and give the file its name.
+
+        Raises:
+            JournalError: it cannot be written.
+        """
+        self._write()
+        self._guard(self._writer.close)
+        self._guard(lambda: self._scratch.replace(self._target))
+
+    def _write(self) -> None:
+        table = pa.concat_tables([*self._waiting, READS.empty_table()])
+        self._waiting = []
+        self._rows = 0
+        self._guard(lambda: self._writer.write_table(table.combine_chunks(), row_group_size=_GROUP_ROWS))
+
+    def _guard(self, work: Any) -> Any:
+        try:
+            return work()
+        except UNREADABLE as error:
+            raise JournalError(
+                "the journal of the final read cannot be written",
+                where=str(self._target),
+                expected="a writable folder with free space",
+                found=str(error),
+                next_step="free space or choose another results folder, then run again",
+            ) from error

@@ -1,0 +1,118 @@
+"""What one live reader leaves: records, assignments, commits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, Message, TopicPartition
+
+from harness.model.journal import READS, RowSink
+from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
+from workloads.reader.read_rows import Sitting, rows_table
+from workloads.record.identity import decode
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSinks:
+    """Journals that all readers of a run share."""
+
+    assignments: RowSink
+    commits: RowSink
+
+
+class _Nowhere:
+    def append(self, row: dict[str, Any]) -> None:
+        raise ValueError(f"no journal takes this row: {row}")
+
+
+NO_SINKS = ReaderSinks(_Nowhere(), _Nowhere())
+"""Where there are no readers."""
+
+
+class ReaderJournal:
+    """Journal of one reader in `folder` (its own, made if absent); only the reader's thread may touch it."""
+
+    def __init__(self, folder: Path, reader: str, topic: str, run_id: int, sinks: ReaderSinks) -> None:
+        self._parts = PartWriter(folder)
+        self._reader = reader
+        self._topic = topic
+        self._run_id = run_id
+        self._sinks = sinks
+        self._waiting: list[pa.Table] = []
+        self._written = False
+        self._flushed = time.monotonic()
+        self.session = -1
+        self.records = 0
+
+    def took(self, messages: list[Message]) -> None:
+        """Take records in the order in which the client gave them."""
+        if messages:
+            decoded = decode([message.value() for message in messages], self._run_id)
+            sitting = Sitting(max(0, self.session), self.records)
+            self._waiting.append(
+                rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), sitting)
+            )
+            self.records += len(messages)
+
+    def assigned(self, places: Iterable[tuple[int, int | None]]) -> None:
+        """A new session begins, with (partition, offset where reading begins) of those that are new in it."""
+        self.session += 1
+        self._moved("assigned", places)
+
+    def taken(self, event: str, partitions: Iterable[int]) -> None:
+        """Partitions were taken away: `event` is "revoked" or "lost"."""
+        self._moved(event, ((partition, None) for partition in partitions))
+
+    def _moved(self, event: str, places: Iterable[tuple[int, int | None]]) -> None:
+        now = time.time_ns()
+        for partition, offset in places:
+            self._sinks.assignments.append(
+                {
+                    "reader": self._reader,
+                    "session": max(0, self.session),
+                    "at_ns": now,
+                    "event": event,
+                    "topic": self._topic,
+                    "partition": partition,
+                    "offset": offset,
+                }
+            )
+
+    def committed(self, error: KafkaError | None, offsets: Iterable[TopicPartition]) -> None:
+        """A commit was answered, or failed. Entries without an offset, for which there was nothing to commit,
+        are left out."""
+        now = time.time_ns()
+        for place in offsets:
+            if place.offset >= 0:
+                reason: Any = place.error or error
+                self._sinks.commits.append(
+                    {
+                        "reader": self._reader,
+                        "session": max(0, self.session),
+                        "at_ns": now,
+                        "topic": self._topic,
+                        "partition": place.partition,
+                        "offset": place.offset,
+                        "error": None if reason is None else reason.name(),
+                    }
+                )
+
+    def flush(self, *, last: bool = False) -> None:
+        """Write a part if it is time, or the `last`, which is there even without rows.
+
+        Raises:
+            JournalError: it cannot be written.
+        """
+        now = time.monotonic()
+        if not last and (now - self._flushed < FLUSH_SECONDS or not self._waiting):
+            return
+        if self._waiting or (last and not self._written):
+            self._parts.write(pa.concat_tables([*self._waiting, READS.empty_table()]).combine_chunks())
+            self._waiting = []
+            self._written = True
+        self._flushed = now

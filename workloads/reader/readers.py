@@ -1,0 +1,181 @@
+"""All live readers of a run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from confluent_kafka import Consumer, KafkaException
+
+from harness.model.errors import BadInput
+from harness.model.run import ReaderInfo
+from harness.model.secrets import shown
+from workloads.config.reader_spec import ReaderSpec
+from workloads.reader.live_reader import LiveReader
+from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
+
+_POLL_SECONDS = 0.05
+
+
+class Readers:
+    """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
+
+    Use as a context manager or call `close`. The journals of assignments and commits are the caller's.
+
+    Raises:
+        BadInput: the client refuses a reader's settings.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[ReaderSpec],
+        *,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        run_id: int,
+        folder: Path,
+        sinks: ReaderSinks,
+        client: Callable[..., Any] = Consumer,
+        security: Mapping[str, str] | None = None,
+    ) -> None:
+        self._partitions = partitions
+        self._members: list[tuple[ReaderSpec, list[LiveReader]]] = []
+        self._stop = threading.Event()
+        self._closed = False
+        for spec in specs:
+            group_id = spec.group or f"kafka-chaos-{spec.name}"
+            made = []
+            for name in spec.member_names:
+                journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
+                try:
+                    reader = LiveReader(
+                        spec,
+                        name,
+                        journal,
+                        bootstrap=bootstrap,
+                        group_id=group_id,
+                        topic=topic,
+                        partitions=partitions,
+                        client=client,
+                        security=security,
+                    )
+                except KafkaException as error:
+                    raise BadInput(
+                        "the Kafka client refuses the settings of a reader",
+                        where=f"reader {spec.name}: {shown(spec.extra)}",
+                        expected="properties and values that librdkafka knows and that fit together",
+                        found=error.args[0].str(),
+                        next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
+                    ) from error
+                made.append(reader)
+            self._members.append((spec, made))
+        self._clock = threading.Thread(target=self._restart, name="reader-restarts", daemon=True)
+
+    def add(self, spec: ReaderSpec, members: Sequence[LiveReader]) -> None:
+        """Take readers that were made elsewhere, before `start`."""
+        self._members.append((spec, list(members)))
+
+    def start(self) -> None:
+        """Begin to read; restarts count from now."""
+        for _, members in self._members:
+            for reader in members:
+                reader.start()
+        self._clock.start()
+
+    def catch_up(self, deadline: float) -> bool:
+        """Wait until every reader, and every group together, has read each partition to its end.
+
+        Args:
+            deadline: a time.monotonic() value.
+
+        Returns:
+            False when the deadline came first.
+        """
+        self._stop.set()
+        for _, members in self._members:
+            for reader in members:
+                reader.catch_up()
+        while not all(self._at_end(members) for _, members in self._members):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def close(self, *, give_up: bool = False) -> None:
+        """End every reader: groups are left, auto commits made, journals written. Safe to call again.
+
+        `give_up`: what a reader has under way besides reading is not waited for.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._stop.set()
+        for _, members in self._members:
+            for reader in members:
+                if give_up:
+                    reader.give_up()
+                else:
+                    reader.close()
+        for _, members in self._members:
+            for reader in members:
+                reader.join()
+
+    def records(self) -> int:
+        return sum(reader.records for _, members in self._members for reader in members)
+
+    def infos(self) -> tuple[ReaderInfo, ...]:
+        """What each reader was, for the run's metadata."""
+        return tuple(
+            ReaderInfo(
+                name=reader.name,
+                group=spec.group,
+                committed=spec.committed,
+                rack=spec.rack,
+                commits=reader.commits,
+                records=reader.records,
+                closed=self._closed and reader.failure is None,
+            )
+            for spec, members in self._members
+            for reader in members
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with a reader itself, and what makes one prove nothing."""
+        found = []
+        for spec, members in self._members:
+            found += [
+                f"reader {reader.name} ended early: {reader.failure!r}"
+                for reader in members
+                if reader.failure is not None
+            ]
+            if spec.rack is not None and self._closed and not any(one.followers for one in members):
+                found.append(f"reader {spec.name} has rack {spec.rack}, but never fetched from a follower")
+        return tuple(found)
+
+    def _at_end(self, members: list[LiveReader]) -> bool:
+        alive = [reader for reader in members if reader.failure is None]
+        done = frozenset[int]().union(*(reader.caught_up for reader in alive))
+        return not alive or len(done) == self._partitions
+
+    def _restart(self) -> None:
+        began = time.monotonic()
+        due = sorted(
+            (at, number % len(members), spec_number)
+            for spec_number, (spec, members) in enumerate(self._members)
+            for number, at in enumerate(spec.restarts)
+        )
+        for at, member, spec_number in due:
+            if self._stop.wait(max(0.0, began + at - time.monotonic())):
+                return
+            self._members[spec_number][1][member].restart()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""The identity of a record: which run, producer and sequence number it belongs to."""

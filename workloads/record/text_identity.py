@@ -1,0 +1,78 @@
+"""Identity of values that Kafka's VerifiableProducer writes: text, "NUMBER" or "PREFIX.NUMBER".
+
+The prefix is the producer (0 without one), the number its seq. There is neither a run nor a checksum in
+such a value: a record of another run, or one whose digits were changed, cannot be told from one of ours.
+Keys are text too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from crc32c import crc32c
+
+from workloads.record.identity import OK, UNDECODABLE, Decoded, decode, decode_keys
+
+_FORM = r"^(?:(?P<producer>0|[1-9][0-9]{0,8})\.)?(?P<seq>0|[1-9][0-9]{0,17})$"
+_PLAIN_DIGITS = 18
+"""Digits that surely fit 63 bits."""
+
+
+def decode_text(values: Sequence[bytes | None], run: int) -> Decoded:
+    """As `workloads.record.identity.decode`, for values in text; every one that decodes counts as this
+    run's."""
+    count = len(values)
+    fields = pc.extract_regex(pa.array(values, pa.binary()), pattern=_FORM)
+    right = np.asarray(fields.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return Decoded(
+        state=np.where(right, OK, UNDECODABLE).astype(np.uint8),
+        run=np.where(right, run, 0).astype(np.int64),
+        producer=_numbers(fields, "producer", right).astype(np.int32),
+        seq=_numbers(fields, "seq", right),
+        crc=np.fromiter((crc32c(value or b"") for value in values), dtype=np.uint32, count=count),
+    )
+
+
+def _numbers(fields: pa.StructArray, name: str, right: np.ndarray) -> np.ndarray:
+    """A field as int64, 0 where there is none."""
+    digits = pc.struct_field(fields, name).cast(pa.string())
+    some = pa.array(right) if len(right) else pa.array([], pa.bool_())
+    present = pc.if_else(pc.and_(some, pc.not_equal(pc.fill_null(digits, ""), "")), digits, "0")
+    return np.asarray(present.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def key_id(key: str | bytes | None) -> int | None:
+    """A key as a key id: its number where it is one in its shortest form, else 62 bits of its hash."""
+    if key is None:
+        return None
+    raw = key.encode(errors="surrogatepass") if isinstance(key, str) else key
+    if raw.isdigit() and len(raw) <= _PLAIN_DIGITS and (raw == b"0" or not raw.startswith(b"0")):
+        return int(raw)
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big") >> 2
+
+
+def decode_text_keys(keys: Sequence[bytes | None]) -> pa.Array:
+    """Key ids as an int64 Arrow array; null where there is no key."""
+    return pa.array([key_id(key) for key in keys], pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How the values and keys of a run are read."""
+
+    values: Callable[[Sequence[bytes | None], int], Decoded]
+    keys: Callable[[Sequence[bytes | None]], pa.Array]
+
+
+BINARY = Codec(decode, decode_keys)
+TEXT = Codec(decode_text, decode_text_keys)
+
+
+def codec_of(client: str) -> Codec:
+    """The codec of what a client (`RunMeta.client`) writes."""
+    return TEXT if client == "java" else BINARY

@@ -1,0 +1,101 @@
+"""Many consecutive values of one producer at once, by numpy: four times as fast as one after the other.
+
+The checksums use that a CRC is linear: for strings a and b of equal length crc(a, start) ^ crc(b, start)
+hangs on a ^ b alone. So the CRC of a payload after some identity is its CRC after none, which is known for
+each of the few payloads there are, xor what the identity's CRC becomes on its way through as many zero
+bytes: a table look-up for each of its four bytes. Likewise each byte of seq has a table.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from crc32c import crc32c
+
+LARGEST_PAYLOAD = 4096
+"""For larger ones the tables would cost more than they save."""
+
+_FIXED = struct.Struct(">IQI")
+_HEAD = np.dtype([("magic", ">u4"), ("run", ">i8"), ("producer", ">i4"), ("seq", ">i8"), ("crc", ">u4")])
+_SEQ_BYTES = 8
+_Table = npt.NDArray[np.uint32]
+
+
+def _from_bits(columns: list[int]) -> _Table:
+    """What a linear map makes of each byte, given what it makes of each of its bits."""
+    table = np.zeros(256, dtype=np.uint32)
+    for bit, column in enumerate(columns):
+        table[(np.arange(256) >> bit & 1).astype(bool)] ^= np.uint32(column)
+    return table
+
+
+@lru_cache(maxsize=64)
+def _through_zeros(count: int) -> tuple[_Table, ...]:
+    """For each byte of a CRC, lowest first: its share of the CRC after `count` zero bytes more."""
+    zeros = bytes(count)
+    from_nothing = crc32c(zeros, 0)
+    return tuple(
+        _from_bits([crc32c(zeros, 1 << (8 * byte + bit)) ^ from_nothing for bit in range(8)])
+        for byte in range(4)
+    )
+
+
+@lru_cache(maxsize=1)
+def _of_seq() -> tuple[_Table, ...]:
+    """For each byte of seq, lowest first: its share of the CRC of seq's eight bytes."""
+    nothing = crc32c(bytes(_SEQ_BYTES), 0)
+
+    def of(place: int, bit: int) -> int:
+        return crc32c((1 << (8 * place + bit)).to_bytes(_SEQ_BYTES, "big"), 0) ^ nothing
+
+    return tuple(_from_bits([of(place, bit) for bit in range(8)]) for place in range(_SEQ_BYTES))
+
+
+class ValueBlocks:
+    """Blocks of values of one producer; the layout is `workloads.record.identity`'s.
+
+    Args:
+        pool: bytes that payloads are slices of; a payload begins at one of the first `places` of them.
+        stride: seq times this, modulo `places` (a power of two), is where its payload begins.
+        size: bytes of a payload, at most `LARGEST_PAYLOAD`.
+    """
+
+    def __init__(
+        self, magic: int, run: int, producer: int, *, pool: bytes, places: int, stride: int, size: int
+    ) -> None:
+        self._magic, self._run, self._producer = magic, run, producer
+        self._places, self._stride = places, stride
+        self._payloads = (
+            np.lib.stride_tricks.sliding_window_view(np.frombuffer(pool, np.uint8), size) if size else None
+        )
+        self._payload_crc = np.array(
+            [crc32c(pool[at : at + size], 0) for at in range(places)], dtype=np.uint32
+        )
+        self._fixed_crc = np.uint32(crc32c(bytes(_SEQ_BYTES), crc32c(_FIXED.pack(magic, run, producer))))
+        self._zeros = _through_zeros(size)
+        self._length = _HEAD.itemsize + size
+
+    def __call__(self, first: int, count: int) -> list[bytes]:
+        """The values of seq `first`, `first + 1`, ..."""
+        seq = np.arange(first, first + count, dtype=np.int64)
+        place = seq * self._stride & (self._places - 1)
+        crc = np.full(count, self._fixed_crc, dtype=np.uint32)
+        rest = seq
+        for table in _of_seq()[: ((first + count).bit_length() + 7) // 8]:
+            crc ^= table[rest & 0xFF]
+            rest = rest >> 8
+        whole = self._payload_crc[place]
+        for byte, table in enumerate(self._zeros):
+            whole ^= table[crc >> np.uint32(8 * byte) & np.uint32(0xFF)]
+        head = np.empty(count, dtype=_HEAD)
+        head["magic"], head["run"], head["producer"] = self._magic, self._run, self._producer
+        head["seq"], head["crc"] = seq, whole
+        rows = np.empty((count, self._length), dtype=np.uint8)
+        rows[:, : _HEAD.itemsize] = head.view(np.uint8).reshape(count, _HEAD.itemsize)
+        if self._payloads is not None:
+            rows[:, _HEAD.itemsize :] = self._payloads[place]
+        data = rows.tobytes()
+        return [data[at : at + self._length] for at in range(0, len(data), self._length)]
