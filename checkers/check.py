@@ -15,26 +15,26 @@ from pyspark.sql import SparkSession
 
 from checkers.checks.run import attempt, claimed
 from checkers.facts.availability import unavailable_seconds
-from checkers.facts.measure import Facts, PlanName, measure
+from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.facts.planning import BLOCK_ROWS
 from checkers.findings.delivery_findings import deliveries, replicas
 from checkers.findings.evidence import FINDINGS, corrupt_deliveries, corrupt_values, evidence
-from checkers.findings.leadership_history import Belief, beliefs
+from checkers.findings.leadership_history import LeadershipHistory, beliefs
 from checkers.findings.record_context import prepare
 from checkers.journals.load import RunFrames, load_run, read_parquet
 from checkers.judgement.summary import summarise
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
 from harness.model.result import Summary
-from harness.model.storage import Place, scratch_in, spark_path, write_whole
+from harness.model.storage import StoragePath, scratch_in, spark_path, write_whole
 
 
 def check_run(
     spark: SparkSession,
-    folder: Place,
+    folder: StoragePath,
     *,
-    results: Place | None = None,
-    reads_folder: Place | None = None,
+    results: StoragePath | None = None,
+    reads_folder: StoragePath | None = None,
     plan: PlanName | None = None,
     block_rows: int = BLOCK_ROWS,
 ) -> Summary:
@@ -79,10 +79,12 @@ def check_run(
     return summary
 
 
-def _write_findings(frames: RunFrames, facts: Facts, target: Place, scratch: Place) -> list[str]:
+def _write_findings(
+    frames: RunFrames, facts: RunFacts, target: StoragePath, scratch: StoragePath
+) -> list[str]:
     """Returns what failed."""
     rows, problems = claimed(prepare(frames, facts), "record")
-    belief = Belief(())
+    belief = LeadershipHistory(())
     if frames.files.samples and facts.count:
         read, problem = attempt("blame", lambda: beliefs(frames.files.samples, frames.meta.topic))
         belief = read or belief
@@ -114,7 +116,7 @@ def _write_findings(frames: RunFrames, facts: Facts, target: Place, scratch: Pla
 
 
 @contextmanager
-def _scratch(folder: Place) -> Iterator[Place]:
+def _scratch(folder: StoragePath) -> Iterator[StoragePath]:
     """A folder beside the results, for what tasks write for each other."""
     with ExitStack() as stack:
         try:
@@ -125,7 +127,7 @@ def _scratch(folder: Place) -> Iterator[Place]:
         yield path
 
 
-def _made(results: Place) -> Place:
+def _made(results: StoragePath) -> StoragePath:
     try:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -139,7 +141,7 @@ def _made(results: Place) -> Place:
     return results
 
 
-def _save(summary: Summary, target: Place) -> None:
+def _save(summary: Summary, target: StoragePath) -> None:
     try:
         write_whole(target, summary.model_dump_json(indent=2) + "\n")
     except OSError as error:
@@ -153,7 +155,7 @@ def _save(summary: Summary, target: Place) -> None:
 
 
 @contextmanager
-def _told_to_the_user(folder: Place) -> Iterator[None]:
+def _told_to_the_user(folder: StoragePath) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError, OSError, pa.ArrowException) as error:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.network.link_fault import LinkFault, Shaped, shaped
 from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
@@ -20,7 +20,7 @@ _SLOWEST, _FASTEST = 0.064, 50.0
 _TOLERANCE = 0.25
 _SECONDS = 1.5
 
-Facts = dict[str, float | None]
+BandwidthFacts = dict[str, float | None]
 
 
 def mbit_of(rate: str) -> float:
@@ -52,7 +52,7 @@ class Slowed(Shaped):
         queue = min(1_500_000, max(16_000, round(mbit * 1e6 / 8 / 2)))
         return f"{round(mbit * 1000)}kbit", f"tbf rate {UNLIMITED} burst 3100 limit {queue}"
 
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         up = {CLIENT, *running(scene, self.nodes)}
         peers: dict[int, list[int]] = {}
         for link in self.links:
@@ -66,7 +66,9 @@ class Slowed(Shaped):
         shown = [f"{named((node,))}: {what}" for node, (_, what, _) in found.items()]
         return Evidence(not wrong, "; ".join(wrong or shown), facts)
 
-    def _measure(self, scene: Scene, node: int, peers: list[int]) -> tuple[bool, str, Facts]:
+    def _measure(
+        self, scene: InjectionContext, node: int, peers: list[int]
+    ) -> tuple[bool, str, BandwidthFacts]:
         """Whether this sender's links are as slow as asked, in words, and the facts."""
         mbit, mine = mbit_of(self.rate), [address(scene, peer) for peer in peers]
         taken = {link.receiver for link in self.links if link.sender == node} | {node}
@@ -101,12 +103,12 @@ done
 """
 
 
-def told(asked: float, flow: Flow, spared: float | None) -> tuple[bool, str, Facts]:
+def told(asked: float, flow: Flow, spared: float | None) -> tuple[bool, str, BandwidthFacts]:
     """Whether a measurement shows a link of this rate, in words, and the facts. `spared` is what passes to
     somebody who is not to be slowed (None: there is nobody); nothing at all is another fault's doing. All
     in Mbit/s."""
     measured = {"asked": asked, "flood": flow.back, "class": flow.through, "spared": spared or None}
-    facts: Facts = {f"{key}_mbit": value and round(value, 4) for key, value in measured.items()}
+    facts: BandwidthFacts = {f"{key}_mbit": value and round(value, 4) for key, value in measured.items()}
     low, high = asked * (1 - _TOLERANCE), asked * (1 + _TOLERANCE)
     if flow.back > high:
         return False, f"{flow.back:.3g} Mbit/s pass, {asked:g} asked", facts
@@ -152,5 +154,5 @@ class Bandwidth(LinkFault):
         mbit_of(rate)
         return rate
 
-    def aim(self, scene: Scene) -> Slowed:
+    def aim(self, scene: InjectionContext) -> Slowed:
         return Slowed(**shaped(scene, self.chosen(scene)), rate=self.rate)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
 from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
 
@@ -29,7 +29,7 @@ class CommandOutput(Protocol):
     def text(self) -> str: ...
 
 
-class Cluster(Protocol):
+class FaultCluster(Protocol):
     """The part of a cluster that faults may use. Nodes are named by their Kafka node id.
 
     Every method raises ClusterError where the engine refuses.
@@ -133,7 +133,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class InjectionContext:
     """Where a fault happens: the cluster, the topic under test, and how long to wait for an effect.
 
     `session_seconds` is broker.session.timeout.ms in seconds: until then a dead leader stays leader.
@@ -143,7 +143,7 @@ class Scene:
     write to: a heal waits for them too.
     """
 
-    cluster: Cluster
+    cluster: FaultCluster
     topic: str
     session_seconds: float
     tag: str
@@ -156,9 +156,9 @@ class Scene:
         """The topic under test and those beside it."""
         return (self.topic, *(one for one in self.beside if one != self.topic))
 
-    def sight(self) -> Sight:
+    def sight(self) -> TargetContext:
         """What targets may look at, now."""
-        return Sight(
+        return TargetContext(
             view=self.cluster.view((self.topic,)),
             topic=self.topic,
             brokers=self.cluster.broker_ids,
@@ -202,7 +202,7 @@ class Injection(BaseModel, ABC):
         return named(self.nodes)
 
     @abstractmethod
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         """Break it. Applying again what is applied already changes nothing.
 
         Raises:
@@ -210,11 +210,11 @@ class Injection(BaseModel, ABC):
         """
 
     @abstractmethod
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         """Wait, within a deadline of the fault's own, until the effect is seen."""
 
     @abstractmethod
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         """Take it back, also when half-applied; returns at once. Undoing again is harmless.
 
         Raises:
@@ -222,7 +222,7 @@ class Injection(BaseModel, ABC):
         """
 
     @abstractmethod
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         """Wait until the undoing is seen. `seen` is False when the return shows that the effect had not been
         there after all: then the fault proves nothing.
 
@@ -230,12 +230,12 @@ class Injection(BaseModel, ABC):
             FaultError: the cluster does not come back.
         """
 
-    def heal(self, scene: Scene) -> Evidence:
+    def heal(self, scene: InjectionContext) -> Evidence:
         """Undo it and wait until that is seen; healing again is harmless."""
         self.undo(scene)
         return self.healed(scene)
 
-    def restarted(self, scene: Scene, node: int) -> bool:  # noqa: ARG002
+    def restarted(self, scene: InjectionContext, node: int) -> bool:  # noqa: ARG002
         """A node has started again while this fault is open: apply again what its restart took away.
 
         Returns whether anything had to be applied. Faults that a restart does not touch leave this as it is.
@@ -267,7 +267,7 @@ class FaultSpec(BaseModel, ABC):
         return str(cls.model_fields["kind"].default)
 
     @abstractmethod
-    def aim(self, scene: Scene) -> Injection:
+    def aim(self, scene: InjectionContext) -> Injection:
         """Resolve the targets against the live cluster; changes nothing.
 
         Raises:
@@ -278,7 +278,7 @@ class FaultSpec(BaseModel, ABC):
         """What this very spec needs of kernel and engine; more than `needs` where a parameter asks for it."""
         return self.needs
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         """What a user should know before the cluster starts: one sentence each.
 
         Raises:
@@ -288,7 +288,7 @@ class FaultSpec(BaseModel, ABC):
             target.check(shape)
         return ()
 
-    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """How many brokers at most do not serve while this is open; schedules limit the sum."""
         return 0
 

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.logs.disk import each, sidecar
 from faults.process_fault import OnNodes, ProcessFault, aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
 from harness.model.polling import seen_within
@@ -28,7 +28,7 @@ _LOGGED = re.compile(
 )
 
 
-class Told(NamedTuple):
+class ClockReading(NamedTuple):
     """The time that a node told, and the true time before it was asked and after it had answered, in seconds
     since the epoch."""
 
@@ -51,10 +51,10 @@ class ClockShifted(OnNodes):
     kind: Literal["clock_skew"] = "clock_skew"
     seconds: float
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         each(self.nodes, lambda node: sidecar(scene, node, shift_script(self.seconds)))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         told, wrong = _told_by_all(scene, self.nodes, self.seconds, 0.0)
         skews = {node: round(one.skew, 3) for node, one in told.items()}
         facts: dict[str, object] = {"asked_seconds": self.seconds, "measured_seconds": skews}
@@ -65,10 +65,10 @@ class ClockShifted(OnNodes):
             True, f"log lines are stamped {words} off the true time, of {self.seconds:+g} s", facts
         )
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         each(self.nodes, lambda node: sidecar(scene, node, shift_script(0.0)))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         await_rejoined(scene, self.nodes)
         told, wrong = _told_by_all(scene, self.nodes, 0.0, self.seconds)
         if wrong is not None:
@@ -115,15 +115,15 @@ class ClockSkew(ProcessFault):
             raise ValueError("a clock must be off by 1 s at least: less cannot be told from a slow answer")
         return value
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         if not shape.skewable:
             raise ValueError("set `cluster.skewable_clocks: true`: only such nodes' clocks can be shifted")
         return super().expect(shape)
 
-    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
-    def aim(self, scene: Scene) -> ClockShifted:
+    def aim(self, scene: InjectionContext) -> ClockShifted:
         fields = aimed(scene, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
         there = each(numbers, lambda node: sidecar(scene, node, f"ls {CLOCK_DIR}/offset 2>/dev/null || true"))
@@ -163,11 +163,11 @@ def stamp(log: str) -> float | None:
 
 
 def _told_by_all(
-    scene: Scene, nodes: tuple[int, ...], skew: float, other: float
-) -> tuple[dict[int, Told], str | None]:
+    scene: InjectionContext, nodes: tuple[int, ...], skew: float, other: float
+) -> tuple[dict[int, ClockReading], str | None]:
     """What the nodes tell once every one can be `skew` seconds off, and cannot be `other`; and what is wrong
     if that is not so in time."""
-    told: dict[int, Told] = {}
+    told: dict[int, ClockReading] = {}
 
     def missing() -> str | None:
         for node in nodes:
@@ -185,7 +185,7 @@ def _told_by_all(
     return told, seen_within(_SECONDS, missing, every=0.3)
 
 
-def _ask(scene: Scene, node: int) -> Told | None:
+def _ask(scene: InjectionContext, node: int) -> ClockReading | None:
     """The time that a running node tells; None: it does not."""
     cluster = scene.cluster
     if not cluster.is_running(node) or cluster.is_paused(node):
@@ -204,4 +204,4 @@ def _ask(scene: Scene, node: int) -> Told | None:
         return None if found else "not logged yet"
 
     seen_within(_LOG_SECONDS, missing)
-    return Told(found[0], before / 1e9, after / 1e9) if found else None
+    return ClockReading(found[0], before / 1e9, after / 1e9) if found else None

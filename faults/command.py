@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, Scene, named
-from faults.target_context import Shape
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
+from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
 from harness.model.polling import seen_within
@@ -26,7 +26,7 @@ _BACK_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How a shell line ended: its exit code (None: it took too long and was ended), and what it printed."""
 
     code: int | None
@@ -60,10 +60,10 @@ class Commanded(Injection):
     def target(self) -> str:
         return ("broker " + ", ".join(map(str, self.numbers))) if self.numbers else "what the command hits"
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         self._must(scene, "inject", self.inject)
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         until = time.monotonic() + self.seconds
         while True:
             ran = self._run(scene, "verify", self.proof, max(0.1, until - time.monotonic()))
@@ -74,10 +74,10 @@ class Commanded(Injection):
                 return Evidence(False, f"verify did not prove it: {ran.told(self.seconds)}")
             time.sleep(_AGAIN_SECONDS)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         self._must(scene, "heal", self.heal_line)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         def missing() -> str | None:
             silent = [seen.broker for seen in scene.cluster.view((scene.topic,)).views if not seen.answered]
             return f"{named(silent)} does not answer" if silent else None
@@ -93,7 +93,7 @@ class Commanded(Injection):
             )
         return Evidence(True, "heal ended with exit code 0, and every broker answers")
 
-    def _must(self, scene: Scene, phase: str, line: str) -> None:
+    def _must(self, scene: InjectionContext, phase: str, line: str) -> None:
         ran = self._run(scene, phase, line, self.seconds)
         if ran.code != 0:
             raise FaultError(
@@ -104,7 +104,7 @@ class Commanded(Injection):
                 next_step="run it by hand; docs/faults/command.md says what it is given",
             )
 
-    def _run(self, scene: Scene, phase: str, line: str, seconds: float) -> Ran:
+    def _run(self, scene: InjectionContext, phase: str, line: str, seconds: float) -> CommandResult:
         given = {
             "KAFKA_CHAOS_PHASE": phase,
             "KAFKA_CHAOS_FAULT": scene.tag,
@@ -156,17 +156,17 @@ class Command(FaultSpec):
     def targets(self) -> tuple[Target, ...]:
         return tuple(one for one in (self.target, self.other) if one is not None)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         for target in self.targets():
             if target.means_client():
                 raise ValueError(f"target `{target}`: the lines run where the clients are; leave it out")
         return ()
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return self.target.at_most(shape) if self.target is not None and self.stops else 0
 
-    def aim(self, scene: Scene) -> Commanded:
+    def aim(self, scene: InjectionContext) -> Commanded:
         sight = scene.sight() if self.targets() else None
         numbers, others = (
             () if target is None or sight is None else target.resolve(sight)
@@ -185,7 +185,7 @@ class Command(FaultSpec):
         )
 
 
-def run_line(line: str, given: Mapping[str, str], seconds: float) -> Ran:
+def run_line(line: str, given: Mapping[str, str], seconds: float) -> CommandResult:
     """Run a shell line, with these variables beside the environment's own, for at most so many seconds."""
     process = subprocess.Popen(
         ["sh", "-c", line],
@@ -198,9 +198,9 @@ def run_line(line: str, given: Mapping[str, str], seconds: float) -> Ran:
     )
     try:
         output, _ = process.communicate(timeout=seconds)
-        return Ran(process.returncode, _end(output))
+        return CommandResult(process.returncode, _end(output))
     except subprocess.TimeoutExpired:
-        return Ran(None, _end(_ended(process)))
+        return CommandResult(None, _end(_ended(process)))
     except BaseException:
         _ended(process)
         raise

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 from crc32c import crc32c
 from pydantic import BaseModel, ConfigDict, Field
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
-from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, Batch, found_invalid, loaded, log_path
+from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, BatchHeader, found_invalid, loaded, log_path
 from faults.process_fault import aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import seen_within
@@ -29,13 +29,13 @@ class _Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
-    batch: Batch
+    batch: BatchHeader
     at: int
     was: str
     now: str
 
 
-class Corrupted(OnDisk):
+class SegmentCorrupted(OnDisk):
     """One batch of a partition was damaged on each of these nodes."""
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
@@ -44,19 +44,19 @@ class Corrupted(OnDisk):
     after: Literal["kill", "stop"]
     seed: str
 
-    def take_down(self, scene: Scene, node: int) -> None:
+    def take_down(self, scene: InjectionContext, node: int) -> None:
         if self.after == "kill":
             scene.cluster.kill(node)
         else:
             scene.cluster.terminate(node)
 
-    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
         plan = self._plan(scene, node) if begun is None else _Plan.model_validate_json(begun.plan)
         carry_out(scene, node, plan.model_dump_json(), _write_script(plan, plan.now))
         if self.after == "stop":
             scene.cluster.start_node(node)
 
-    def _plan(self, scene: Scene, node: int) -> _Plan:
+    def _plan(self, scene: InjectionContext, node: int) -> _Plan:
         folder = f"{scene.topic}-{self.partition}"
         found = listing(scene, node)
         if self.after == "stop" and CLEAN_SHUTDOWN not in found.sizes:
@@ -90,7 +90,7 @@ class Corrupted(OnDisk):
             next_step="write records before this fault",
         )
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         facts: dict[str, object] = {}
         told = []
         for node, note in self.notes(scene).items():
@@ -115,7 +115,7 @@ class Corrupted(OnDisk):
             )
         return Evidence(True, "; ".join(told), facts)
 
-    def _in_wrong_state(self, scene: Scene, node: int) -> str | None:
+    def _in_wrong_state(self, scene: InjectionContext, node: int) -> str | None:
         """After a kill the broker must be down still, after a stop it must serve again."""
         if self.after == "kill":
             return f"the process of {named((node,))} runs" if scene.cluster.is_running(node) else None
@@ -126,12 +126,12 @@ class Corrupted(OnDisk):
 
         return seen_within(_ANSWER_SECONDS, silent)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         if self.after == "stop":
             self._restore(scene, self.notes(scene))
         super().undo(scene)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         notes = self.rejoined(scene)
         if len(notes) < len(self.nodes):
             return Evidence(False, f"not every one of {self.target} was damaged")
@@ -152,7 +152,7 @@ class Corrupted(OnDisk):
             told.append(f"{named((node,))} found invalid messages in {plan.path} and loaded it to {end}")
         return Evidence(True, "; ".join(told), facts)
 
-    def _restore(self, scene: Scene, notes: dict[int, Note | None]) -> None:
+    def _restore(self, scene: InjectionContext, notes: dict[int, Note | None]) -> None:
         for node, note in notes.items():
             if note is not None:
                 plan = _Plan.model_validate_json(note.plan)
@@ -180,14 +180,14 @@ class CorruptSegment(DiskFault):
     """
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
-    injection: ClassVar[type[Injection]] = Corrupted
+    injection: ClassVar[type[Injection]] = SegmentCorrupted
     partition: int = Field(default=0, ge=0, description="partition of the topic under test")
     bytes: int = Field(default=8, ge=1, le=4096, description="how many bytes in a row are changed")
     after: Literal["kill", "stop"] = Field(
         default="kill", description="how the broker ends before: `kill` (SIGKILL) or `stop` (SIGTERM)"
     )
 
-    def aim(self, scene: Scene) -> Corrupted:
+    def aim(self, scene: InjectionContext) -> SegmentCorrupted:
         to = aimed(scene, self.target)
         here = holders(scene, self.partition)
         numbers = tuple(node for node in to["numbers"] if node in here)
@@ -198,12 +198,12 @@ class CorruptSegment(DiskFault):
                 expected=f"one of broker {', '.join(map(str, sorted(here)))}",
                 next_step="choose another target or partition",
             )
-        return Corrupted(
+        return SegmentCorrupted(
             **(to | {"numbers": numbers}),
             partition=self.partition, bytes=self.bytes, after=self.after, seed=scene.seed,
         )  # fmt: skip
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         told = super().expect(shape)
         if self.partition >= shape.partitions:
             raise ValueError(
@@ -226,7 +226,7 @@ def crc_of(batch: bytes) -> int:
     return int(crc32c(batch[_CRC_FROM:]))
 
 
-def _read(scene: Scene, node: int, path: str, at: int, count: int) -> bytes:
+def _read(scene: InjectionContext, node: int, path: str, at: int, count: int) -> bytes:
     """Bytes of a file in the log dir: fewer where it ends, none where there is no such file."""
     return base64.b64decode(sidecar(scene, node, _read_script(path, at, count)))
 

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.limits.base import cpu_sample, differs, host_config, refuse_unless_back
 from faults.process_fault import OnNodes, ProcessFault, aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _PERIOD_US = 100_000
@@ -29,11 +29,11 @@ class CpuLimited(OnNodes):
     cpus: float
     before: tuple[tuple[int, int, int], ...]
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             scene.cluster.limit(node, cpu_period=_PERIOD_US, cpu_quota=quota(self.cpus))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         measured: dict[int, dict[str, float]] = {}
         facts: dict[str, object] = {"asked_cpus": self.cpus, "measured": measured}
         for node in self.nodes:
@@ -57,11 +57,11 @@ class CpuLimited(OnNodes):
         what = f"{most:g} of {self.cpus:g} CPUs used under load, throttled in {least:.0%} of the periods"
         return Evidence(True, what, facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         for node, limits in self._restored():
             scene.cluster.limit(node, cpu_period=limits["CpuPeriod"], cpu_quota=limits["CpuQuota"])
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         for node, limits in self._restored():
             refuse_unless_back(scene, node, limits)
         await_rejoined(scene, self.nodes)
@@ -98,7 +98,7 @@ class CpuLimit(ProcessFault):
     needs: ClassVar[tuple[str, ...]] = ("cpu limit",)
     injection: ClassVar[type[Injection]] = CpuLimited
 
-    def aim(self, scene: Scene) -> CpuLimited:
+    def aim(self, scene: InjectionContext) -> CpuLimited:
         fields = aimed(scene, self.target)
         before = []
         for node in fields["numbers"]:
@@ -115,7 +115,7 @@ class CpuLimit(ProcessFault):
             before.append((node, config["CpuPeriod"], config["CpuQuota"]))
         return CpuLimited(cpus=self.cpus, before=tuple(before), **fields)
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return self.target.at_most(shape) if self.cpus < _STARVED else 0
 
 
@@ -131,7 +131,7 @@ def load_script(cpus: float) -> str:
     return f"for i in {loops}; do nice -n 19 timeout 1 sh -c 'while :; do :; done' & done; wait"
 
 
-def _under_load(scene: Scene, node: int, cpus: float) -> dict[str, float]:
+def _under_load(scene: InjectionContext, node: int, cpus: float) -> dict[str, float]:
     """CPUs used, throttled periods and periods while something keeps the processors busy."""
     first = cpu_sample(scene.cluster.stats(node))
     scene.cluster.in_node(node, load_script(cpus))

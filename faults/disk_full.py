@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.logs.disk import DiskFault, each, sidecar
 from faults.process_fault import OnNodes, aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import seen_within
@@ -35,10 +35,10 @@ class DiskFilled(OnNodes):
     leave_kib: int
     since: tuple[tuple[int, int], ...]
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         each(self.nodes, lambda node: sidecar(scene, node, fill_script(scene.tag, self.leave_kib)))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         since = dict(self.since)
         told: dict[int, str] = {}
 
@@ -69,12 +69,12 @@ class DiskFilled(OnNodes):
         what = f"; {named(ended)} has ended itself" if ended else ""
         return Evidence(True, f"{named(told)} was refused a write ({', '.join(_causes(told))}){what}", facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         each(self.nodes, lambda node: sidecar(scene, node, f"rm -f {ballast(scene.tag)}"))
         for node in self.nodes:
             self._revive(scene, node)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         # A broker whose log dir has failed may have been seen a moment before it ended itself.
         for node in self.nodes:
             self._revive(scene, node)
@@ -82,7 +82,7 @@ class DiskFilled(OnNodes):
         free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(scene, node)), strict=True))
         return Evidence(True, f"{self.target} has space again and is back", {"free_kib": free})
 
-    def _revive(self, scene: Scene, node: int) -> None:
+    def _revive(self, scene: InjectionContext, node: int) -> None:
         """Start a broker that its full disk has ended. One that met it and still runs has given its log dir
         up, whatever becomes of the space: that one is ended first."""
         cluster = scene.cluster
@@ -119,7 +119,7 @@ class DiskFull(DiskFault):
     needs: ClassVar[tuple[str, ...]] = ("tmpfs volume",)
     injection: ClassVar[type[Injection]] = DiskFilled
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is None:
             raise ValueError("set `cluster.disk_mib`: only a log dir of a limited size can be filled up")
         if self.leave_kib >= shape.disk_mib * 1024:
@@ -128,7 +128,7 @@ class DiskFull(DiskFault):
             )
         return super().expect(shape)
 
-    def aim(self, scene: Scene) -> DiskFilled:
+    def aim(self, scene: InjectionContext) -> DiskFilled:
         fields = aimed(scene, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
         said = each(numbers, lambda node: sidecar(scene, node, LOOK_SCRIPT).split())
@@ -184,7 +184,7 @@ def _causes(told: Mapping[int, str]) -> list[str]:
     return sorted({_NO_SPACE if _NO_SPACE in line else "no page of a mapped file" for line in told.values()})
 
 
-def _unmet(scene: Scene, nodes: set[int]) -> str:
+def _unmet(scene: InjectionContext, nodes: set[int]) -> str:
     """What is to be said of brokers whose logs do not tell of a full disk."""
     ended = nodes - _running(scene, nodes)
     if ended:
@@ -193,10 +193,10 @@ def _unmet(scene: Scene, nodes: set[int]) -> str:
     return f"{named(nodes)} has not met a full disk: nothing was written to it"
 
 
-def free_kib(scene: Scene, node: int) -> int:
+def free_kib(scene: InjectionContext, node: int) -> int:
     """Free space in a node's log dir."""
     return int(sidecar(scene, node, f"df -k --output=avail {DATA_DIR} | tail -n 1"))
 
 
-def _running(scene: Scene, nodes: Iterable[int]) -> set[int]:
+def _running(scene: InjectionContext, nodes: Iterable[int]) -> set[int]:
     return {node for node in nodes if scene.cluster.is_running(node)}

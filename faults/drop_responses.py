@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, Scene, named
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
 from faults.network.namespace_scripts import ask_until_done, in_parallel, put, remove, running, said
-from faults.network.proof import Report, counting_script, parse
-from faults.network.rules import Rule, insert_script
+from faults.network.proof import ProbeReport, counting_script, parse
+from faults.network.rules import IptablesRule, insert_script
 from faults.network.sides import possible
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT_PORT
@@ -27,19 +27,19 @@ _HEAL_SECONDS = 20.0
 _DATA = "--tcp-flags SYN NONE -m length --length 53:"
 
 
-def drop(client: str) -> Rule:
+def drop(client: str) -> IptablesRule:
     """Drops whatever carries data from the broker's client listener to the clients' address."""
-    return Rule("OUTPUT", f"-p tcp -d {client} --sport {CLIENT_PORT} {_DATA}", "cut-answers")
+    return IptablesRule("OUTPUT", f"-p tcp -d {client} --sport {CLIENT_PORT} {_DATA}", "cut-answers")
 
 
-def posts(client: str) -> tuple[Rule, ...]:
+def posts(client: str) -> tuple[IptablesRule, ...]:
     """Count connections that are opened, requests that arrive, and answers that got past the drop."""
     opened = f"-p tcp -d {client} --sport {CLIENT_PORT} --tcp-flags SYN,ACK SYN,ACK"
     requests = f"-p tcp -s {client} --dport {CLIENT_PORT} {_DATA}"
     return (
-        Rule("OUTPUT", opened, "heard-opened", drop=False),
-        Rule("INPUT", requests, "heard-requests", drop=False),
-        Rule("OUTPUT", drop(client).match, "heard-answers", drop=False),
+        IptablesRule("OUTPUT", opened, "heard-opened", drop=False),
+        IptablesRule("INPUT", requests, "heard-requests", drop=False),
+        IptablesRule("OUTPUT", drop(client).match, "heard-answers", drop=False),
     )
 
 
@@ -53,20 +53,20 @@ class ResponsesDropped(Injection):
     def nodes(self) -> tuple[int, ...]:
         return self.brokers
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         in_parallel(running(scene, self.brokers), lambda broker: self._put(scene, broker))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
             evidence = self._look(scene)
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         in_parallel(running(scene, self.brokers), lambda broker: remove(scene, broker))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         cluster = scene.cluster
 
         def missing() -> str | None:
@@ -85,13 +85,13 @@ class ResponsesDropped(Injection):
             )
         return Evidence(True, f"no rule is left, and {self.target} answers the client")
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         return "put" in self._put(scene, node).split()
 
-    def _put(self, scene: Scene, broker: int) -> str:
+    def _put(self, scene: InjectionContext, broker: int) -> str:
         return put(scene, broker, insert_script([drop(scene.cluster.client_address)], scene.tag))
 
-    def _look(self, scene: Scene) -> Evidence:
+    def _look(self, scene: InjectionContext) -> Evidence:
         # Longer than the harness's own requests wait, so that one falls into it whole.
         watch = counting_script(posts(scene.cluster.client_address), scene.tag, "sleep 0.5")
         brokers = running(scene, self.brokers)
@@ -103,7 +103,7 @@ class ResponsesDropped(Injection):
         return judge(self.brokers, reports, answered)
 
 
-def judge(brokers: tuple[int, ...], reports: Mapping[int, Report], answered: set[int]) -> Evidence:
+def judge(brokers: tuple[int, ...], reports: Mapping[int, ProbeReport], answered: set[int]) -> Evidence:
     """Whether these reports show that each broker heard requests, and that no answer got out."""
     facts: dict[str, object] = {}
     wrong: list[str] = []
@@ -164,7 +164,7 @@ class DropResponses(FaultSpec):
     injection: ClassVar[type[Injection]] = ResponsesDropped
     target: Target = Field(description="which brokers' answers vanish")
 
-    def aim(self, scene: Scene) -> ResponsesDropped:
+    def aim(self, scene: InjectionContext) -> ResponsesDropped:
         chosen = self.target.resolve(scene.sight())
         brokers = tuple(node for node in chosen if node in scene.cluster.broker_ids)
         if not brokers:
@@ -177,12 +177,12 @@ class DropResponses(FaultSpec):
             )
         return ResponsesDropped(brokers=brokers)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if not possible(self.target, shape) & set(shape.broker_ids):
             raise ValueError(f"target `{self.target}`: only brokers answer clients")
         told = "the harness's own questions to these brokers go unanswered too: samples of them are missing"
         return (told,)
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return self.target.at_most(shape)

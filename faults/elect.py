@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene
-from faults.partition_fault import PartitionFault, Was, proved_anew, refused, was
-from faults.target_context import Shape
+from faults.base import Evidence, Injection, InjectionContext
+from faults.partition_fault import PartitionBefore, PartitionFault, proved_anew, refused, was
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _SECONDS = 15.0
@@ -19,7 +19,7 @@ class Elected(Injection):
 
     kind: Literal["elect"] = "elect"
     election: Literal["preferred", "unclean"]
-    before: tuple[Was, ...]
+    before: tuple[PartitionBefore, ...]
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -32,21 +32,21 @@ class Elected(Injection):
     def target(self) -> str:
         return f"{self.election} leader of partition {', '.join(str(then.partition) for then in self.before)}"
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         partitions = [then.partition for then in self.before]
         errors = scene.cluster.elect(scene.topic, partitions, unclean=self.election == "unclean")
         # Done before, by an earlier call or by the controller itself: the proof is in the leader epoch.
         refused(f"the {self.election} election", errors, {"ELECTION_NOT_NEEDED"})
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         preferred = self.election == "preferred"
         wanted = {then.partition: then.replicas[0] if preferred else None for then in self.before}
         return proved_anew(scene, self.before, wanted, _SECONDS)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         """An election cannot be taken back."""
 
-    def healed(self, scene: Scene) -> Evidence:  # noqa: ARG002
+    def healed(self, scene: InjectionContext) -> Evidence:  # noqa: ARG002
         return Evidence(True, "nothing to take back: the leader that was elected stays")
 
 
@@ -77,7 +77,7 @@ class Elect(PartitionFault):
         description="`preferred`: the first replica; `unclean`: any living one, where nobody in sync lives",
     )
 
-    def aim(self, scene: Scene) -> Elected:
+    def aim(self, scene: InjectionContext) -> Elected:
         sight = scene.sight()
         states = self.chosen(sight)
         if self.election == "unclean":
@@ -103,7 +103,7 @@ class Elect(PartitionFault):
             )
         return Elected(election=self.election, before=before)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if shape.replication_factor == 1:
             raise ValueError("an election needs a second replica: topic.replication_factor is 1")

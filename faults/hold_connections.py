@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, Scene, named
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
 from faults.network.namespace_scripts import in_parallel, put, remove, running, said
-from faults.network.rules import Rule, insert_script
+from faults.network.rules import IptablesRule, insert_script
 from faults.network.sides import possible
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT_PORT
@@ -38,9 +38,9 @@ def peers(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def hold(client: str, port: int) -> Rule:
+def hold(client: str, port: int) -> IptablesRule:
     """Drops what a client sends from one of its ports to the client listener."""
-    return Rule("INPUT", f"-p tcp -s {client} --sport {port} --dport {CLIENT_PORT}", f"hold-{port}")
+    return IptablesRule("INPUT", f"-p tcp -s {client} --sport {port} --dport {CLIENT_PORT}", f"hold-{port}")
 
 
 def dropped(text: str, tag: str) -> int:
@@ -62,7 +62,7 @@ class ConnectionsHeld(Injection):
     def nodes(self) -> tuple[int, ...]:
         return tuple(self.ports)
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         client = scene.cluster.client_address
 
         def rules(broker: int) -> str:
@@ -70,7 +70,7 @@ class ConnectionsHeld(Injection):
 
         in_parallel(running(scene, self.ports), lambda broker: put(scene, broker, rules(broker)))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
             evidence = judge(self.ports, self._dropped(scene), self._answering(scene))
@@ -78,10 +78,10 @@ class ConnectionsHeld(Injection):
                 return evidence
             time.sleep(0.1)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         in_parallel(running(scene, self.ports), lambda broker: remove(scene, broker))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         def missing() -> str | None:
             silent = set(running(scene, self.ports)) - self._answering(scene)
             return f"{named(silent)} does not answer" if silent else None
@@ -97,14 +97,14 @@ class ConnectionsHeld(Injection):
             )
         return Evidence(True, f"no rule is left, and {self.target} answers the client")
 
-    def _dropped(self, scene: Scene) -> dict[int, int]:
+    def _dropped(self, scene: InjectionContext) -> dict[int, int]:
         looks = in_parallel(running(scene, self.ports), lambda broker: said(scene, broker, _COUNTERS))
         return {
             broker: dropped(output.text, scene.tag) for broker, output in looks.items() if output is not None
         }
 
     @staticmethod
-    def _answering(scene: Scene) -> set[int]:
+    def _answering(scene: InjectionContext) -> set[int]:
         """The brokers that answer over a connection that is made now."""
         return {seen.broker for seen in scene.cluster.view((scene.topic,)).answered()}
 
@@ -146,7 +146,7 @@ class HoldConnections(FaultSpec):
     injection: ClassVar[type[Injection]] = ConnectionsHeld
     target: Target = Field(description="which brokers' connections with clients are held")
 
-    def aim(self, scene: Scene) -> ConnectionsHeld:
+    def aim(self, scene: InjectionContext) -> ConnectionsHeld:
         chosen = self.target.resolve(scene.sight())
         brokers = running(scene, (node for node in chosen if node in scene.cluster.broker_ids))
         looks = in_parallel(brokers, lambda broker: said(scene, broker, _PEERS))
@@ -162,7 +162,7 @@ class HoldConnections(FaultSpec):
             )
         return ConnectionsHeld(ports=found)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if not possible(self.target, shape) & set(shape.broker_ids):
             raise ValueError(f"target `{self.target}`: only brokers have connections with clients")

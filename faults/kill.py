@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined, leaders, moves, still_led
 from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
 from harness.model.polling import seen_within
@@ -18,12 +18,12 @@ class Killed(OnNodes):
     kind: Literal["kill"] = "kill"
     halts: ClassVar[bool] = True
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             if scene.cluster.is_running(node):
                 scene.cluster.kill(node)
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         cluster, topic = scene.cluster, scene.topic
 
         def missing() -> str | None:
@@ -55,10 +55,10 @@ class Killed(OnNodes):
             what += f"; active controller from {self.active_controller} to {now_active}"
         return Evidence(True, f"process gone; {what}", facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         start_again(scene.cluster, self.nodes)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         await_rejoined(scene, self.nodes)
         return Evidence(True, f"{self.target} started and back")
 
@@ -79,5 +79,5 @@ class Kill(ProcessFault):
     kind: Literal["kill"] = "kill"
     injection: ClassVar[type[Injection]] = Killed
 
-    def aim(self, scene: Scene) -> Killed:
+    def aim(self, scene: InjectionContext) -> Killed:
         return Killed(**aimed(scene, self.target))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from faults.base import Evidence, Injection, Scene
+from faults.base import Evidence, Injection, InjectionContext
 from faults.network.link_fault import LinkFault, Shaped, shaped
 from faults.network.link_probe import Echoes
 from faults.network.links import NETEM, UNLIMITED, Link, ways
@@ -32,7 +32,7 @@ class Delayed(Shaped):
         spread = f" {self.spread_ms:g}ms" if self.spread_ms else ""
         return UNLIMITED, f"{NETEM} delay {self.delay_ms:g}ms{spread}"
 
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         before = {Link(here, there): trip for here, there, trip in self.baseline}
         # Until the first answer is back.
         wait = 0.3 + 2 * (self.delay_ms + self.spread_ms) / 1e3
@@ -55,7 +55,7 @@ class Delayed(Shaped):
             what += f"; 80 % of them within {echoes.width_ms:.1f} ms, {wide:.1f} asked"
         return good, what
 
-    def measured_before(self, scene: Scene) -> Any:
+    def measured_before(self, scene: InjectionContext) -> Any:
         """The same with its baseline; nothing may have been applied yet. Where it cannot be measured it is
         taken as 0."""
         found = self.ping(scene, count=50, seconds=0.1, size=64, wait=0.2)
@@ -92,7 +92,7 @@ class Latency(LinkFault):
     injection: ClassVar[type[Injection]] = Delayed
     delay_ms: float = Field(ge=1, le=5000, description="how much later each packet arrives, in milliseconds")
 
-    def aim(self, scene: Scene) -> Delayed:
+    def aim(self, scene: InjectionContext) -> Delayed:
         found: Delayed = Delayed(**shaped(scene, self.chosen(scene)), delay_ms=self.delay_ms).measured_before(
             scene
         )
@@ -128,7 +128,7 @@ class Jitter(LinkFault):
             )
         return self
 
-    def aim(self, scene: Scene) -> Jittered:
+    def aim(self, scene: InjectionContext) -> Jittered:
         found: Jittered = Jittered(
             **shaped(scene, self.chosen(scene)), delay_ms=self.delay_ms, spread_ms=self.spread_ms
         ).measured_before(scene)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from faults.base import Scene, named
+from faults.base import InjectionContext, named
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.polling import seen_within
@@ -52,7 +52,7 @@ def some(words: list[str]) -> list[str]:
     return words if len(words) <= _TOLD else [*words[:_TOLD], f"and {len(words) - _TOLD:,} more"]
 
 
-def await_rejoined(scene: Scene, nodes: tuple[int, ...]) -> None:
+def await_rejoined(scene: InjectionContext, nodes: tuple[int, ...]) -> None:
     """Wait until the brokers answer and are in the ISR of every partition that they hold of the topic and of
     those beside it, and the controllers run and have an active one among them.
 

@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene
+from faults.base import Evidence, Injection, InjectionContext
 from faults.network.link_fault import LinkFault, OnLinks
 from faults.network.link_probe import Echoes, bounds, enough_for
 from faults.network.links import Link, ways
 from faults.network.namespace_scripts import address, in_parallel, put, remove, running
-from faults.network.rules import Rule, insert_script
-from faults.target_context import Shape
+from faults.network.rules import IptablesRule, insert_script
+from faults.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 
 _STALLS = (
@@ -27,11 +27,11 @@ def holder(link: Link) -> int:
     return link.sender if link.receiver == CLIENT else link.receiver
 
 
-def drop_some(link: Link, percent: float, other_end: str) -> Rule:
+def drop_some(link: Link, percent: float, other_end: str) -> IptablesRule:
     """The rule for one link, in its holder's namespace."""
     chain, side = ("OUTPUT", "-d") if link.receiver == CLIENT else ("INPUT", "-s")
     draw = f"-m statistic --mode random --probability {percent / 100:.6f}"
-    return Rule(chain, f"{side} {other_end} {draw}", f"loss-{link.sender}-{link.receiver}")
+    return IptablesRule(chain, f"{side} {other_end} {draw}", f"loss-{link.sender}-{link.receiver}")
 
 
 class PacketsLost(OnLinks):
@@ -40,11 +40,11 @@ class PacketsLost(OnLinks):
     kind: Literal["loss"] = "loss"
     percent: float
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         holders = {holder(link) for link in self.links}
         in_parallel(running(scene, holders), lambda node: self._put(scene, node))
 
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         share = self.percent / 100
         shares = {1: share, 2: 1 - (1 - share) ** 2}
         count = max(enough_for(each) for each in shares.values())
@@ -58,16 +58,16 @@ class PacketsLost(OnLinks):
 
         return self.judged(scene, self.ping(scene, count=count, seconds=0.8, size=64, wait=0.3), say)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         # A namespace dies with its container, and its rules with it.
         in_parallel(running(scene, self.nodes), lambda node: remove(scene, node))
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         if all(holder(link) != node for link in self.links):
             return False
         return "put" in self._put(scene, node).split()
 
-    def _put(self, scene: Scene, node: int) -> str:
+    def _put(self, scene: InjectionContext, node: int) -> str:
         rules = []
         for link in self.links:
             if holder(link) == node:
@@ -108,12 +108,12 @@ class Loss(LinkFault):
         "they send to it (`in`), or `both`",
     )
 
-    def aim(self, scene: Scene) -> PacketsLost:
+    def aim(self, scene: InjectionContext) -> PacketsLost:
         out = self.chosen(scene)
         back = tuple(link.back for link in out)
         links = {"out": out, "in": back, "both": out + back}[self.direction]
         return PacketsLost(links=tuple(sorted(set(links))), percent=self.percent)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         told = super().expect(shape)
         return (*told, _STALLS) if self.percent >= 50 else told

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.limits.base import MIB, differs, host_config, memory_sample, refuse_unless_back
 from faults.process_fault import OnNodes, ProcessFault, aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _UNLIMITED = 2**62
@@ -29,12 +29,12 @@ class MemoryLimited(OnNodes):
     mib: int
     before: tuple[tuple[int, int, int], ...]
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             # No swap beside it: what does not fit must go.
             scene.cluster.limit(node, mem_limit=self.mib * MIB, memswap_limit=self.mib * MIB)
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         measured: dict[int, dict[str, float]] = {}
         facts: dict[str, object] = {"asked_mib": self.mib, "measured": measured}
         killed = []
@@ -53,19 +53,21 @@ class MemoryLimited(OnNodes):
             parts.append(f"{named((node,))}: {asked} of {self.mib}")
         return Evidence(True, "; ".join(parts), facts | {"killed": killed})
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         for node, limits in self._restored():
             scene.cluster.limit(node, mem_limit=limits["Memory"], memswap_limit=limits["MemorySwap"])
             if not scene.cluster.is_running(node) and _out_of_memory(scene, node):
                 scene.cluster.start_node(node)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         for node, limits in self._restored():
             refuse_unless_back(scene, node, limits)
         await_rejoined(scene, self.nodes)
         return Evidence(True, f"{self.target} may use more memory again, and is in every ISR")
 
-    def _squeeze(self, scene: Scene, node: int, measured: dict[int, dict[str, float]]) -> str | None:
+    def _squeeze(
+        self, scene: InjectionContext, node: int, measured: dict[int, dict[str, float]]
+    ) -> str | None:
         """Ask for more page cache than there is room for; what is wrong with what comes of it."""
         if not scene.cluster.is_running(node):
             return f"{named((node,))} does not run"
@@ -117,7 +119,7 @@ class MemoryLimit(ProcessFault):
     needs: ClassVar[tuple[str, ...]] = ("memory limit",)
     injection: ClassVar[type[Injection]] = MemoryLimited
 
-    def aim(self, scene: Scene) -> MemoryLimited:
+    def aim(self, scene: InjectionContext) -> MemoryLimited:
         fields = aimed(scene, self.target)
         before = []
         for node in fields["numbers"]:
@@ -127,17 +129,17 @@ class MemoryLimit(ProcessFault):
             before.append((node, config["Memory"], config["MemorySwap"]))
         return MemoryLimited(mib=self.mib, before=tuple(before), **fields)
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return self.target.at_most(shape)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is not None and shape.disk_mib >= self.mib:
             raise ValueError(
                 f"mib: {self.mib}, and each log dir takes up to {shape.disk_mib} of memory: cluster.disk_mib"
             )
         return super().expect(shape)
 
-    def _refuse_a_kill(self, scene: Scene, node: int) -> None:
+    def _refuse_a_kill(self, scene: InjectionContext, node: int) -> None:
         held = memory_sample(scene.cluster.stats(node)).held
         if self.mib * MIB < held + _HEADROOM:
             raise FaultError(
@@ -163,7 +165,7 @@ def used_bytes(text: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _out_of_memory(scene: Scene, node: int) -> bool:
+def _out_of_memory(scene: InjectionContext, node: int) -> bool:
     """Whether the kernel has ended the node's process for want of memory."""
     state = scene.cluster.inspect(node)["State"]
     return bool(state["OOMKilled"]) and not state["Running"]

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene
+from faults.base import Evidence, Injection, InjectionContext
 from faults.network.link_fault import LinkFault, Shaped, shaped
 from faults.network.link_probe import Echoes, bounds, enough_for
 from faults.network.links import NETEM, UNLIMITED, Link, ways
@@ -32,7 +32,7 @@ class Reordered(Shaped):
     def discipline(self) -> tuple[str, str]:
         return UNLIMITED, f"{NETEM} delay {self.delay_ms:g}ms reorder {self.percent:g}%"
 
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         count = enough_for(self.percent / 100)
 
         def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
@@ -64,7 +64,7 @@ class Duplicated(Shaped):
     def discipline(self) -> tuple[str, str]:
         return UNLIMITED, f"{NETEM} duplicate {self.percent:g}%"
 
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         share = self.percent / 100
 
         def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
@@ -81,7 +81,7 @@ class Duplicated(Shaped):
         return self.judged(scene, self.ping(scene, **how), say)
 
 
-class Corrupted(Shaped):
+class PacketsCorrupted(Shaped):
     """One bit is flipped in `percent` of the packets of these links."""
 
     kind: Literal["corrupt_packets"] = "corrupt_packets"
@@ -90,7 +90,7 @@ class Corrupted(Shaped):
     def discipline(self) -> tuple[str, str]:
         return UNLIMITED, f"{NETEM} corrupt {self.percent:g}%"
 
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         share = self.percent / 100
         lost = 0
 
@@ -124,7 +124,7 @@ def bad_checksums(text: str) -> int:
     return int(values.get("InCsumErrors", 0))
 
 
-def _bad_checksums(scene: Scene, nodes: Iterable[int]) -> int:
+def _bad_checksums(scene: InjectionContext, nodes: Iterable[int]) -> int:
     outputs = in_parallel(nodes, lambda node: said(scene, node, _SNMP))
     return sum(bad_checksums(output.text) for output in outputs.values() if output is not None)
 
@@ -152,7 +152,7 @@ class Reorder(LinkFault):
         default=20, ge=5, le=1000, description="how much later all others are sent, in milliseconds"
     )
 
-    def aim(self, scene: Scene) -> Reordered:
+    def aim(self, scene: InjectionContext) -> Reordered:
         links = self.chosen(scene)
         return Reordered(**shaped(scene, links), percent=self.percent, delay_ms=self.delay_ms)
 
@@ -175,7 +175,7 @@ class DuplicatePackets(LinkFault):
     injection: ClassVar[type[Injection]] = Duplicated
     percent: float = Field(ge=0.5, le=99.5, description="how many of the packets arrive twice, in percent")
 
-    def aim(self, scene: Scene) -> Duplicated:
+    def aim(self, scene: InjectionContext) -> Duplicated:
         return Duplicated(**shaped(scene, self.chosen(scene)), percent=self.percent)
 
 
@@ -195,8 +195,8 @@ class CorruptPackets(LinkFault):
     """
 
     kind: Literal["corrupt_packets"] = "corrupt_packets"
-    injection: ClassVar[type[Injection]] = Corrupted
+    injection: ClassVar[type[Injection]] = PacketsCorrupted
     percent: float = Field(ge=0.5, le=99.5, description="how many of the packets are corrupted, in percent")
 
-    def aim(self, scene: Scene) -> Corrupted:
-        return Corrupted(**shaped(scene, self.chosen(scene)), percent=self.percent)
+    def aim(self, scene: InjectionContext) -> PacketsCorrupted:
+        return PacketsCorrupted(**shaped(scene, self.chosen(scene)), percent=self.percent)

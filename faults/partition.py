@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import FaultSpec, Injection, Scene, named
+from faults.base import FaultSpec, Injection, InjectionContext, named
 from faults.network.grudge import Lost, between
 from faults.network.partition_injection import Cuts, made
 from faults.network.sides import fixed, possible, surely_within
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.node_layout import CLIENT
 
@@ -74,7 +74,7 @@ class Partition(FaultSpec):
         "does not hear it), or only those `to_from`",
     )
 
-    def aim(self, scene: Scene) -> Cuts:
+    def aim(self, scene: InjectionContext) -> Cuts:
         sight = scene.sight()
         here = self.side.resolve(sight)
         there = tuple(node for node in self.other.resolve(sight) if node not in here)
@@ -86,7 +86,7 @@ class Partition(FaultSpec):
         }
         return made(PartitionCuts, scene, between(here, there, self.lost), words[self.lost])
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if surely_within(self.other, self.side, shape):
             raise ValueError(
@@ -106,10 +106,10 @@ class Partition(FaultSpec):
             told.append(HEADLESS if self._headless(shape) else FENCED)
         return tuple(told)
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return min(self.side.at_most(shape) or shape.brokers, self.other.at_most(shape) or shape.brokers)
 
-    def _headless(self, shape: Shape) -> bool:
+    def _headless(self, shape: ClusterShape) -> bool:
         """Whether surely no broker reaches any controller."""
         brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
         if shape.combined:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from faults.base import Evidence, FaultSpec, Scene
+from faults.base import Evidence, FaultSpec, InjectionContext
 from faults.leadership import some
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from harness.model.polling import seen_within
@@ -17,7 +17,7 @@ BACK_SECONDS = 90.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-class Was(BaseModel):
+class PartitionBefore(BaseModel):
     """A partition at the moment of aiming. `leader` is -1 where nobody led."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,7 +35,7 @@ class PartitionFault(FaultSpec):
         default=None, ge=0, description="which partition; all of the topic if not given"
     )
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if self.partition is not None and self.partition >= shape.partitions:
             raise ValueError(
@@ -43,7 +43,7 @@ class PartitionFault(FaultSpec):
             )
         return ()
 
-    def chosen(self, sight: Sight) -> list[PartitionState]:
+    def chosen(self, sight: TargetContext) -> list[PartitionState]:
         """The partitions that are meant, as they are now.
 
         Raises:
@@ -65,9 +65,9 @@ class PartitionFault(FaultSpec):
         return states
 
 
-def was(state: PartitionState) -> Was:
+def was(state: PartitionState) -> PartitionBefore:
     """What has to be kept of a partition."""
-    return Was(
+    return PartitionBefore(
         partition=state.partition,
         leader=state.leader,
         leader_epoch=state.leader_epoch,
@@ -96,7 +96,7 @@ def refused_but_gone(what: str, errors: dict[int, str | None], *allowed: str) ->
     refused(what, errors, (*allowed, _GONE))
 
 
-def led_anew(view: TopologyView, topic: str, then: Was, leader: int | None) -> str | None:
+def led_anew(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> str | None:
     """Why this view does not show a new leader epoch with this leader (None: with any); None if it does, by
     the word of every broker that answers."""
     states = view.states(topic, then.partition)
@@ -128,13 +128,18 @@ def placed(view: TopologyView, topic: str, number: int, replicas: tuple[int, ...
     return None
 
 
-def shown(scene: Scene, seconds: float, missing: Callable[[TopologyView], str | None]) -> str | None:
+def shown(
+    scene: InjectionContext, seconds: float, missing: Callable[[TopologyView], str | None]
+) -> str | None:
     """Look until nothing is `missing`; after `seconds` the last thing that was."""
     return seen_within(seconds, lambda: missing(scene.cluster.view((scene.topic,))))
 
 
 def proved_anew(
-    scene: Scene, before: tuple[Was, ...], wanted: Mapping[int, int | None], seconds: float
+    scene: InjectionContext,
+    before: tuple[PartitionBefore, ...],
+    wanted: Mapping[int, int | None],
+    seconds: float,
 ) -> Evidence:
     """Wait until each partition has the leader that is `wanted` (None: any) in a higher leader epoch.
 
@@ -156,7 +161,7 @@ def proved_anew(
     return Evidence(True, f"{evidence.what}; but {left}", evidence.facts)
 
 
-def moved(scene: Scene, before: tuple[Was, ...], left: str | None) -> Evidence:
+def moved(scene: InjectionContext, before: tuple[PartitionBefore, ...], left: str | None) -> Evidence:
     """Evidence from what is `left` missing, with leaders and epochs before and now."""
     view = scene.cluster.view((scene.topic,))
     now = {then.partition: view.partition(scene.topic, then.partition) for then in before}
@@ -198,7 +203,7 @@ def not_back(what: str, where: str, left: str) -> FaultError:
     )
 
 
-def _says_itself(view: TopologyView, topic: str, then: Was, leader: int | None) -> bool:
+def _says_itself(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> bool:
     """Whether the leader of the highest epoch knows of its leadership, which is new."""
     state = view.partition(topic, then.partition)
     if state is None or state.leader_epoch <= then.leader_epoch or leader not in (None, state.leader):

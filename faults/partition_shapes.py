@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import FaultSpec, Injection, Scene, named
+from faults.base import FaultSpec, Injection, InjectionContext, named
 from faults.network.grudge import bridge, halves, middle, ring
 from faults.network.partition_injection import Cuts, made
 from faults.network.sides import fixed, possible
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import All, Target
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
@@ -49,11 +49,11 @@ class Ring(FaultSpec):
     injection: ClassVar[type[Injection]] = RingCuts
     target: Target = Field(default=_EVERY, description="which nodes form the ring, four or more")
 
-    def aim(self, scene: Scene) -> Cuts:
+    def aim(self, scene: InjectionContext) -> Cuts:
         nodes = _without_client(self.target.resolve(scene.sight()))
         return made(RingCuts, scene, ring(nodes), f"ring of {named(nodes)}")
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         _enough(self.target, shape, 4, "a ring")
         return ()
@@ -80,7 +80,7 @@ class Bridge(FaultSpec):
         default=None, description="which node or nodes the halves meet in; default: the middle one by id"
     )
 
-    def aim(self, scene: Scene) -> Cuts:
+    def aim(self, scene: InjectionContext) -> Cuts:
         sight = scene.sight()
         nodes = _without_client(self.target.resolve(sight))
         between = (middle(nodes),) if self.via is None else _without_client(self.via.resolve(sight))
@@ -96,7 +96,7 @@ class Bridge(FaultSpec):
         words = f"{named(here)} | {named(there)}, over {named(between)}"
         return made(BridgeCuts, scene, bridge(nodes, between), words)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         _enough(self.target, shape, 3, "a bridge")
         if self.via is not None:
@@ -109,7 +109,7 @@ class Bridge(FaultSpec):
                 )
         return ()
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return self.target.at_most(shape) // 2
 
 
@@ -117,7 +117,7 @@ def _without_client(nodes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(node for node in nodes if node != CLIENT)
 
 
-def _enough(target: Target, shape: Shape, least: int, what: str) -> None:
+def _enough(target: Target, shape: ClusterShape, least: int, what: str) -> None:
     """Refuse a target that cannot mean so many nodes, or the client."""
     if target.means_client():
         raise ValueError(f"{what} is made of nodes of the cluster, not of the client")

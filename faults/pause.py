@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.process_fault import OnNodes, ProcessFault, aimed
 from harness.model.polling import seen_within
@@ -18,12 +18,12 @@ class Paused(OnNodes):
     kind: Literal["pause"] = "pause"
     halts: ClassVar[bool] = True
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             if not scene.cluster.is_paused(node):
                 scene.cluster.pause(node)
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         cluster = scene.cluster
         before = {node: _cpu_ns(scene, node) for node in self.nodes}
 
@@ -43,17 +43,17 @@ class Paused(OnNodes):
         facts: dict[str, object] = {"nodes": list(self.nodes)}
         return Evidence(left is None, left or "frozen, uses no CPU time and answers nothing", facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             if scene.cluster.is_paused(node):
                 scene.cluster.unpause(node)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         await_rejoined(scene, self.nodes)
         return Evidence(True, f"{self.target} thawed and back")
 
 
-def _cpu_ns(scene: Scene, node: int) -> int:
+def _cpu_ns(scene: InjectionContext, node: int) -> int:
     """CPU time that the node's processes have used in all, in nanoseconds."""
     return int(scene.cluster.stats(node)["cpu_stats"]["cpu_usage"]["total_usage"])
 
@@ -76,5 +76,5 @@ class Pause(ProcessFault):
     needs: ClassVar[tuple[str, ...]] = ("cgroup freezer",)
     injection: ClassVar[type[Injection]] = Paused
 
-    def aim(self, scene: Scene) -> Paused:
+    def aim(self, scene: InjectionContext) -> Paused:
         return Paused(**aimed(scene, self.target))

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
 from faults.logs.files import METADATA, loaded, log_path
-from faults.logs.power_loss_model import Cut, Keep, cut_of, cut_script, not_cut, to_walk
+from faults.logs.power_loss_model import KeptUpTo, PartitionCutOff, cut_of, cut_script, not_cut, to_walk
 from faults.process_fault import aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 
@@ -22,22 +22,22 @@ class _Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    cuts: tuple[Cut, ...]
+    cuts: tuple[PartitionCutOff, ...]
 
 
 class LostPower(OnDisk):
     """These nodes were killed, and their logs cut."""
 
     kind: Literal["power_loss"] = "power_loss"
-    keep: Keep
+    keep: KeptUpTo
     topic: Literal["under_test", "all"]
     seed: str
 
-    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
         plan = self._plan(scene, node) if begun is None else _Plan.model_validate_json(begun.plan)
         carry_out(scene, node, plan.model_dump_json(), cut_script(plan.cuts))
 
-    def _plan(self, scene: Scene, node: int) -> _Plan:
+    def _plan(self, scene: InjectionContext, node: int) -> _Plan:
         found = listing(scene, node)
         folders = [
             folder
@@ -65,14 +65,14 @@ class LostPower(OnDisk):
             )
         )
 
-    def _concerns(self, scene: Scene, node: int, folder: str) -> bool:
+    def _concerns(self, scene: InjectionContext, node: int, folder: str) -> bool:
         if folder == METADATA:
             # A voter of the metadata quorum acknowledges nothing before it is flushed; others flush later.
             return self.topic == "all" and node not in scene.cluster.controller_ids
         return self.topic == "all" or folder.rpartition("-")[0] == scene.topic
 
-    def verify(self, scene: Scene) -> Evidence:
-        cuts: dict[int, tuple[Cut, ...]] = {}
+    def verify(self, scene: InjectionContext) -> Evidence:
+        cuts: dict[int, tuple[PartitionCutOff, ...]] = {}
         for node, note in self.notes(scene).items():
             if scene.cluster.is_running(node):
                 return Evidence(False, f"the process of {named((node,))} runs")
@@ -96,7 +96,7 @@ class LostPower(OnDisk):
         )
         return Evidence(True, f"process gone; {told}", facts)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         notes = self.rejoined(scene)
         told: list[str] = []
         facts: dict[str, object] = {}
@@ -153,7 +153,7 @@ class PowerLoss(DiskFault):
 
     kind: Literal["power_loss"] = "power_loss"
     injection: ClassVar[type[Injection]] = LostPower
-    keep: Keep = Field(
+    keep: KeptUpTo = Field(
         default="recovery_point",
         description="what is left: `recovery_point`, `checkpoint`, `{all_but_bytes: N}` or `{random: true}`",
     )
@@ -161,7 +161,7 @@ class PowerLoss(DiskFault):
         default="under_test", description="whose partitions are cut; `all`: every partition of the node"
     )
 
-    def aim(self, scene: Scene) -> LostPower:
+    def aim(self, scene: InjectionContext) -> LostPower:
         to = aimed(scene, self.target)
         if self.topic == "under_test" and not holders(scene) & set(to["numbers"]):
             raise FaultError(
@@ -172,18 +172,18 @@ class PowerLoss(DiskFault):
             )
         return LostPower(**to, keep=self.keep, topic=self.topic, seed=scene.seed)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         told = super().expect(shape)
         if not self.hits_every_replica(shape):
             return told
         return (*told, "every replica may be hit: acknowledged records will be lost")
 
 
-def _losing(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
+def _losing(cuts: Iterable[PartitionCutOff]) -> tuple[PartitionCutOff, ...]:
     return tuple(cut for cut in cuts if cut.after < cut.before)
 
 
-def _words(cuts: tuple[Cut, ...], topic: str) -> str:
+def _words(cuts: tuple[PartitionCutOff, ...], topic: str) -> str:
     """Offsets lost, of the topic under test one by one."""
     own = [cut for cut in cuts if cut.folder.rpartition("-")[0] == topic]
     parts = [
@@ -194,5 +194,5 @@ def _words(cuts: tuple[Cut, ...], topic: str) -> str:
     return ", ".join(parts)
 
 
-def _facts(cuts: Iterable[Cut]) -> dict[str, object]:
+def _facts(cuts: Iterable[PartitionCutOff]) -> dict[str, object]:
     return {cut.folder: {"before": cut.before, "after": cut.after, "bytes": cut.cut_bytes} for cut in cuts}

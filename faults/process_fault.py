@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from faults.base import Cluster, FaultSpec, Injection, Scene
+from faults.base import FaultCluster, FaultSpec, Injection, InjectionContext
 from faults.leadership import led_by
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import BaseTarget, Target
 from harness.model.node_layout import CLIENT
 from harness.model.polling import seen_within
@@ -36,7 +36,7 @@ class ProcessFault(FaultSpec):
 
     target: Target = Field(description="which nodes")
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if self.target.means_client():
             raise ValueError(f"target `{self.target}`: the client's process is not ours; use a `partition`")
@@ -44,11 +44,11 @@ class ProcessFault(FaultSpec):
             return ()
         return ("no broker is left to serve while this is open: every send fails or waits",)
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return self.target.at_most(shape)
 
 
-def aimed(scene: Scene, target: BaseTarget) -> dict[str, Any]:
+def aimed(scene: InjectionContext, target: BaseTarget) -> dict[str, Any]:
     """The fields of an `OnNodes` for a target as it is now.
 
     Raises:
@@ -64,7 +64,7 @@ def aimed(scene: Scene, target: BaseTarget) -> dict[str, Any]:
     }
 
 
-def start_again(cluster: Cluster, nodes: tuple[int, ...]) -> None:
+def start_again(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:
     """Start the nodes that do not run. One that was told to end and is still at it is waited for: it must
     not be taken for one that runs."""
     for node in nodes:
@@ -72,6 +72,6 @@ def start_again(cluster: Cluster, nodes: tuple[int, ...]) -> None:
         cluster.start_node(node)
 
 
-def _await_end(cluster: Cluster, node: int) -> None:
+def _await_end(cluster: FaultCluster, node: int) -> None:
     if cluster.is_running(node) and _ENDING in cluster.log_since(node, cluster.started_ns(node)):
         seen_within(_EXIT_SECONDS, lambda: "still ending" if cluster.is_running(node) else None)

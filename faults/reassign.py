@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene
+from faults.base import Evidence, Injection, InjectionContext
 from faults.partition_fault import (
     BACK_SECONDS,
+    PartitionBefore,
     PartitionFault,
-    Was,
     deleted,
     led_anew,
     moved,
@@ -21,8 +21,8 @@ from faults.partition_fault import (
     shown,
     was,
 )
-from faults.target_context import Shape, Sight
-from faults.targets import Nodes, Target
+from faults.target_context import ClusterShape, TargetContext
+from faults.targets import NodeIds, Target
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 
@@ -33,7 +33,7 @@ class Reassigned(Injection):
     """These partitions were given other replicas: `to` by (partition, replicas)."""
 
     kind: Literal["reassign"] = "reassign"
-    before: tuple[Was, ...]
+    before: tuple[PartitionBefore, ...]
     to: tuple[tuple[int, tuple[int, ...]], ...]
 
     @property
@@ -47,10 +47,10 @@ class Reassigned(Injection):
             for then, (_, replicas) in zip(self.before, self.to, strict=True)
         )
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         refused("the reassignment", scene.cluster.reassign(scene.topic, {**dict(self.to)}), ())
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         def missing(view: TopologyView) -> str | None:
             for then, (number, replicas) in zip(self.before, self.to, strict=True):
                 left = placed(view, scene.topic, number, replicas)
@@ -66,7 +66,7 @@ class Reassigned(Injection):
             return evidence
         return Evidence(True, f"replicas moved, all in sync: {self.target}", evidence.facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         # Cancelled first: a move under way that is only overridden by the former replicas never ends, since
         # the controller keeps the replica that is being added as one to add and to remove (seen with 4.3.1).
         cancelled = scene.cluster.reassign(scene.topic, {then.partition: None for then in self.before})
@@ -74,7 +74,7 @@ class Reassigned(Injection):
         former = {then.partition: then.replicas for then in self.before}
         refused_but_gone("the move back", scene.cluster.reassign(scene.topic, {**former}))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         def missing(view: TopologyView) -> str | None:
             for then in self.before:
                 if not deleted(view, scene.topic, then.partition):
@@ -112,7 +112,7 @@ class Reassign(PartitionFault):
 
     to: Target = Field(description="the brokers that are to hold the partition")
 
-    def aim(self, scene: Scene) -> Reassigned:
+    def aim(self, scene: InjectionContext) -> Reassigned:
         sight = scene.sight()
         states = self.chosen(sight)
         wanted = {state.partition: self._order(sight, state) for state in states}
@@ -129,7 +129,7 @@ class Reassign(PartitionFault):
             before=before, to=tuple((then.partition, wanted[then.partition]) for then in before)
         )
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if self.to.means_client() or not self.to.at_most(shape):
             raise ValueError(f"target `{self.to}`: only brokers hold partitions")
@@ -140,10 +140,10 @@ class Reassign(PartitionFault):
             "min.insync.replicas every send with acks=all is refused",
         )
 
-    def _order(self, sight: Sight, state: PartitionState) -> tuple[int, ...]:
-        nodes = self.to.nodes if isinstance(self.to, Nodes) else self.to.resolve(sight)
+    def _order(self, sight: TargetContext, state: PartitionState) -> tuple[int, ...]:
+        nodes = self.to.nodes if isinstance(self.to, NodeIds) else self.to.resolve(sight)
         brokers = [node for node in dict.fromkeys(nodes) if node in sight.brokers]
-        if isinstance(self.to, Nodes):
+        if isinstance(self.to, NodeIds):
             return tuple(brokers)
         kept = [node for node in state.replicas if node in brokers]
         return (*kept, *(node for node in brokers if node not in kept))

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, Scene, named
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
 from faults.network.namespace_scripts import in_parallel, put, remove, running, said
 from faults.network.proof import counting_script
-from faults.network.rules import Rule, insert_script
+from faults.network.rules import IptablesRule, insert_script
 from faults.network.sides import possible
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT
@@ -24,9 +24,9 @@ _HEAL_SECONDS = 20.0
 _OPENED = "opened"
 
 
-def refuse(address: str, node: int) -> Rule:
+def refuse(address: str, node: int) -> IptablesRule:
     """Drops the packets that open a connection to a node."""
-    return Rule("OUTPUT", f"-p tcp -d {address} --syn", f"cut-{node}")
+    return IptablesRule("OUTPUT", f"-p tcp -d {address} --syn", f"cut-{node}")
 
 
 def try_script(peers: Mapping[int, tuple[str, int]]) -> str:
@@ -59,20 +59,20 @@ class ConnectionsRefused(Injection):
     def target(self) -> str:
         return f"{named(self.side)} to {named(self.others)}"
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         in_parallel(running(scene, self.side), lambda node: self._put(scene, node))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
             evidence = judge(self._tried(scene))
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         in_parallel(running(scene, self.side), lambda node: remove(scene, node))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         left = seen_within(_HEAL_SECONDS, lambda: self._refused(scene), every=0.2)
         if left is not None:
             raise FaultError(
@@ -84,14 +84,14 @@ class ConnectionsRefused(Injection):
             )
         return Evidence(True, "no rule is left, and connections are made")
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         return node in self.side and "put" in self._put(scene, node).split()
 
-    def _put(self, scene: Scene, node: int) -> str:
+    def _put(self, scene: InjectionContext, node: int) -> str:
         rules = [refuse(scene.cluster.address(other), other) for other in self.others]
         return put(scene, node, insert_script(rules, scene.tag))
 
-    def _tried(self, scene: Scene) -> dict[int, set[int]]:
+    def _tried(self, scene: InjectionContext) -> dict[int, set[int]]:
         """By node, to which of the others that run a connection was made now."""
         peers = {
             other: (
@@ -104,7 +104,7 @@ class ConnectionsRefused(Injection):
         looks = in_parallel(running(scene, self.side), lambda node: said(scene, node, watch))
         return {node: opened(output.text) for node, output in looks.items() if output is not None}
 
-    def _refused(self, scene: Scene) -> str | None:
+    def _refused(self, scene: InjectionContext) -> str | None:
         there = set(running(scene, self.others))
         missing = {node: there - made for node, made in self._tried(scene).items() if there - made}
         told = [f"{named((node,))} to {named(others)}" for node, others in missing.items()]
@@ -140,7 +140,7 @@ class RefuseConnections(FaultSpec):
     side: Target = Field(alias="from", description="which nodes cannot open connections")
     other: Target = Field(alias="to", description="to which nodes they cannot")
 
-    def aim(self, scene: Scene) -> ConnectionsRefused:
+    def aim(self, scene: InjectionContext) -> ConnectionsRefused:
         sight = scene.sight()
         side = tuple(node for node in self.side.resolve(sight) if node != CLIENT)
         others = tuple(node for node in self.other.resolve(sight) if node not in (*side, CLIENT))
@@ -154,7 +154,7 @@ class RefuseConnections(FaultSpec):
             )
         return ConnectionsRefused(side=side, others=others)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         for target in (self.side, self.other):
             if possible(target, shape) <= {CLIENT}:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import REJOIN_SECONDS, await_rejoined
 from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import All, Target
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
@@ -47,7 +47,7 @@ class Restarted(OnNodes):
 
     _recall: _Recall = PrivateAttr(default_factory=_Recall)
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         before = dict(self.started)
         for node in self.numbers:
             self._await_whole(scene, f"before {named([node])} is restarted")
@@ -58,7 +58,7 @@ class Restarted(OnNodes):
                 scene.cluster.start_node(node)
         self._await_whole(scene, "after the last restart")
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         before = dict(self.started)
         times = {node: _times(scene, node) for node in self.numbers}
         facts: dict[str, object] = {
@@ -90,16 +90,16 @@ class Restarted(OnNodes):
             what += f"; leadership moved of partition {', '.join(str(part) for part, _ in self.epochs)}"
         return Evidence(True, what, facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         self._recall.told.set()
         with self._recall.lock:
             start_again(scene.cluster, self.numbers)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         await_rejoined(scene, self.numbers)
         return Evidence(True, f"{self.target} running and back")
 
-    def _down(self, scene: Scene, node: int) -> None:
+    def _down(self, scene: InjectionContext, node: int) -> None:
         """End the node's process and wait until it is gone."""
         cluster = scene.cluster
         if cluster.is_running(node):
@@ -124,7 +124,7 @@ class Restarted(OnNodes):
                 next_step="see its log",
             )
 
-    def _await_whole(self, scene: Scene, when: str) -> None:
+    def _await_whole(self, scene: InjectionContext, when: str) -> None:
         """Wait until everything runs, answers, is registered and in sync.
 
         Raises:
@@ -180,7 +180,7 @@ class Restart(ProcessFault):
         default="stop", description="`stop`: SIGTERM, controlled shutdown; `kill`: SIGKILL"
     )
 
-    def aim(self, scene: Scene) -> Restarted:
+    def aim(self, scene: InjectionContext) -> Restarted:
         fields: dict[str, Any] = aimed(scene, self.target)
         epochs = _epochs(scene.cluster.view((scene.topic,)), scene.topic)
         return Restarted(
@@ -190,17 +190,17 @@ class Restart(ProcessFault):
             epochs=tuple((number, epochs[number]) for number, _ in fields["led"] if number in epochs),
         )
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         told = super().expect(shape)
         if not told and self.downs(shape) and shape.replication_factor == 1:
             return ("with topic.replication_factor 1 a partition has no leader while its broker restarts",)
         return told
 
-    def downs(self, shape: Shape) -> int:
+    def downs(self, shape: ClusterShape) -> int:
         return min(1, super().downs(shape))
 
 
-def _not_whole(scene: Scene, nodes: tuple[int, ...]) -> str | None:
+def _not_whole(scene: InjectionContext, nodes: tuple[int, ...]) -> str | None:
     cluster = scene.cluster
     stopped = [node for node in nodes if not cluster.is_running(node)]
     if stopped:
@@ -226,7 +226,7 @@ def _epochs(view: TopologyView, topic: str) -> dict[int, int]:
     return {number: state.leader_epoch for number, state in states if state is not None}
 
 
-def _times(scene: Scene, node: int) -> tuple[int, int]:
+def _times(scene: InjectionContext, node: int) -> tuple[int, int]:
     """When the node's process last ended and last started, nanoseconds since the epoch."""
     ended = datetime.fromisoformat(str(scene.cluster.inspect(node)["State"]["FinishedAt"]))
     return int(ended.timestamp() * 1e6) * 1000, scene.cluster.started_ns(node)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.limits.base import MIB
 from faults.limits.blockio import (
@@ -20,7 +20,7 @@ from faults.limits.blockio import (
 )
 from faults.logs.disk import each, sidecar
 from faults.process_fault import OnNodes, ProcessFault, aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
 _TRIES = 3
@@ -29,7 +29,7 @@ _TOLERANCE = 1.25
 Direction = Literal["read", "write", "both"]
 
 
-class Asked(NamedTuple):
+class IoLimit(NamedTuple):
     """One limit to be proved: at most `most` of `unit` a second, as `probe` measures it (`each` a block)."""
 
     most: float
@@ -47,10 +47,10 @@ class DiskSlowed(OnNodes):
     direction: Direction
     devices: tuple[tuple[int, str], ...]
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         each(self._running(scene), lambda node: self._throttle(scene, node, self._limits()))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         stopped = set(self.nodes) - set(self._running(scene))
         if stopped:
             return Evidence(False, f"{named(stopped)} does not run")
@@ -67,15 +67,15 @@ class DiskSlowed(OnNodes):
                     return Evidence(False, f"{words}: {wrong}", facts)
         return Evidence(True, "; ".join(said), facts)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         # A node's control group goes with its process, and takes along what was set there.
         each(self._running(scene), lambda node: self._throttle(scene, node, {}))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         await_rejoined(scene, self.nodes)
         return Evidence(True, f"{self.target} has the whole disk again, and is in every ISR")
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         self._throttle(scene, node, self._limits())
         return True
 
@@ -90,20 +90,20 @@ class DiskSlowed(OnNodes):
             for name, value in (("bps", rate), ("iops", self.iops))
         }
 
-    def _asked(self) -> list[Asked]:
+    def _asked(self) -> list[IoLimit]:
         found = []
         for way in self._ways():
             if self.mib_per_second is not None:
                 probe = bytes_probe(way, self.mib_per_second * MIB)
-                found.append(Asked(self.mib_per_second, "MiB", probe.block / MIB, probe))
+                found.append(IoLimit(self.mib_per_second, "MiB", probe.block / MIB, probe))
             if self.iops is not None:
-                found.append(Asked(self.iops, "operations", 1, operations_probe(way, self.iops)))
+                found.append(IoLimit(self.iops, "operations", 1, operations_probe(way, self.iops)))
         return found
 
-    def _running(self, scene: Scene) -> tuple[int, ...]:
+    def _running(self, scene: InjectionContext) -> tuple[int, ...]:
         return tuple(node for node in self.nodes if scene.cluster.is_running(node))
 
-    def _throttle(self, scene: Scene, node: int, limits: Limits) -> None:
+    def _throttle(self, scene: InjectionContext, node: int, limits: Limits) -> None:
         device = dict(self.devices)[node]
         output = scene.cluster.in_cgroups(node, limits_script(device, limits))
         wanted = {name: value for name, value in limits.items() if value is not None}
@@ -149,12 +149,12 @@ class SlowDisk(ProcessFault):
             raise ValueError("a slow disk has `mib_per_second` or `iops`, or both")
         return self
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is not None:
             raise ValueError("with `cluster.disk_mib` log dirs lie in memory: there is no disk to slow down")
         return super().expect(shape)
 
-    def aim(self, scene: Scene) -> DiskSlowed:
+    def aim(self, scene: InjectionContext) -> DiskSlowed:
         fields = aimed(scene, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
         devices = []
@@ -179,11 +179,11 @@ class SlowDisk(ProcessFault):
             **fields,
         )
 
-    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
 
-def _measured(scene: Scene, node: int, asked: Asked) -> tuple[str, str | None]:
+def _measured(scene: InjectionContext, node: int, asked: IoLimit) -> tuple[str, str | None]:
     """What was measured, in words, and what is wrong with it: within the node, and beside it."""
     script = asked.probe.script(scene.tag)
     slow = asked.probe.seconds(scene.cluster.in_node(node, script).text)

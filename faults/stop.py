@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, Scene
+from faults.base import Evidence, Injection, InjectionContext
 from faults.leadership import await_rejoined, leaders, moves, still_led
 from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
 
@@ -20,12 +20,12 @@ class Stopped(OnNodes):
     kind: Literal["stop"] = "stop"
     halts: ClassVar[bool] = True
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             if scene.cluster.is_running(node):
                 scene.cluster.terminate(node)
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         cluster, topic = scene.cluster, scene.topic
         deadline = time.monotonic() + _SECONDS
         moved_while_running: dict[int, int | None] | None = None
@@ -52,10 +52,10 @@ class Stopped(OnNodes):
             True, f"leadership moved before the exit: {moves(self.led, moved_while_running)}", facts
         )
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         start_again(scene.cluster, self.nodes)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         await_rejoined(scene, self.nodes)
         return Evidence(True, f"{self.target} started and back")
 
@@ -74,5 +74,5 @@ class Stop(ProcessFault):
     kind: Literal["stop"] = "stop"
     injection: ClassVar[type[Injection]] = Stopped
 
-    def aim(self, scene: Scene) -> Stopped:
+    def aim(self, scene: InjectionContext) -> Stopped:
         return Stopped(**aimed(scene, self.target))

@@ -18,7 +18,7 @@ class Coordinators(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class TargetContext:
     """The live cluster at one moment. `controller` and `coordinator` are asked only by those who need it.
 
     `resolved` gets every target that is resolved, with the nodes that it meant.
@@ -40,7 +40,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ClusterShape:
     """A cluster and topic that do not run yet, as the experiment describes them.
 
     `zookeepers` are the servers of a ZooKeeper cluster, where any broker may be the controller (`combined`).

@@ -6,11 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, Scene
+from faults.base import Evidence, Injection, InjectionContext
 from faults.partition_fault import (
     BACK_SECONDS,
+    PartitionBefore,
     PartitionFault,
-    Was,
     deleted,
     not_back,
     proved_anew,
@@ -19,7 +19,7 @@ from faults.partition_fault import (
     shown,
     was,
 )
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from faults.targets import Target
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
@@ -33,7 +33,7 @@ class Transferred(Injection):
     """Leadership of these partitions went from who led to the others in `to`, by (partition, broker)."""
 
     kind: Literal["transfer"] = "transfer"
-    before: tuple[Was, ...]
+    before: tuple[PartitionBefore, ...]
     to: tuple[tuple[int, int], ...]
 
     @property
@@ -47,17 +47,17 @@ class Transferred(Injection):
             for then, (_, node) in zip(self.before, self.to, strict=True)
         )
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         new = dict(self.to)
         order = {then.partition: _first(then.replicas, new[then.partition]) for then in self.before}
         refused("another order of replicas", scene.cluster.reassign(scene.topic, {**order}), ())
         errors = scene.cluster.elect(scene.topic, list(order), unclean=False)
         refused("the election", errors, {_NOT_NEEDED})
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         return proved_anew(scene, self.before, dict(self.to), _SECONDS)
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         # Who led need not have been the first replica: it is made that for the election only.
         led = {then.partition: _first(then.replicas, then.leader) for then in self.before}
         refused_but_gone("the former order of replicas", scene.cluster.reassign(scene.topic, {**led}))
@@ -65,7 +65,7 @@ class Transferred(Injection):
         order = {then.partition: then.replicas for then in self.before}
         refused_but_gone("the former order of replicas", scene.cluster.reassign(scene.topic, {**order}))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         def missing(view: TopologyView) -> str | None:
             for then in self.before:
                 state = view.partition(scene.topic, then.partition)
@@ -86,7 +86,7 @@ class Transferred(Injection):
             raise not_back("leadership did not go back", self.target, left)
         return Evidence(True, "replicas in their former order, and led by who led before")
 
-    def _elect_back(self, scene: Scene, partitions: list[int]) -> None:
+    def _elect_back(self, scene: InjectionContext, partitions: list[int]) -> None:
         errors = scene.cluster.elect(scene.topic, partitions, unclean=False)
         refused_but_gone("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
 
@@ -112,7 +112,7 @@ class Transfer(PartitionFault):
         default=None, description="nodes that may lead next; any replica in sync if not given"
     )
 
-    def aim(self, scene: Scene) -> Transferred:
+    def aim(self, scene: InjectionContext) -> Transferred:
         sight = scene.sight()
         states = [state for state in self.chosen(sight) if state.leader >= 0]
         allowed = set(self.to.resolve(sight) if self.to is not None else sight.brokers)
@@ -131,7 +131,7 @@ class Transfer(PartitionFault):
         to = tuple((then.partition, chosen[then.partition] or 0) for then in before)
         return Transferred(before=before, to=to)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if shape.replication_factor == 1:
             raise ValueError("a transfer needs a second replica: topic.replication_factor is 1")
@@ -140,7 +140,7 @@ class Transfer(PartitionFault):
         return ()
 
 
-def _choice(sight: Sight, state: PartitionState, allowed: set[int]) -> int | None:
+def _choice(sight: TargetContext, state: PartitionState, allowed: set[int]) -> int | None:
     others = sorted((set(state.isr) - {state.leader}) & allowed)
     # Each partition draws anew from the seed: what one chooses does not hang on how many came before it.
     return sight.rng().choice(others) if others else None

@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, listing
 from faults.process_fault import aimed
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 
@@ -39,7 +39,7 @@ class Wiped(OnDisk):
     kind: Literal["wipe_disk"] = "wipe_disk"
     keep_identity: bool = False
 
-    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
         if begun is None:
             found = listing(scene, node)
             plan = _Plan(folders=found.folders(), bytes=sum(found.sizes.values())).model_dump_json()
@@ -47,7 +47,7 @@ class Wiped(OnDisk):
             plan = begun.plan
         carry_out(scene, node, plan, _empty(but_identity=self.keep_identity))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         facts: dict[str, object] = {}
         told = []
         for node, note in self.notes(scene).items():
@@ -65,7 +65,7 @@ class Wiped(OnDisk):
             told.append(f"the log dir of {named((node,))} is empty{but}, of {len(plan.folders)} partition(s)")
         return Evidence(True, f"process gone; {'; '.join(told)}", facts)
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         told: list[str] = []
         facts: dict[str, object] = {}
         for node, note in self.rejoined(scene).items():
@@ -110,14 +110,14 @@ class WipeDisk(DiskFault):
     injection: ClassVar[type[Injection]] = Wiped
     keep_identity: bool = Field(default=False, description="spare meta.properties: the same directory id")
 
-    def aim(self, scene: Scene) -> Wiped:
+    def aim(self, scene: InjectionContext) -> Wiped:
         to = aimed(scene, self.target)
         voters = set(to["numbers"]) & set(scene.cluster.controller_ids)
         if voters:
             raise FaultError("a controller's disk is not wiped", where=named(voters), expected="brokers only")
         return Wiped(**to, keep_identity=self.keep_identity)
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         told = super().expect(shape)
         if shape.combined:
             raise ValueError(

@@ -24,7 +24,7 @@ from harness.spec.files import load
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExperimentOutcome:
     """What an experiment came to. `folder` holds journals, result.json and report.html."""
 
     result: ExperimentResult
@@ -58,7 +58,7 @@ def run_experiment(
     arms: Sequence[str] = (),
     results: Path = Path("results"),
     seed: int | None = None,
-) -> Outcome:
+) -> ExperimentOutcome:
     """Run a built-in experiment (by name), an experiment file (by path) or an `Experiment`.
 
     Args:
@@ -80,7 +80,7 @@ def run_experiment(
     )
     folder, result = execute([spec], options)[0]
     write_report(result, folder)
-    return Outcome(result, folder)
+    return ExperimentOutcome(result, folder)
 
 
 def _command(experiment: str | Experiment, arms: Sequence[str], seed: int) -> str:

@@ -7,7 +7,7 @@ docstring, at its place in `CHECKS`.
 from __future__ import annotations
 
 from checkers.checks import deliveries, records, replicas
-from checkers.checks.base import Breaks, Check, Subject
+from checkers.checks.base import Breaks, Check, FindingSubject
 from harness.model.result import FindingClass
 
 CHECKS: tuple[Check, ...] = (
@@ -33,4 +33,4 @@ CHECKS: tuple[Check, ...] = (
 )
 """All checks; those of records in the order in which they claim."""
 
-__all__ = ["CHECKS", "Breaks", "Check", "Subject"]
+__all__ = ["CHECKS", "Breaks", "Check", "FindingSubject"]

@@ -11,10 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES
-from harness.model.journal import Outcome, TxnOutcome
+from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
-Subject = Literal["record", "delivery", "replica"]
+FindingSubject = Literal["record", "delivery", "replica"]
 Breaks = Literal["yes", "when idempotent", "when the settings keep the order", "no"]
 
 
@@ -29,7 +29,7 @@ class Check:
     """
 
     finding: FindingClass
-    subject: Subject
+    subject: FindingSubject
     breaks: Breaks
     find: Callable[[DataFrame], DataFrame]
 
@@ -56,7 +56,7 @@ def claim(rows: DataFrame, finding: FindingClass, condition: Column) -> DataFram
     return rows.withColumn("finding", named)
 
 
-def outcome(word: Outcome) -> Column:
+def outcome(word: SendOutcome) -> Column:
     """Whether the send's outcome is this one."""
     return F.col("outcome") == OUTCOMES.index(word)
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.checks.base import claim, outcome, present, txn_outcome
-from harness.model.journal import Outcome, TxnOutcome
+from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
 
@@ -50,7 +50,7 @@ def rejected_present(rows: DataFrame) -> DataFrame:
     Example: refused with NOT_ENOUGH_REPLICAS on the first attempt, read at offset 7.
     """
     seen = present() | (F.col("live_rows") > 0)
-    return claim(rows, FindingClass.REJECTED_PRESENT, outcome(Outcome.REJECTED) & seen)
+    return claim(rows, FindingClass.REJECTED_PRESENT, outcome(SendOutcome.REJECTED) & seen)
 
 
 def aborted_read(rows: DataFrame) -> DataFrame:
@@ -81,8 +81,8 @@ def inconsistent_offset(rows: DataFrame) -> DataFrame:
     Source: an offset names one record for ever (Kafka documentation, Design; KIP-101 on logs that diverged).
     Example: a live reader got seq 8 at offset 20; the final read holds seq 9 there.
     """
-    moved = outcome(Outcome.ACKED) & present() & F.col("overwritten")
-    gone = outcome(Outcome.ACKED) & ~present()
+    moved = outcome(SendOutcome.ACKED) & present() & F.col("overwritten")
+    gone = outcome(SendOutcome.ACKED) & ~present()
     return claim(rows, FindingClass.INCONSISTENT_OFFSET, moved | (F.col("other_at_live") & ~gone))
 
 
@@ -94,7 +94,7 @@ def expired(rows: DataFrame) -> DataFrame:
     Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under
     retention.ms=60000.
     """
-    return claim(rows, FindingClass.EXPIRED, outcome(Outcome.ACKED) & ~present() & F.col("may_expire"))
+    return claim(rows, FindingClass.EXPIRED, outcome(SendOutcome.ACKED) & ~present() & F.col("may_expire"))
 
 
 def compacted(rows: DataFrame) -> DataFrame:
@@ -104,7 +104,7 @@ def compacted(rows: DataFrame) -> DataFrame:
     Source: Kafka documentation, Log Compaction.
     Example: key 5 was acknowledged at offset 3, and key 5 is read at offset 90.
     """
-    return claim(rows, FindingClass.COMPACTED, outcome(Outcome.ACKED) & ~present() & F.col("may_compact"))
+    return claim(rows, FindingClass.COMPACTED, outcome(SendOutcome.ACKED) & ~present() & F.col("may_compact"))
 
 
 def lost(rows: DataFrame) -> DataFrame:
@@ -117,7 +117,7 @@ def lost(rows: DataFrame) -> DataFrame:
     Source: acks (Kafka documentation, Producer Configs); what follows from min.insync.replicas and elections.
     Example: acknowledged at offset 20 under acks=1; after the election another record stands there.
     """
-    acked = outcome(Outcome.ACKED)
+    acked = outcome(SendOutcome.ACKED)
     uncommitted = F.col("not_committed") & ~F.col("torn")
     return claim(rows, FindingClass.LOST, acked & (~present() | uncommitted))
 
@@ -129,7 +129,7 @@ def vanished(rows: DataFrame) -> DataFrame:
     KIP-279).
     Example: a send that timed out was given to a live reader at offset 20 and is not in the log.
     """
-    gone = ~outcome(Outcome.ACKED) & ~present() & (F.col("live_rows") > 0)
+    gone = ~outcome(SendOutcome.ACKED) & ~present() & (F.col("live_rows") > 0)
     by_policy = F.col("may_expire") | F.col("may_compact")
     return claim(rows, FindingClass.VANISHED, gone & ~by_policy)
 
@@ -141,7 +141,7 @@ def unconfirmed_absent(rows: DataFrame) -> DataFrame:
     Example: the client reported success at once, the record is not in the log.
     """
     never_given = ~present() & (F.col("live_rows") == 0)
-    return claim(rows, FindingClass.UNCONFIRMED_ABSENT, outcome(Outcome.UNCONFIRMED) & never_given)
+    return claim(rows, FindingClass.UNCONFIRMED_ABSENT, outcome(SendOutcome.UNCONFIRMED) & never_given)
 
 
 def torn_transaction(rows: DataFrame) -> DataFrame:
@@ -170,5 +170,5 @@ def recovered(rows: DataFrame) -> DataFrame:
     Source: ARCHITECTURE.md, Outcome of a send.
     Example: the send timed out, the record is at offset 20.
     """
-    open_fate = outcome(Outcome.INDETERMINATE) | outcome(Outcome.UNCONFIRMED)
+    open_fate = outcome(SendOutcome.INDETERMINATE) | outcome(SendOutcome.UNCONFIRMED)
     return claim(rows, FindingClass.RECOVERED, present() & open_fate)

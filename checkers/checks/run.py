@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
-from checkers.checks import CHECKS, Subject
+from checkers.checks import CHECKS, FindingSubject
 
 Result = TypeVar("Result")
 
 
-def claimed(rows: DataFrame, subject: Subject) -> tuple[DataFrame, list[str]]:
+def claimed(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
     """Rows with their findings named by all checks of a subject, and what failed."""
     problems = []
     for check in CHECKS:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.facts.columns import ACKED, MOST, NULL, UNCONFIRMED, Ints, Rows, partitions
+from checkers.facts.columns import ACKED, MOST, NULL, UNCONFIRMED, ColumnBatch, Ints, partitions
 from checkers.facts.places import ranked
 from harness.model.run import RunMeta
 
 SHORTEST_NS = 1_000_000_000
 """Shorter stretches are not counted: batching and scheduling make them too."""
 
-Run = tuple[int, int]
+AckRun = tuple[int, int]
 """First and last of success reports that lie less than `SHORTEST_NS` apart."""
 
 
 @dataclass(frozen=True)
-class Reports:
+class AckTimes:
     """When one partition (`spot`) reported in one step, in ns: of some of its sends, or of all.
 
     `sent` is the first send, `closed` the last report of any outcome (None: none), `left_open` whether a send
@@ -32,10 +32,10 @@ class Reports:
     sent: int | None
     closed: int | None
     left_open: bool
-    runs: list[Run]
+    runs: list[AckRun]
 
 
-def reports_of(sends: Rows) -> list[Reports]:
+def reports_of(sends: ColumnBatch) -> list[AckTimes]:
     """When partitions reported, by partition and step.
 
     A success report is one of outcome `acked` or `unconfirmed`. Sends of unknown partition (-1) do not count.
@@ -61,7 +61,7 @@ def reports_of(sends: Rows) -> list[Reports]:
     succeeded = ((sends["outcome"] == ACKED) | (sends["outcome"] == UNCONFIRMED)) & (closed != NULL)
     runs = _runs(group[succeeded], closed[succeeded])
     return [
-        Reports(
+        AckTimes(
             spot=int(spots[pair // len(steps)]),
             step=int(steps[pair % len(steps)]),
             sent=None if first_sent[number] == MOST else int(first_sent[number]),
@@ -73,9 +73,9 @@ def reports_of(sends: Rows) -> list[Reports]:
     ]
 
 
-def _runs(group: Ints, closed: Ints) -> dict[int, list[Run]]:
+def _runs(group: Ints, closed: Ints) -> dict[int, list[AckRun]]:
     """By group, the runs of these reports."""
-    found: dict[int, list[Run]] = defaultdict(list)
+    found: dict[int, list[AckRun]] = defaultdict(list)
     if not len(group):
         return found
     # Reports within one bucket are less than the shortest gap apart: its first and last are all that matters,
@@ -99,7 +99,7 @@ def _runs(group: Ints, closed: Ints) -> dict[int, list[Run]]:
     return found
 
 
-def unavailable_seconds(reports: Iterable[Reports], meta: RunMeta) -> float:
+def unavailable_seconds(reports: Iterable[AckTimes], meta: RunMeta) -> float:
     """The longest stretch without a success report, over all partitions and write steps, in seconds.
 
     Within one step (of `meta.steps`, kind "write") and partition, time runs from the first send to the last
@@ -107,7 +107,7 @@ def unavailable_seconds(reports: Iterable[Reports], meta: RunMeta) -> float:
     stretch of a second or more.
     """
     ends = {step.index: step.ended_ns for step in meta.steps if step.kind == "write"}
-    together: dict[tuple[int, int], list[Reports]] = defaultdict(list)
+    together: dict[tuple[int, int], list[AckTimes]] = defaultdict(list)
     for one in reports:
         if one.step in ends:
             together[one.spot, one.step].append(one)
@@ -115,7 +115,7 @@ def unavailable_seconds(reports: Iterable[Reports], meta: RunMeta) -> float:
     return longest / 1e9 if longest >= SHORTEST_NS else 0.0
 
 
-def _longest(parts: list[Reports], step_end: int | None) -> int:
+def _longest(parts: list[AckTimes], step_end: int | None) -> int:
     """The longest stretch of one partition in one step, in ns."""
     start = min((part.sent for part in parts if part.sent is not None), default=None)
     known_ends = [part.closed for part in parts if part.closed is not None]

@@ -15,9 +15,9 @@ from checkers.facts.columns import (
     NULL,
     OTHER,
     REJECTED,
+    ColumnBatch,
     Flags,
     Ints,
-    Rows,
 )
 from checkers.facts.places import Places, ranked
 
@@ -39,7 +39,7 @@ TXN_COLUMNS = ("producer", "txn", "outcome")
 
 
 @dataclass(frozen=True)
-class Told:
+class BlockFacts:
     """What the journals tell of the records of one block.
 
     `sends` has `SEND_COLUMNS`, `txns` `TXN_COLUMNS`, the reads `READ_COLUMNS`: `final` is the final read,
@@ -49,11 +49,11 @@ class Told:
     """
 
     run: int
-    sends: Rows
-    final: Rows
-    committed: Rows | None
-    live: Rows
-    txns: Rows
+    sends: ColumnBatch
+    final: ColumnBatch
+    committed: ColumnBatch | None
+    live: ColumnBatch
+    txns: ColumnBatch
     committed_readers: frozenset[int] = frozenset()
 
 
@@ -74,26 +74,26 @@ class Sorted:
     record whether one with a higher seq lies at a lower offset."""
 
     records: int
-    sends: Rows
+    sends: ColumnBatch
     sends_of: Ints
-    final: Rows
+    final: ColumnBatch
     final_of: Ints
-    committed: Rows
+    committed: ColumnBatch
     committed_of: Ints
-    live: Rows
+    live: ColumnBatch
     live_of: Ints
     late: Flags
     edges: list[Edge] = field(default_factory=list)
 
 
-def sort_out(told: Told, later: dict[tuple[int, int], int]) -> Sorted:
+def sort_out(told: BlockFacts, later: dict[tuple[int, int], int]) -> Sorted:
     """Leave out what is plain.
 
     Args:
         later: by producer and spot the least first offset of records with seqs beyond this block.
     """
     final, live = told.final, told.live
-    committed = told.committed if told.committed is not None else Rows.empty(READ_COLUMNS)
+    committed = told.committed if told.committed is not None else ColumnBatch.empty(READ_COLUMNS)
     places = Places(told.sends["producer"], told.sends["seq"])
     n = places.size
     sends, place, journaled = _once(told.sends, places)
@@ -154,21 +154,21 @@ def sort_out(told: Told, later: dict[tuple[int, int], int]) -> Sorted:
     late, edges = _order(places, first, sends["spot"], send_of, later)
     odd |= late
     reads = {"final": final, "committed": committed, "live": live}
-    sent_rows = Rows(sends.columns | {"journaled": journaled, "txn_outcome": txn_outcome})
+    sent_rows = ColumnBatch(sends.columns | {"journaled": journaled, "txn_outcome": txn_outcome})
     return _rest(odd, place, sent_rows, late, reads, at, edges)
 
 
-def _known(place: Ints, rows: Rows) -> tuple[Ints, Rows]:
+def _known(place: Ints, rows: ColumnBatch) -> tuple[Ints, ColumnBatch]:
     """Rows of records that this run sent, and their places."""
     known = place >= 0
     return (place, rows) if known.all() else (place[known], rows.where(known))
 
 
-def _same(rows: Rows, sends: Rows, sent: Ints) -> Flags:
+def _same(rows: ColumnBatch, sends: ColumnBatch, sent: Ints) -> Flags:
     return np.asarray(rows["key"] == sends["key"][sent])
 
 
-def _once(sends: Rows, places: Places) -> tuple[Rows, Ints, Ints]:
+def _once(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints, Ints]:
     """One row a send, its place, and how many the journal holds of it (of several: the greatest of each
     column, so that their order does not matter)."""
     place = places.of(sends["producer"], sends["seq"])
@@ -182,10 +182,10 @@ def _once(sends: Rows, places: Places) -> tuple[Rows, Ints, Ints]:
         greatest = np.full(places.size, NULL, np.int64)
         np.maximum.at(greatest, place, column)
         columns[name] = greatest[once]
-    return Rows(columns), once, np.bincount(place, minlength=places.size)[once]
+    return ColumnBatch(columns), once, np.bincount(place, minlength=places.size)[once]
 
 
-def _txn_outcomes(txns: Rows, sends: Rows) -> Ints:
+def _txn_outcomes(txns: ColumnBatch, sends: ColumnBatch) -> Ints:
     """By send, how its transaction ended; NULL: it was sent in none, or nothing is known of its end."""
     found = np.full(len(sends), NULL, np.int64)
     if not len(txns) or not len(sends):
@@ -239,9 +239,9 @@ def _order(
 def _rest(
     odd: Flags,
     place: Ints,
-    sends: Rows,
+    sends: ColumnBatch,
     late: Flags,
-    reads: dict[str, Rows],
+    reads: dict[str, ColumnBatch],
     at: dict[str, Ints],
     edges: list[Edge],
 ) -> Sorted:
@@ -249,7 +249,7 @@ def _rest(
     number = np.cumsum(odd) - 1
     records = sent = int(odd.sum())
     chosen = np.flatnonzero(odd[place]) if records else np.empty(0, np.int64)
-    picked: dict[str, tuple[Rows, Ints]] = {}
+    picked: dict[str, tuple[ColumnBatch, Ints]] = {}
     strays = {}
     for name, rows in reads.items():
         here = at[name]
@@ -258,13 +258,16 @@ def _rest(
         mask = np.flatnonzero(~stray & odd[here]) if records else np.empty(0, np.int64)
         picked[name] = rows.where(mask), number[here[mask]]
     if any(len(rows) for rows in strays.values()):
-        number_of, extra = _identities(Rows.joined(list(strays.values()), READ_COLUMNS))
+        number_of, extra = _identities(ColumnBatch.joined(list(strays.values()), READ_COLUMNS))
         begin = 0
         for name, rows in strays.items():
             known, known_of = picked[name]
             stray_of = number_of[begin : begin + len(rows)] + records
             begin += len(rows)
-            picked[name] = Rows.joined([known, rows], READ_COLUMNS), np.concatenate([known_of, stray_of])
+            picked[name] = (
+                ColumnBatch.joined([known, rows], READ_COLUMNS),
+                np.concatenate([known_of, stray_of]),
+            )
         records += extra
     flags = np.zeros(records, bool)
     flags[:sent] = late[odd]
@@ -283,7 +286,7 @@ def _rest(
     )
 
 
-def _identities(rows: Rows) -> tuple[Ints, int]:
+def _identities(rows: ColumnBatch) -> tuple[Ints, int]:
     """The rows' records numbered from 0, and how many there are."""
     run, producer, seq = rows["run"], rows["producer"], rows["seq"]
     order = np.lexsort((seq, producer, run))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model.journal import Outcome, ReadState, TxnOutcome
+from harness.model.journal import ReadState, SendOutcome, TxnOutcome
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -20,10 +20,10 @@ NULL = int(np.iinfo(np.int64).min)
 """A null. Of the columns here only a key could hold this very number; it then counts as none."""
 MOST = int(np.iinfo(np.int64).max)
 
-OUTCOMES = tuple(outcome.value for outcome in Outcome)
+OUTCOMES = tuple(outcome.value for outcome in SendOutcome)
 ACKED, UNCONFIRMED, REJECTED, INDETERMINATE = (
     OUTCOMES.index(word)
-    for word in (Outcome.ACKED, Outcome.UNCONFIRMED, Outcome.REJECTED, Outcome.INDETERMINATE)
+    for word in (SendOutcome.ACKED, SendOutcome.UNCONFIRMED, SendOutcome.REJECTED, SendOutcome.INDETERMINATE)
 )
 TXN_OUTCOMES = tuple(outcome.value for outcome in TxnOutcome)
 COMMITTED, ABORTED = (TXN_OUTCOMES.index(word) for word in (TxnOutcome.COMMITTED, TxnOutcome.ABORTED))
@@ -37,7 +37,7 @@ WIDTH = 2**32
 
 
 @dataclass(frozen=True)
-class Rows:
+class ColumnBatch:
     """Columns of one length, by name."""
 
     columns: dict[str, Ints]
@@ -48,16 +48,16 @@ class Rows:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def where(self, chosen: npt.NDArray[Any]) -> Rows:
+    def where(self, chosen: npt.NDArray[Any]) -> ColumnBatch:
         """Rows of a mask, or at these indices."""
-        return Rows({name: column[chosen] for name, column in self.columns.items()})
+        return ColumnBatch({name: column[chosen] for name, column in self.columns.items()})
 
     @classmethod
-    def empty(cls, names: Iterable[str]) -> Rows:
+    def empty(cls, names: Iterable[str]) -> ColumnBatch:
         return cls({name: np.empty(0, np.int64) for name in names})
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows], names: Iterable[str]) -> Rows:
+    def joined(cls, parts: Sequence[ColumnBatch], names: Iterable[str]) -> ColumnBatch:
         """All rows of all parts, which must have these columns."""
         if len(parts) == 1:
             return parts[0]

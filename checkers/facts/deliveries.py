@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.facts.columns import NULL, Ints, Rows, integers, nullable, spots
+from checkers.facts.columns import NULL, ColumnBatch, Ints, integers, nullable, spots
 from checkers.facts.offsets import NOTHING, Ranges, unpacked
 from checkers.facts.tasks import answer
 from harness.model.storage import open_parquet, place, write_parquet
@@ -76,7 +76,7 @@ class DeliveryTask:
         """Write what there is to tell of a share; returns how many rows."""
         number, part, parts = self.shares[index]
         unit = self.units[number]
-        rows = Rows.joined(
+        rows = ColumnBatch.joined(
             [
                 _rows(path, reader, self.topics, part, parts)
                 for reader, _, paths in unit.readers
@@ -94,7 +94,7 @@ class DeliveryTask:
             told += [_again(rows), _passed_by_group(rows, there, self._committed_to(unit))]
         else:
             told.append(_passed_by_reader(rows, there))
-        found = Rows.joined(told, [name for name in DELIVERIES.names if name != "unit"])
+        found = ColumnBatch.joined(told, [name for name in DELIVERIES.names if name != "unit"])
         if len(found):
             columns = found.columns | {"unit": np.full(len(found), number)}
             arrays = [nullable(columns[field.name], field.type) for field in DELIVERIES]
@@ -122,13 +122,13 @@ class DeliveryTask:
         return highest
 
 
-def _rows(path: str, reader: int, topics: Mapping[str, int], part: int, parts: int) -> Rows:
+def _rows(path: str, reader: int, topics: Mapping[str, int], part: int, parts: int) -> ColumnBatch:
     with open_parquet(path, read_dictionary=["topic"], memory_map=True) as file:
         table = file.read(columns=_COLUMNS, use_threads=False)
     columns = {name: integers(table.column(name)) for name in _COLUMNS[2:]}
     columns["spot"] = spots(table.column("topic"), table.column("partition"), topics)
     columns["reader"] = np.full(table.num_rows, reader, np.int64)
-    rows = Rows({name: columns[name] for name in _NAMES})
+    rows = ColumnBatch({name: columns[name] for name in _NAMES})
     return rows if parts == 1 else rows.where(columns["spot"] % parts == part)
 
 
@@ -138,7 +138,7 @@ def _both(one: Ranges, other: Ranges) -> Ranges:
     return Ranges(np.concatenate([one.start, other.start]), np.concatenate([one.end, other.end])).merged()
 
 
-def _in_order(rows: Rows) -> tuple[Rows, Ints]:
+def _in_order(rows: ColumnBatch) -> tuple[ColumnBatch, Ints]:
     """Rows by reader, session and partition as they were given, and the indices of those that follow
     another."""
     rows = rows.where(np.flatnonzero(rows["position"] != NULL))
@@ -150,22 +150,22 @@ def _in_order(rows: Rows) -> tuple[Rows, Ints]:
     return rows, np.flatnonzero(same) + 1
 
 
-def _told(kind: int, rows: Rows, **columns: Any) -> Rows:
+def _told(kind: int, rows: ColumnBatch, **columns: Any) -> ColumnBatch:
     """Rows of DELIVERIES; what `columns` do not give comes from `rows`."""
     count = len(columns["offset"]) if "offset" in columns else len(rows)
     nothing = np.full(count, NULL, np.int64)
     names = [name for name in DELIVERIES.names if name not in ("unit", "kind")]
     given = {name: columns[name] if name in columns else rows.columns.get(name, nothing) for name in names}
-    return Rows({"kind": np.full(count, kind, np.int64), **given})
+    return ColumnBatch({"kind": np.full(count, kind, np.int64), **given})
 
 
-def _went_back(rows: Rows) -> Rows:
+def _went_back(rows: ColumnBatch) -> ColumnBatch:
     rows, follow = _in_order(rows)
     back = follow[rows["offset"][follow] <= rows["offset"][follow - 1]]
     return _told(BACK, rows.where(back), before=rows["offset"][back - 1], count=np.ones(len(back), np.int64))
 
 
-def _again(rows: Rows) -> Rows:
+def _again(rows: ColumnBatch) -> ColumnBatch:
     order = np.lexsort((rows["seq"], rows["producer"], rows["run"], rows["offset"], rows["spot"]))
     rows = rows.where(order)
     new = np.ones(len(rows), bool)
@@ -177,7 +177,7 @@ def _again(rows: Rows) -> Rows:
     return _told(AGAIN, rows.where(first[several]), count=count[several], reader=nobody, session=nobody)
 
 
-def _passed_by_reader(rows: Rows, there: Mapping[int, Ranges]) -> Rows:
+def _passed_by_reader(rows: ColumnBatch, there: Mapping[int, Ranges]) -> ColumnBatch:
     rows, follow = _in_order(rows)
     found: list[tuple[int, ...]] = []
     gaps = follow[rows["offset"][follow] - 1 > rows["offset"][follow - 1]]
@@ -199,7 +199,9 @@ def _passed_by_reader(rows: Rows, there: Mapping[int, Ranges]) -> Rows:
     return _passed(found)
 
 
-def _passed_by_group(rows: Rows, there: Mapping[int, Ranges], commits: Mapping[int, int]) -> Rows:
+def _passed_by_group(
+    rows: ColumnBatch, there: Mapping[int, Ranges], commits: Mapping[int, int]
+) -> ColumnBatch:
     found: list[tuple[int, ...]] = []
     for spot in np.unique(rows["spot"]).tolist():
         given = Ranges.of(rows["offset"][rows["spot"] == spot])
@@ -212,7 +214,7 @@ def _passed_by_group(rows: Rows, there: Mapping[int, Ranges], commits: Mapping[i
     return _passed(found)
 
 
-def _passed(found: Sequence[tuple[int, ...]]) -> Rows:
+def _passed(found: Sequence[tuple[int, ...]]) -> ColumnBatch:
     columns = np.array(found, np.int64).reshape(len(found), 5).T
     names = ("reader", "session", "spot", "offset", "count")
-    return _told(PASSED, Rows.empty(()), **dict(zip(names, columns, strict=True)))
+    return _told(PASSED, ColumnBatch.empty(()), **dict(zip(names, columns, strict=True)))

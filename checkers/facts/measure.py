@@ -10,17 +10,17 @@ from typing import Any, Literal
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.facts.availability import Reports
+from checkers.facts.availability import AckTimes
 from checkers.facts.encoding import Codes
 from checkers.facts.offsets import Held, packed, together, unpacked
-from checkers.facts.planning import BLOCK_ROWS, Plan, plan
+from checkers.facts.planning import BLOCK_ROWS, ReadPlan, plan
 from checkers.facts.record import FACTS
 from checkers.facts.shuffle import ShuffleTask, bands_of, blocks_of
-from checkers.facts.tasks import BlockTask, Common, IndexTask, Later, Report, empty_facts
+from checkers.facts.tasks import BlockTask, Common, IndexTask, Later, TaskReport, empty_facts
 from checkers.journals.footers import Group, JournalFile, NoStatistics, groups, words
 from checkers.journals.load import RunFrames, columns, read_parquet
-from harness.model.journal import Outcome, ReadState
-from harness.model.storage import Place
+from harness.model.journal import ReadState, SendOutcome
+from harness.model.storage import StoragePath
 
 PlanName = Literal["blocks", "shuffle"]
 
@@ -47,7 +47,7 @@ FACTS_READ = columns(
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """What is known of a run after every record was looked at.
 
     `frame` has the columns of `record.FACTS`, `count` rows. `outcomes` counts sends by outcome,
@@ -60,7 +60,7 @@ class Facts:
     count: int
     outcomes: dict[str, int]
     acked_by_step: dict[int, int]
-    reports: tuple[Reports, ...]
+    reports: tuple[AckTimes, ...]
     reads: int
     repeated: int
     codes: Codes
@@ -71,8 +71,8 @@ class Facts:
 
 
 def measure(
-    frames: RunFrames, scratch: Place, *, force: PlanName | None = None, block_rows: int = BLOCK_ROWS
-) -> Facts:
+    frames: RunFrames, scratch: StoragePath, *, force: PlanName | None = None, block_rows: int = BLOCK_ROWS
+) -> RunFacts:
     """Tell plain records from the others; facts are written below `scratch`, an empty folder.
 
     Args:
@@ -107,7 +107,7 @@ def measure(
         bands = bands_of(frames, block_rows)
         rows = blocks_of(frames, codes, bands)
 
-        def work(later: Mapping[int, Later]) -> list[Report]:
+        def work(later: Mapping[int, Later]) -> list[TaskReport]:
             return _reports(rows.mapInArrow(ShuffleTask(common, later), _DDL))
 
         reports = _ordered(work, bands.count)
@@ -116,9 +116,9 @@ def measure(
     for report in reports:
         for step, word, count in report.sends:
             outcomes[word] += count
-            if word == Outcome.ACKED:
+            if word == SendOutcome.ACKED:
                 acked[step] += count
-    return Facts(
+    return RunFacts(
         frame=read_parquet(spark, FACTS_READ, folder),
         count=sum(report.facts for report in reports),
         outcomes=dict(outcomes),
@@ -134,7 +134,7 @@ def measure(
     )
 
 
-def _plan(frames: RunFrames, block_rows: int) -> Plan | None:
+def _plan(frames: RunFrames, block_rows: int) -> ReadPlan | None:
     """The plan of blocks. Where small ones would read too much twice, larger ones are tried: more partitions
     than usual spread the records of a band over more row groups."""
     files = frames.files
@@ -157,8 +157,8 @@ def _plan(frames: RunFrames, block_rows: int) -> Plan | None:
     return chosen
 
 
-def _in_blocks(spark: SparkSession, common: Common, chosen: Plan) -> list[Report]:
-    def work(later: Mapping[int, Later]) -> list[Report]:
+def _in_blocks(spark: SparkSession, common: Common, chosen: ReadPlan) -> list[TaskReport]:
+    def work(later: Mapping[int, Later]) -> list[TaskReport]:
         """All blocks, or those that must know of later ones."""
         blocks = tuple(block for block in chosen.blocks if not later or block.number in later)
         task = BlockTask(common, chosen.bands, blocks, later)
@@ -171,11 +171,11 @@ def _in_blocks(spark: SparkSession, common: Common, chosen: Plan) -> list[Report
     return _ordered(work, chosen.bands.count)
 
 
-def _reports(answers: DataFrame) -> list[Report]:
-    return [Report.read(bytes(row.answer).decode()) for row in answers.collect()]
+def _reports(answers: DataFrame) -> list[TaskReport]:
+    return [TaskReport.read(bytes(row.answer).decode()) for row in answers.collect()]
 
 
-def _ordered(work: Callable[[Mapping[int, Later]], list[Report]], bands: int) -> list[Report]:
+def _ordered(work: Callable[[Mapping[int, Later]], list[TaskReport]], bands: int) -> list[TaskReport]:
     """Reports of all blocks, in which a record also counts as late if what it follows is in another block.
 
     Order is kept from block to block nearly always. Where it is not, the blocks concerned are told of again,
@@ -255,7 +255,7 @@ def _unknown_words(frames: RunFrames, outcomes: Mapping[str, Any]) -> tuple[str,
         f"the {journal} journal holds the {what} '{word}', which this version does not know, "
         "so the verdict is unknown"
         for journal, what, found, known in (
-            ("sends", "outcome", set(outcomes), {outcome.value for outcome in Outcome}),
+            ("sends", "outcome", set(outcomes), {outcome.value for outcome in SendOutcome}),
             ("reads", "state", states, {state.value for state in ReadState}),
         )
         for word in sorted(found - known)

@@ -63,7 +63,7 @@ class Bands:
 
 
 @dataclass(frozen=True)
-class Block:
+class JournalBlock:
     """What one task reads: row groups by journal ("sends", "opened", "final", "committed", "live").
 
     It tells of the records of a band, or, with `stray` (one of how many), of those that are in no band: their
@@ -76,15 +76,15 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReadPlan:
     """Blocks of a run, and how many bytes they read for each byte there is."""
 
     bands: Bands
-    blocks: tuple[Block, ...]
+    blocks: tuple[JournalBlock, ...]
     ratio: float
 
 
-def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> Plan | None:
+def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> ReadPlan | None:
     """Plan the blocks of a run, with about so many rows of each journal in a block.
 
     None: there are too many producers, or sends without an identity.
@@ -128,7 +128,7 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
             if not contained:
                 strays[name].append(group)
     blocks = [
-        Block(number, {name: tuple(listed) for name, listed in part.items()})
+        JournalBlock(number, {name: tuple(listed) for name, listed in part.items()})
         for number, part in enumerate(parts)
     ]
     stray_rows = sum(group.rows for listed in strays.values() for group in listed)
@@ -136,8 +136,8 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
     for number in range(several):
         read += sum(group.size for listed in strays.values() for group in listed)
         chosen = {name: tuple(listed) for name, listed in strays.items()}
-        blocks.append(Block(bands.count + number, chosen, (number, several)))
-    return Plan(bands, tuple(blocks), read / there if there else 1.0)
+        blocks.append(JournalBlock(bands.count + number, chosen, (number, several)))
+    return ReadPlan(bands, tuple(blocks), read / there if there else 1.0)
 
 
 def _weight(sent: int, journals: Iterable[Sequence[Group]]) -> int:

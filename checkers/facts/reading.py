@@ -18,9 +18,9 @@ from checkers.facts.columns import (
     OUTCOMES,
     READABLE,
     TXN_OUTCOMES,
+    ColumnBatch,
     Flags,
     Ints,
-    Rows,
     Words,
     codes,
     integers,
@@ -59,7 +59,7 @@ class Met:
     outcomes: Words = field(default_factory=Words)
 
 
-def sends_of(table: Any, topics: Mapping[str, int], met: Met) -> Rows:
+def sends_of(table: Any, topics: Mapping[str, int], met: Met) -> ColumnBatch:
     """Rows of the sends journal as `SEND_COLUMNS`, and `word`, the outcome as it is written there."""
     columns = {
         name: integers(table.column(name))
@@ -70,14 +70,14 @@ def sends_of(table: Any, topics: Mapping[str, int], met: Met) -> Rows:
     known = [_OUTCOME_CODES.get(word, OTHER) for word in met.outcomes.names]
     columns["outcome"] = np.array([*known, OTHER], np.int64)[columns["word"]]
     columns["error"] = met.errors.code(table.column("error"))
-    return Rows({name: columns[name] for name in (*SEND_COLUMNS, "word")})
+    return ColumnBatch({name: columns[name] for name in (*SEND_COLUMNS, "word")})
 
 
 _OUTCOME_CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _TXN_CODES = {word: code for code, word in enumerate(TXN_OUTCOMES)}
 
 
-def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted) -> Rows:
+def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted) -> ColumnBatch:
     """Rows of a journal of reads whose identity can be believed, as `READ_COLUMNS`."""
     identity = [integers(table.column(name)) for name in ("run", "producer", "seq")]
     chosen = readable(table)
@@ -91,7 +91,7 @@ def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted)
         "epoch": integers(table.column("leader_epoch")),
         "source": np.full(table.num_rows, source, np.int64),
     }
-    rows = Rows({name: columns[name] for name in READ_COLUMNS})
+    rows = ColumnBatch({name: columns[name] for name in READ_COLUMNS})
     return rows if chosen.all() else rows.where(chosen)
 
 
@@ -108,47 +108,47 @@ def read_sends(
     topics: Mapping[str, int],
     met: Met,
     wanted: Wanted,
-) -> Rows:
+) -> ColumnBatch:
     """Sends of a block. What a crash left open is indeterminate, unless it closed after all."""
-    parts: list[Rows] = []
+    parts: list[ColumnBatch] = []
     for listed, left_open in ((groups, False), (opened, True)):
         for _, table in tables(listed, _OF_SENDS):
             rows = sends_of(table, topics, met)
             chosen = wanted(rows["producer"], rows["seq"])
             rows = rows if chosen.all() else rows.where(chosen)
             if left_open:
-                rows = _still_open(rows, Rows.joined(parts, (*SEND_COLUMNS, "word")), met)
+                rows = _still_open(rows, ColumnBatch.joined(parts, (*SEND_COLUMNS, "word")), met)
             parts.append(rows)
-    return Rows.joined(parts, (*SEND_COLUMNS, "word"))
+    return ColumnBatch.joined(parts, (*SEND_COLUMNS, "word"))
 
 
-def _still_open(rows: Rows, closed: Rows, met: Met) -> Rows:
+def _still_open(rows: ColumnBatch, closed: ColumnBatch, met: Met) -> ColumnBatch:
     (word,) = met.outcomes.code(pa.array([OUTCOMES[INDETERMINATE]])).tolist()
     pairs = set(zip(closed["producer"].tolist(), closed["seq"].tolist(), strict=True))
     here = zip(rows["producer"].tolist(), rows["seq"].tolist(), strict=True)
     rows = rows.where(np.array([pair not in pairs for pair in here], bool))
     fate = {"outcome": np.full(len(rows), INDETERMINATE), "word": np.full(len(rows), word)}
-    return Rows(rows.columns | fate)
+    return ColumnBatch(rows.columns | fate)
 
 
-def read_reads(groups: Sequence[Group], topics: Mapping[str, int], wanted: Wanted) -> Rows:
+def read_reads(groups: Sequence[Group], topics: Mapping[str, int], wanted: Wanted) -> ColumnBatch:
     """Reads of a block; `source` is the reader's number (-1: the final read)."""
     parts = [reads_of(table, topics, group.reader, wanted) for group, table in tables(groups, _OF_READS)]
-    return Rows.joined(parts, READ_COLUMNS)
+    return ColumnBatch.joined(parts, READ_COLUMNS)
 
 
-def read_txns(paths: Sequence[str]) -> Rows:
+def read_txns(paths: Sequence[str]) -> ColumnBatch:
     """The journal of transactions as `TXN_COLUMNS`."""
     parts = []
     for path in paths:
         with open_parquet(path) as file:
             parts.append(txns_of(file.read(columns=["producer", "txn", "outcome"], use_threads=False)))
-    return Rows.joined(parts, TXN_COLUMNS)
+    return ColumnBatch.joined(parts, TXN_COLUMNS)
 
 
-def txns_of(table: Any) -> Rows:
+def txns_of(table: Any) -> ColumnBatch:
     outcome = codes(table.column("outcome"), _TXN_CODES)
-    return Rows(
+    return ColumnBatch(
         {
             "producer": integers(table.column("producer")),
             "txn": integers(table.column("txn")),

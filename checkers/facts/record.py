@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.facts.block import SEND_COLUMNS, Sorted
-from checkers.facts.columns import ACKED, MOST, NULL, Flags, Ints, Rows, Words, nullable, partitions
+from checkers.facts.columns import ACKED, MOST, NULL, ColumnBatch, Flags, Ints, Words, nullable, partitions
 from checkers.facts.offsets import Held
 
 MOST_OFFSETS = 5
@@ -145,7 +145,7 @@ def facts_of(
     return pa.Table.from_arrays([arrays[name] for name in FACTS.names], schema=FACTS)
 
 
-def _copies(rows: Rows, of: Ints, count: int) -> tuple[Ints, Ints, pa.Array]:
+def _copies(rows: ColumnBatch, of: Ints, count: int) -> tuple[Ints, Ints, pa.Array]:
     """Of the final read, by record: different places, different leader epochs, the first few offsets."""
     how_many = np.bincount(of, minlength=count)
     if not len(of) or how_many.max() <= 1:
@@ -176,7 +176,7 @@ def _lists(starts: Ints, values: Ints) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(values))
 
 
-def _extremes(reads: tuple[tuple[Rows, Ints], ...], name: str, count: int) -> tuple[Ints, Ints]:
+def _extremes(reads: tuple[tuple[ColumnBatch, Ints], ...], name: str, count: int) -> tuple[Ints, Ints]:
     """By record the least and the greatest of a column over all reads; MOST and NULL where there are none."""
     least, most = np.full(count, MOST), np.full(count, NULL)
     for rows, of in reads:
@@ -186,7 +186,7 @@ def _extremes(reads: tuple[tuple[Rows, Ints], ...], name: str, count: int) -> tu
     return least, most
 
 
-def _keys(reads: tuple[tuple[Rows, Ints], ...], key: Ints, count: int) -> tuple[Ints, Flags, Ints]:
+def _keys(reads: tuple[tuple[ColumnBatch, Ints], ...], key: Ints, count: int) -> tuple[Ints, Flags, Ints]:
     """By record: the least key read, whether any differs from the one sent, and which."""
     least, most = _extremes(reads, "key", count)
     without = np.zeros(count, bool)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, Told
-from checkers.facts.columns import OTHER, OUTCOMES, READABLE, Rows, integers
+from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, BlockFacts
+from checkers.facts.columns import OTHER, OUTCOMES, READABLE, ColumnBatch, integers
 from checkers.facts.encoding import Codes, spot
 from checkers.facts.planning import BLOCK_ROWS, MOST_PRODUCERS, Bands
 from checkers.facts.reading import Met, read_txns
@@ -122,33 +122,33 @@ class ShuffleTask:
     later: Mapping[int, Later]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts: list[tuple[Rows, Met]] = []
+        parts: list[tuple[ColumnBatch, Met]] = []
         met = Met()
         for batch in batches:
             parts.append((self._rows(pa.Table.from_batches([batch]), met), met))
         if not parts:
             return
         names = (*_NUMBERS, "kind", "block", "word", "outcome", "error")
-        rows = Rows.joined([part for part, _ in parts], names)
+        rows = ColumnBatch.joined([part for part, _ in parts], names)
         for block in np.unique(rows["block"]).tolist():
             here = rows if (rows["block"] == block).all() else rows.where(rows["block"] == block)
             report = tell(self.common, block, self._told(here), met, self.later.get(block, {}))
             yield answer(report.text().encode())
 
-    def _rows(self, table: pa.Table, met: Met) -> Rows:
+    def _rows(self, table: pa.Table, met: Met) -> ColumnBatch:
         columns = {name: integers(table.column(name)) for name in (*_NUMBERS, "kind", "block")}
         columns["word"] = met.outcomes.code(table.column("word"))
         columns["error"] = met.errors.code(table.column("error"))
         known = [OUTCOMES.index(word) if word in OUTCOMES else OTHER for word in met.outcomes.names]
         columns["outcome"] = np.array([*known, OTHER], np.int64)[np.maximum(columns["word"], -1)]
-        return Rows(columns)
+        return ColumnBatch(columns)
 
-    def _told(self, rows: Rows) -> Told:
-        def of(kind: int, names: tuple[str, ...]) -> Rows:
+    def _told(self, rows: ColumnBatch) -> BlockFacts:
+        def of(kind: int, names: tuple[str, ...]) -> ColumnBatch:
             chosen = rows["kind"] == kind
-            return Rows({name: rows[name][chosen] for name in names})
+            return ColumnBatch({name: rows[name][chosen] for name in names})
 
-        return Told(
+        return BlockFacts(
             run=self.common.run,
             sends=of(_SEND, (*SEND_COLUMNS, "word")),
             final=of(_FINAL, READ_COLUMNS),

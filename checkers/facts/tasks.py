@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from checkers.facts.availability import Reports, reports_of
-from checkers.facts.block import SEND_COLUMNS, Edge, Told, sort_out
-from checkers.facts.columns import NULL, Flags, Ints, Rows
+from checkers.facts.availability import AckTimes, reports_of
+from checkers.facts.block import SEND_COLUMNS, BlockFacts, Edge, sort_out
+from checkers.facts.columns import NULL, ColumnBatch, Flags, Ints
 from checkers.facts.offsets import Held, held, packed, together, unpacked
 from checkers.facts.places import ranked
-from checkers.facts.planning import Bands, Block
+from checkers.facts.planning import Bands, JournalBlock
 from checkers.facts.reading import Met, read_index, read_reads, read_sends, read_txns
 from checkers.facts.record import FACTS, facts_of
 from checkers.journals.footers import Group
@@ -41,7 +41,7 @@ class Common:
 
 
 @dataclass
-class Report:
+class TaskReport:
     """What a task tells the driver of its block: facts written, sends by step and outcome, edges, when
     partitions reported."""
 
@@ -50,24 +50,24 @@ class Report:
     repeated: int = 0
     sends: list[tuple[int, str, int]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
-    reports: list[Reports] = field(default_factory=list)
+    reports: list[AckTimes] = field(default_factory=list)
 
     def text(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
-    def read(cls, text: str) -> Report:
+    def read(cls, text: str) -> TaskReport:
         told = json.loads(text)
         told["edges"] = [Edge(**edge) for edge in told["edges"]]
         told["sends"] = [tuple(cell) for cell in told["sends"]]
         told["reports"] = [
-            Reports(**each | {"runs": [(first, last) for first, last in each["runs"]]})
+            AckTimes(**each | {"runs": [(first, last) for first, last in each["runs"]]})
             for each in told["reports"]
         ]
         return cls(**told)
 
 
-def report_block(common: Common, bands: Bands, block: Block, later: Later) -> Report:
+def report_block(common: Common, bands: Bands, block: JournalBlock, later: Later) -> TaskReport:
     """Read the row groups of a block, write its facts, and tell what there was."""
     met = Met()
 
@@ -78,7 +78,7 @@ def report_block(common: Common, bands: Bands, block: Block, later: Later) -> Re
         which, several = block.stray
         return np.asarray(~inside & ((producer ^ seq ^ (seq >> 20)) % several == which))
 
-    told = Told(
+    told = BlockFacts(
         run=common.run,
         sends=read_sends(block.groups["sends"], block.groups["opened"], common.topics, met, wanted)
         if block.stray is None
@@ -94,11 +94,11 @@ def report_block(common: Common, bands: Bands, block: Block, later: Later) -> Re
     return tell(common, block.number, told, met, later)
 
 
-def _no_sends() -> Rows:
-    return Rows.empty((*SEND_COLUMNS, "word"))
+def _no_sends() -> ColumnBatch:
+    return ColumnBatch.empty((*SEND_COLUMNS, "word"))
 
 
-def _inside(bands: Bands, block: Block, producer: Ints, seq: Ints) -> Flags:
+def _inside(bands: Bands, block: JournalBlock, producer: Ints, seq: Ints) -> Flags:
     """Rows of the block's own band; for strays, of any."""
     found = np.zeros(len(producer), bool)
     if not len(bands.producer):
@@ -110,10 +110,10 @@ def _inside(bands: Bands, block: Block, producer: Ints, seq: Ints) -> Flags:
     return np.asarray((bands.producer[at] == producer) & (seq >= low[at]) & (seq <= high[at]))
 
 
-def tell(common: Common, number: int, told: Told, met: Met, later: Later) -> Report:
+def tell(common: Common, number: int, told: BlockFacts, met: Met, later: Later) -> TaskReport:
     """Work out the facts of a block's rows, write them, and tell what there was."""
     rest = sort_out(told, later)
-    report = Report(number, edges=rest.edges)
+    report = TaskReport(number, edges=rest.edges)
     if "word" in told.sends.columns:
         report.sends = _counted(told.sends, met)
         report.reports = reports_of(told.sends)
@@ -126,7 +126,7 @@ def tell(common: Common, number: int, told: Told, met: Met, later: Later) -> Rep
     return report
 
 
-def _counted(sends: Rows, met: Met) -> list[tuple[int, str, int]]:
+def _counted(sends: ColumnBatch, met: Met) -> list[tuple[int, str, int]]:
     if not len(sends):
         return []
     names = [*met.outcomes.names, "none"]
@@ -145,7 +145,7 @@ class BlockTask:
 
     common: Common
     bands: Bands
-    blocks: tuple[Block, ...]
+    blocks: tuple[JournalBlock, ...]
     later: Mapping[int, Later]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -153,7 +153,7 @@ class BlockTask:
             for index in batch.column(0).to_pylist():
                 yield answer(self.report(index).text().encode())
 
-    def report(self, index: int) -> Report:
+    def report(self, index: int) -> TaskReport:
         block = self.blocks[index]
         return report_block(self.common, self.bands, block, self.later.get(block.number, {}))
 

@@ -10,13 +10,13 @@ from checkers.checks.run import claimed
 from checkers.facts.columns import READABLE
 from checkers.facts.deliveries import DELIVERIES, SHARE_ROWS, DeliveryTask, Unit
 from checkers.facts.encoding import decode, name_of, partition_of, spot, spot_number
-from checkers.facts.measure import Facts
+from checkers.facts.measure import RunFacts
 from checkers.facts.offsets import packed
 from checkers.findings.evidence import as_findings
 from checkers.findings.record_context import hinted
 from checkers.journals.load import RunFrames, columns, local_frame, read_parquet
 from harness.model.result import FindingClass
-from harness.model.storage import Place, write_parquet
+from harness.model.storage import StoragePath, write_parquet
 
 _DELIVERIES_READ = columns(
     "kind int, unit int, reader int, session int, spot bigint, offset bigint, count bigint, before bigint, "
@@ -44,7 +44,9 @@ def units_of(frames: RunFrames) -> tuple[Unit, ...]:
     )
 
 
-def deliveries(frames: RunFrames, facts: Facts, scratch: Place) -> tuple[DataFrame, list[str]] | None:
+def deliveries(
+    frames: RunFrames, facts: RunFacts, scratch: StoragePath
+) -> tuple[DataFrame, list[str]] | None:
     """Findings of what live readers were given, as `evidence.FINDINGS`, and what failed; None: there is
     nothing to tell."""
     units = units_of(frames)
@@ -114,7 +116,7 @@ _DETAIL = """
     ELSE concat('group ', who, ' was given offset ', offset, ' of ', at, ' ', count, ' times') END"""
 
 
-def _with_passed(rows: DataFrame, frames: RunFrames, facts: Facts, count: int) -> DataFrame:
+def _with_passed(rows: DataFrame, frames: RunFrames, facts: RunFacts, count: int) -> DataFrame:
     """The identity of the first record that was passed over, from the final read."""
     passed = F.col("finding") == FindingClass.SKIPPED.value
     places = rows.where(passed).select("spot", "offset").distinct()
@@ -135,7 +137,7 @@ def _with_passed(rows: DataFrame, frames: RunFrames, facts: Facts, count: int) -
     )
 
 
-def replicas(frames: RunFrames, facts: Facts) -> DataFrame | None:
+def replicas(frames: RunFrames, facts: RunFacts) -> DataFrame | None:
     """Findings of where replicas differ, as `evidence.FINDINGS`; None: no replica's files were read."""
     final = frames.meta.final_read
     if frames.replicas is None or final is None:

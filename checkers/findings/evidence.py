@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from checkers.checks.base import present
 from checkers.facts.columns import OUTCOMES
 from checkers.facts.encoding import decode, name_of, partition_of
-from checkers.facts.measure import Facts
-from checkers.findings.leadership_history import Belief, with_ack
+from checkers.facts.measure import RunFacts
+from checkers.findings.leadership_history import LeadershipHistory, with_ack
 from checkers.findings.messages import OF_GIVEN, OF_VALUE, of_record
 from checkers.findings.record_context import hinted
 from checkers.journals.load import RunFrames, columns
@@ -45,7 +45,9 @@ stands in its place.
 _FOR_EVER = 2**63 - 1
 
 
-def evidence(rows: DataFrame, frames: RunFrames, facts: Facts, belief: Belief, lost: int) -> DataFrame:
+def evidence(
+    rows: DataFrame, frames: RunFrames, facts: RunFacts, belief: LeadershipHistory, lost: int
+) -> DataFrame:
     """Findings of records, as `FINDINGS`.
 
     Args:

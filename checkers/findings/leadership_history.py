@@ -18,18 +18,18 @@ from harness.model.storage import open_parquet
 MOST_SPANS = 10_000
 _FOR_EVER = 2**63 - 1
 
-Span = tuple[int, int, int, int, int]
+LeaderSpan = tuple[int, int, int, int, int]
 """Partition, first and last moment (ns), broker, leader epoch."""
 
 
 @dataclass(frozen=True)
-class Belief:
+class LeadershipHistory:
     """Spans of time in which a broker told that it led a partition of the run's topic in a leader epoch."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[LeaderSpan, ...]
 
 
-def beliefs(files: Sequence[JournalFile], topic: str) -> Belief:
+def beliefs(files: Sequence[JournalFile], topic: str) -> LeadershipHistory:
     """Read off the samples. A span lasts until the broker tells of another leader, or of another epoch of
     its own; a broker that is cut off may go on to believe that it leads, so spans may overlap."""
     told: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
@@ -44,7 +44,7 @@ def beliefs(files: Sequence[JournalFile], topic: str) -> Belief:
                 told[place].append((row["at_ns"], row["leader_epoch"]))
             else:
                 silent[place].append(row["at_ns"])
-    spans: list[Span] = []
+    spans: list[LeaderSpan] = []
     for (partition, broker), moments in told.items():
         moments.sort()
         ends = sorted(silent[partition, broker])
@@ -56,10 +56,10 @@ def beliefs(files: Sequence[JournalFile], topic: str) -> Belief:
                 end = min(ends[silence], at) if silence < len(ends) else at
                 spans.append((partition, begun, end, broker, epoch))
                 begun, epoch = at, now
-    return Belief(tuple(sorted(spans)[:MOST_SPANS]))
+    return LeadershipHistory(tuple(sorted(spans)[:MOST_SPANS]))
 
 
-def with_ack(rows: DataFrame, belief: Belief, wanted: Column) -> DataFrame:
+def with_ack(rows: DataFrame, belief: LeadershipHistory, wanted: Column) -> DataFrame:
     """`acked_by`, `acked_epoch`: the broker that led the partition when the report came, and in which epoch.
 
     If several believed to lead, the one of the lowest epoch: it is what the others replaced.

@@ -8,16 +8,16 @@ from pyspark.sql import functions as F
 from checkers.checks.base import outcome, present, txn_outcome
 from checkers.facts.columns import READABLE
 from checkers.facts.encoding import spot, spot_number
-from checkers.facts.measure import Facts
+from checkers.facts.measure import RunFacts
 from checkers.journals.load import RunFrames, columns, local_frame
 from checkers.judgement.policy import compacts, retention
-from harness.model.journal import Outcome, TxnOutcome
+from harness.model.journal import SendOutcome, TxnOutcome
 
 SMALL = 100_000
 """Up to so many records travel to the journals, rather than the journals to them (about 5 MB)."""
 
 
-def prepare(frames: RunFrames, facts: Facts) -> DataFrame:
+def prepare(frames: RunFrames, facts: RunFacts) -> DataFrame:
     """The facts, and these columns: `log_start_offset`, `end_offset` (bigint, of the partition sent to; null:
     not known), `may_expire`, `may_compact` (policy explains that it is absent; where it was is its
     acknowledged offset, else the lowest at which a live reader got it), `newer_offset` (highest of its key,
@@ -26,7 +26,7 @@ def prepare(frames: RunFrames, facts: Facts) -> DataFrame:
     (string, null)."""
     meta = frames.meta
     final = meta.final_read
-    known = F.when(outcome(Outcome.ACKED), F.col("acked_offset")).otherwise(F.col("live_offset"))
+    known = F.when(outcome(SendOutcome.ACKED), F.col("acked_offset")).otherwise(F.col("live_offset"))
     bounds = local_frame(
         facts.frame.sparkSession,
         [
@@ -40,7 +40,7 @@ def prepare(frames: RunFrames, facts: Facts) -> DataFrame:
     )
     missing = (
         F.lit(frames.committed is not None)
-        & outcome(Outcome.ACKED)
+        & outcome(SendOutcome.ACKED)
         & txn_outcome(TxnOutcome.COMMITTED)
         & present()
         & (F.col("committed_rows") == 0)
@@ -76,7 +76,7 @@ def hinted(records: DataFrame, count: int) -> DataFrame:
     return F.broadcast(records) if count <= SMALL else records
 
 
-def _with_newer(rows: DataFrame, frames: RunFrames, facts: Facts, asked: Column, count: int) -> DataFrame:
+def _with_newer(rows: DataFrame, frames: RunFrames, facts: RunFacts, asked: Column, count: int) -> DataFrame:
     """`newer_offset`: the highest offset at which the final read holds a record of the same key."""
     if not count:
         return rows.withColumn("newer_offset", F.lit(None).cast("bigint"))

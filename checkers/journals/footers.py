@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.model.storage import Place, open_parquet
+from harness.model.storage import StoragePath, open_parquet
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class JournalFile:
     footer: Any
 
     @classmethod
-    def open(cls, path: Place) -> JournalFile:
+    def open(cls, path: StoragePath) -> JournalFile:
         """Raises OSError or pyarrow.ArrowException for what is no Parquet file."""
         with open_parquet(path) as file:
             return cls(str(path), file.metadata)

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from checkers.journals.footers import JournalFile
-from checkers.journals.missing_journals import Journal, missing_live, missing_reads
+from checkers.journals.missing_journals import ReadableJournal, missing_live, missing_reads
 from harness.model.errors import JournalError
 from harness.model.journal import (
     COMMITS,
@@ -43,10 +43,10 @@ from harness.model.journal import (
     TRANSACTIONS,
     TRANSACTIONS_DIR,
     UNREADABLE,
-    Outcome,
+    SendOutcome,
 )
 from harness.model.run import ReaderInfo, RunMeta
-from harness.model.storage import Place, matching, place, spark_path
+from harness.model.storage import StoragePath, matching, place, spark_path
 
 _KINDS: dict[str, DataType] = {
     "int": IntegerType(),
@@ -127,7 +127,9 @@ class RunFrames:
     problems: tuple[str, ...]
 
 
-def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None = None) -> RunFrames:
+def load_run(
+    spark: SparkSession, folder: StoragePath, *, reads_folder: StoragePath | None = None
+) -> RunFrames:
     """Open the journals of a run folder; the final read's may lie elsewhere.
 
     Every Parquet file's footer is read first: a file without one (truncated, not Parquet) is left out and
@@ -186,7 +188,9 @@ def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None =
         opened = _frame(spark, left_open.files, SENDS_READ)
         closed = all_sends.select("producer", "seq")
         opened = opened.join(closed, ["producer", "seq"], "left_anti")
-        all_sends = all_sends.unionByName(opened.withColumn("outcome", F.lit(Outcome.INDETERMINATE.value)))
+        all_sends = all_sends.unionByName(
+            opened.withColumn("outcome", F.lit(SendOutcome.INDETERMINATE.value))
+        )
     committed, txns, replicas = (
         others[name].files for name in (COMMITTED_DIR, TRANSACTIONS_DIR, REPLICAS_DIR)
     )
@@ -217,14 +221,14 @@ def load_run(spark: SparkSession, folder: Place, *, reads_folder: Place | None =
     )
 
 
-def _readers(folder: Place, meta: RunMeta) -> tuple[ReaderInfo, ...]:
+def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
     """Live readers that the metadata name, and those that only a folder tells of."""
     named = {reader.name: reader for reader in meta.readers}
     there = [path.name for path in matching(folder / LIVE_DIR, "*") if path.is_dir()]
     return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
 
 
-def read_parquet(spark: SparkSession, schema: StructType, *paths: Place) -> DataFrame:
+def read_parquet(spark: SparkSession, schema: StructType, *paths: StoragePath) -> DataFrame:
     """Parquet files or directories by their very names: Spark would take brackets and braces for patterns."""
     return spark.read.option(GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
 
@@ -243,7 +247,7 @@ def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: St
     return spark.range(1).select(F.inline(F.from_json(F.lit(text), ArrayType(schema))))
 
 
-def _parts(folder: Place, schema: pa.Schema, pattern: str = "part-*.parquet") -> Journal:
+def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parquet") -> ReadableJournal:
     """The readable files of a journal, by their footers only."""
     files, problems = [], []
     for path in matching(folder, pattern):
@@ -257,10 +261,10 @@ def _parts(folder: Place, schema: pa.Schema, pattern: str = "part-*.parquet") ->
             continue
         _check_columns(path, found, schema)
         files.append(file)
-    return Journal(tuple(files), tuple(problems))
+    return ReadableJournal(tuple(files), tuple(problems))
 
 
-def _check_columns(path: Place, found: pa.Schema, schema: pa.Schema) -> None:
+def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
     for field in schema:
         index = found.get_field_index(field.name)
         kind = None if index < 0 else _plain(found.field(index).type)

@@ -10,7 +10,7 @@ from harness.model.run import ReaderInfo, RunMeta
 
 
 @dataclass(frozen=True)
-class Journal:
+class ReadableJournal:
     """The readable files of one journal, and what is wrong with the others."""
 
     files: tuple[JournalFile, ...]
@@ -21,7 +21,9 @@ class Journal:
         return sum(file.rows for file in self.files)
 
 
-def missing_reads(meta: RunMeta, there: bool, reads: Journal, committed: Journal) -> list[str]:
+def missing_reads(
+    meta: RunMeta, there: bool, reads: ReadableJournal, committed: ReadableJournal
+) -> list[str]:
     final = meta.final_read
     problems = []
     if not there:
@@ -46,7 +48,9 @@ def missing_reads(meta: RunMeta, there: bool, reads: Journal, committed: Journal
     return problems
 
 
-def missing_live(meta: RunMeta, readers: tuple[ReaderInfo, ...], live: Sequence[Journal]) -> list[str]:
+def missing_live(
+    meta: RunMeta, readers: tuple[ReaderInfo, ...], live: Sequence[ReadableJournal]
+) -> list[str]:
     problems = []
     known = {reader.name for reader in meta.readers}
     for reader, parts in zip(readers, live, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkers.judgement.promise import Bound, bounds_of, check_promise, parse_promise
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 
@@ -148,7 +148,7 @@ def _ordered(meta: RunMeta) -> str | None:
 
 def _shown(summary: Summary) -> list[str]:
     """What a valid run has shown."""
-    acked = summary.outcomes.get(Outcome.ACKED, 0)
+    acked = summary.outcomes.get(SendOutcome.ACKED, 0)
     duplicates = summary.count(FindingClass.DUPLICATE)
     expired, compacted = summary.count(FindingClass.EXPIRED), summary.count(FindingClass.COMPACTED)
     shown = []
@@ -166,7 +166,7 @@ def _shown(summary: Summary) -> list[str]:
         shown.append(f"{late} in the log after one that was sent later, as the settings allow")
     if duplicates:
         shown.append(f"{_records(duplicates)} in the log more than once, as the settings allow")
-    unconfirmed = summary.outcomes.get(Outcome.UNCONFIRMED, 0)
+    unconfirmed = summary.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     if unconfirmed:
         absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
         shown.append(f"{unconfirmed - absent:,} of {unconfirmed:,} unconfirmed records were read back")

@@ -7,7 +7,7 @@ from collections import Counter
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from checkers.facts.measure import Facts
+from checkers.facts.measure import RunFacts
 from checkers.judgement.blame import blame
 from harness.model.result import CountRow, Example, FindingClass, Summary
 from harness.model.run import RunMeta
@@ -42,7 +42,7 @@ _SHOWN = (
 def summarise(
     findings: DataFrame,
     meta: RunMeta,
-    facts: Facts,
+    facts: RunFacts,
     *,
     unavailable_seconds: float,
     problems: tuple[str, ...],

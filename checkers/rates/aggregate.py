@@ -18,8 +18,8 @@ from checkers.rates.rows import rows_of
 from checkers.statistics.rates import per_million, percentile
 from checkers.statistics.shares import share
 from harness.model.errors import BadInput, CheckError, JournalError
-from harness.model.journal import SCHEMA_VERSION, SENDS_DIR, Outcome
-from harness.model.storage import Place, spark_path
+from harness.model.journal import SCHEMA_VERSION, SENDS_DIR, SendOutcome
+from harness.model.storage import StoragePath, spark_path
 
 LATENCIES = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99, "latency_p999_ms": 0.999}
 _ACCURACY = 10_000
@@ -48,11 +48,11 @@ MOST_TOLD = 50
 
 def rates(
     spark: SparkSession,
-    folder: Place,
+    folder: StoragePath,
     by: Sequence[str],
     *,
     latencies: bool = True,
-    parquet: Place | None = None,
+    parquet: StoragePath | None = None,
 ) -> Rates:
     """Rates of all runs below `folder`, grouped by axes, and written to `parquet` where it is given.
 
@@ -74,7 +74,11 @@ def rates(
 
 
 def _rates(
-    spark: SparkSession, folder: Place, by: tuple[str, ...], latencies: bool, parquet: Place | None
+    spark: SparkSession,
+    folder: StoragePath,
+    by: tuple[str, ...],
+    latencies: bool,
+    parquet: StoragePath | None,
 ) -> Rates:
     runs = rows_of(spark, folder, by).cache()
     try:
@@ -95,7 +99,7 @@ def _rates(
     return Rates(by, rows, [*told, *([f"and {more:,} more"] if more else [])])
 
 
-def _refuse(runs: DataFrame, folder: Place, by: tuple[str, ...]) -> None:
+def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
     """Refuse folders without runs, runs of another version, axes that nothing has."""
     total = runs.count()
     if not total:
@@ -200,7 +204,7 @@ def latency(spark: SparkSession, runs: DataFrame, by: Sequence[str]) -> DataFram
         .option("pathGlobFilter", "part-*.parquet")
         .schema(schema)
         .parquet(*(f"{folder}/{SENDS_DIR}" for folder in folders))
-        .where(F.col("outcome").isin(Outcome.ACKED.value, Outcome.UNCONFIRMED.value))
+        .where(F.col("outcome").isin(SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value))
         .select(
             F.regexp_replace(F.col("_metadata.file_path"), f"/{SENDS_DIR}/[^/]*$", "").alias("uri"),
             ((F.col("closed_ns") - F.col("sent_ns")) / 1e6).alias("ms"),

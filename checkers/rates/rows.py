@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from checkers.journals.load import GLOB_PATHS, columns
 from checkers.judgement.judge import judge
 from harness.model.errors import KafkaChaosError
-from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, Outcome
+from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, SendOutcome
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import RunMeta
-from harness.model.storage import Place, spark_path
+from harness.model.storage import StoragePath, spark_path
 
 OUTCOME_FILE = "outcome.json"
 """Beside a run of a matrix: `labels` in it are the run's levels on the matrix's axes."""
@@ -47,7 +47,7 @@ ROWS = columns(
 `known` the axes that it has a value on (space between), `keys` its values on the axes asked for."""
 
 
-def rows_of(spark: SparkSession, folder: Place, by: Sequence[str]) -> DataFrame:
+def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> DataFrame:
     """A row of ROWS for each run folder anywhere below `folder`; a partition of files is judged by one task.
 
     A run that is not finished, not checked, cannot be read or is of verdict `unknown` has a `problem`.
@@ -125,8 +125,8 @@ def row_of(
         "verdict": judgement.verdict.value,
         "as_promised": judgement.as_promised,
         "sent": counts.sent,
-        "acked": counts.outcomes.get(Outcome.ACKED, 0),
-        "unconfirmed": counts.outcomes.get(Outcome.UNCONFIRMED, 0),
+        "acked": counts.outcomes.get(SendOutcome.ACKED, 0),
+        "unconfirmed": counts.outcomes.get(SendOutcome.UNCONFIRMED, 0),
         "lost": counts.count(FindingClass.LOST),
         "unconfirmed_absent": counts.count(FindingClass.UNCONFIRMED_ABSENT),
         "duplicates": counts.count(FindingClass.DUPLICATE),

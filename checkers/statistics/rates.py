@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class EventRate:
     """Events per million records over all runs. `value` None: there were no records. `interval` None: fewer
     than two runs, of which nothing can be drawn."""
 
@@ -36,7 +36,7 @@ def per_million(
     seed: int = 0,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
-) -> Rate:
+) -> EventRate:
     """The rate of all runs together, with a BCa bootstrap over runs (bias-corrected and accelerated: Efron,
     JASA 82, 1987, 171-185): runs are drawn with their records and events, so that a burst stays whole.
 
@@ -53,16 +53,16 @@ def per_million(
     counted, of = _arrays(events, records)
     total, whole = int(counted.sum()), int(of.sum())
     if not whole:
-        return Rate(None, None, total, whole)
+        return EventRate(None, None, total, whole)
     value = total / whole * MILLION
     if len(counted) < 2:
-        return Rate(value, None, total, whole)
+        return EventRate(value, None, total, whole)
     if not total:
-        return Rate(0.0, Interval(0.0, None), total, whole)
+        return EventRate(0.0, Interval(0.0, None), total, whole)
     draws = _drawn(counted, of, seed, resamples)
     levels = _bca_levels(draws, counted, of, confidence)
     low, high = np.quantile(draws, levels)
-    return Rate(value, Interval(float(low), float(high)), total, whole)
+    return EventRate(value, Interval(float(low), float(high)), total, whole)
 
 
 def rate_difference(

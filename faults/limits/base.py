@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from faults.base import Scene, named
+from faults.base import InjectionContext, named
 from harness.model.errors import FaultError
 
 MIB = 2**20
@@ -73,13 +73,13 @@ def memory_sample(stats: Mapping[str, Any]) -> MemorySample:
     )
 
 
-def host_config(scene: Scene, node: int) -> Mapping[str, Any]:
+def host_config(scene: InjectionContext, node: int) -> Mapping[str, Any]:
     """The limits of a node's container as the engine has them (`docker inspect`, HostConfig)."""
     config: Mapping[str, Any] = scene.cluster.inspect(node)["HostConfig"]
     return config
 
 
-def differs(scene: Scene, node: int, asked: Mapping[str, int]) -> str | None:
+def differs(scene: InjectionContext, node: int, asked: Mapping[str, int]) -> str | None:
     """The first limit that the engine does not have as asked, in words."""
     found = host_config(scene, node)
     for name, value in asked.items():
@@ -88,7 +88,7 @@ def differs(scene: Scene, node: int, asked: Mapping[str, int]) -> str | None:
     return None
 
 
-def refuse_unless_back(scene: Scene, node: int, restored: Mapping[str, int]) -> None:
+def refuse_unless_back(scene: InjectionContext, node: int, restored: Mapping[str, int]) -> None:
     """Raises FaultError: a limit is not what it was before."""
     wrong = differs(scene, node, restored)
     if wrong is not None:

@@ -16,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from faults.base import Scene, named
+from faults.base import InjectionContext, named
 from faults.leadership import await_rejoined
-from faults.logs.files import Batch, LogDir, list_script, parse_listing, parse_walk, walk_script
+from faults.logs.files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
 from faults.process_fault import OnNodes, ProcessFault
-from faults.target_context import Shape
-from faults.targets import AnyOf, BaseTarget, Both, Controller, Controllers, Nodes
+from faults.target_context import ClusterShape
+from faults.targets import AnyOf, BaseTarget, Both, Controller, Controllers, NodeIds
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_CONTROLLER_ID
 from harness.model.polling import seen_within
@@ -44,7 +44,7 @@ class Note:
 class OnDisk(OnNodes):
     """Nodes that are stopped, their log files damaged once, and started again at the latest by `undo`."""
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         notes = self.notes(scene)
         todo = [node for node, note in notes.items() if note is None or note.done_ns is None]
         ran = [node for node in todo if scene.cluster.is_running(node)]
@@ -55,23 +55,23 @@ class OnDisk(OnNodes):
         # A plan that was not carried out to its end still holds, unless the broker has run since.
         each(todo, lambda node: self.damage(scene, node, None if node in ran else notes[node]))
 
-    def take_down(self, scene: Scene, node: int) -> None:
+    def take_down(self, scene: InjectionContext, node: int) -> None:
         """Send what ends the node's process."""
         scene.cluster.kill(node)
 
     @abstractmethod
-    def damage(self, scene: Scene, node: int, begun: Note | None) -> None:
+    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
         """Decide what to do to a stopped node's files, write it down and do it; `begun`: it was decided."""
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         for node in self.nodes:
             scene.cluster.start_node(node)
 
-    def notes(self, scene: Scene) -> dict[int, Note | None]:
+    def notes(self, scene: InjectionContext) -> dict[int, Note | None]:
         """What is written down about each node by this injection."""
         return dict(zip(self.nodes, each(self.nodes, lambda node: read_note(scene, node)), strict=True))
 
-    def rejoined(self, scene: Scene) -> dict[int, Note]:
+    def rejoined(self, scene: InjectionContext) -> dict[int, Note]:
         """Wait until the nodes are back; the notes of those that were damaged."""
         await_rejoined(scene, self.nodes)
         return {node: note for node, note in self.notes(scene).items() if note and note.done_ns}
@@ -80,7 +80,7 @@ class OnDisk(OnNodes):
 class DiskFault(ProcessFault):
     """Base of faults on the log files of brokers."""
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         told = super().expect(shape)
         if not shape.combined and _means_controllers(self.target):
             raise ValueError(
@@ -89,13 +89,13 @@ class DiskFault(ProcessFault):
             )
         return told
 
-    def hits_every_replica(self, shape: Shape) -> bool:
+    def hits_every_replica(self, shape: ClusterShape) -> bool:
         return self.target.at_most(shape) >= shape.replication_factor
 
 
 def _means_controllers(target: BaseTarget) -> bool:
     """Whether separate controllers can be among the nodes."""
-    if isinstance(target, Nodes):
+    if isinstance(target, NodeIds):
         return any(node >= FIRST_CONTROLLER_ID for node in target.nodes)
     if isinstance(target, AnyOf):
         return any(_means_controllers(part) for part in target.any_)
@@ -110,7 +110,7 @@ def each(nodes: Iterable[int], what: Callable[[int], _T]) -> list[_T]:
         return list(pool.map(what, nodes))
 
 
-def holders(scene: Scene, partition: int | None = None) -> frozenset[int]:
+def holders(scene: InjectionContext, partition: int | None = None) -> frozenset[int]:
     """The brokers that have a replica of a partition of the topic under test (None: of any)."""
     states = (
         state
@@ -121,17 +121,17 @@ def holders(scene: Scene, partition: int | None = None) -> frozenset[int]:
     return frozenset(broker for state in states for broker in state.replicas)
 
 
-def listing(scene: Scene, node: int) -> LogDir:
+def listing(scene: InjectionContext, node: int) -> LogDir:
     """The node's log dir as it is."""
     return _parsed(scene, node, list_script(), parse_listing)
 
 
-def walk(scene: Scene, node: int, paths: Iterable[str]) -> dict[str, tuple[Batch, ...]]:
+def walk(scene: InjectionContext, node: int, paths: Iterable[str]) -> dict[str, tuple[BatchHeader, ...]]:
     """The batches of these files."""
     return _parsed(scene, node, walk_script(paths), parse_walk)
 
 
-def read_note(scene: Scene, node: int) -> Note | None:
+def read_note(scene: InjectionContext, node: int) -> Note | None:
     """What is written down about a node under this tag."""
     plan, done = _note_files(scene)
     text = sidecar(scene, node, f"cat {plan} 2>/dev/null || true; echo; cat {done} 2>/dev/null || true")
@@ -139,14 +139,14 @@ def read_note(scene: Scene, node: int) -> Note | None:
     return Note(decided, int(when) if when.strip() else None) if decided.strip() else None
 
 
-def carry_out(scene: Scene, node: int, plan: str, script: str) -> None:
+def carry_out(scene: InjectionContext, node: int, plan: str, script: str) -> None:
     """Write the plan (JSON of one line) down, do what the script says, and write down that it is done."""
     kept, done = _note_files(scene)
     wrote = f"cat >{kept}.new <<'END-OF-PLAN'\n{plan}\nEND-OF-PLAN\nmv {kept}.new {kept}"
     sidecar(scene, node, f"rm -f {done}\n{wrote}\n{script}\ndate +%s%N >{done}.new\nmv {done}.new {done}")
 
 
-def sidecar(scene: Scene, node: int, script: str) -> str:
+def sidecar(scene: InjectionContext, node: int, script: str) -> str:
     """What a bash script beside the node's files prints.
 
     Raises:
@@ -165,7 +165,7 @@ def sidecar(scene: Scene, node: int, script: str) -> str:
     return output.text
 
 
-def _parsed(scene: Scene, node: int, script: str, parse: Callable[[str], _T]) -> _T:
+def _parsed(scene: InjectionContext, node: int, script: str, parse: Callable[[str], _T]) -> _T:
     text = sidecar(scene, node, script)
     try:
         return parse(text)
@@ -175,12 +175,12 @@ def _parsed(scene: Scene, node: int, script: str, parse: Callable[[str], _T]) ->
         ) from error
 
 
-def _note_files(scene: Scene) -> tuple[str, str]:
+def _note_files(scene: InjectionContext) -> tuple[str, str]:
     stem = f"{NOTES_DIR}/.{scene.tag}"
     return shlex.quote(f"{stem}.plan"), shlex.quote(f"{stem}.done")
 
 
-def _await_gone(scene: Scene, node: int) -> None:
+def _await_gone(scene: InjectionContext, node: int) -> None:
     left = seen_within(
         _GONE_SECONDS, lambda: "its process still runs" if scene.cluster.is_running(node) else None, 0.02
     )

@@ -65,7 +65,7 @@ class Segment(NamedTuple):
     size: int
 
 
-class Batch(NamedTuple):
+class BatchHeader(NamedTuple):
     """The header of a record batch: where in its file, how many bytes, first and last offset."""
 
     at: int
@@ -151,7 +151,7 @@ def walk_script(paths: Iterable[str]) -> str:
     return f"cd {DATA_DIR}\nperl -e {shlex.quote(_WALK)} -- {named} | gzip -1 | base64 -w 0"
 
 
-def parse_walk(text: str) -> dict[str, tuple[Batch, ...]]:
+def parse_walk(text: str) -> dict[str, tuple[BatchHeader, ...]]:
     """Whole batches by path. Raises ValueError: it is not what `walk_script` prints."""
     try:
         plain = gzip.decompress(base64.b64decode(text, validate=True)).decode()
@@ -159,7 +159,7 @@ def parse_walk(text: str) -> dict[str, tuple[Batch, ...]]:
         raise ValueError(f"the batches could not be had: {text[:200]!r}") from error
     pieces = _SECTION.split(plain)[1:]
     return {
-        path: tuple(Batch(*map(int, line.split())) for line in lines.splitlines() if line)
+        path: tuple(BatchHeader(*map(int, line.split())) for line in lines.splitlines() if line)
         for path, lines in zip(pieces[::2], pieces[1::2], strict=True)
     }
 

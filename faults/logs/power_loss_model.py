@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from faults.logs.files import CLEAN_SHUTDOWN, Batch, LogDir, Segment, log_path
+from faults.logs.files import CLEAN_SHUTDOWN, BatchHeader, LogDir, Segment, log_path
 from harness.model.node_layout import DATA_DIR
 
 
@@ -30,11 +30,11 @@ class AtRandom(BaseModel):
     random: Literal[True]
 
 
-Keep = Literal["recovery_point", "checkpoint"] | AllBut | AtRandom
+KeptUpTo = Literal["recovery_point", "checkpoint"] | AllBut | AtRandom
 """What of a log a power loss leaves."""
 
 
-class Cut(BaseModel):
+class PartitionCutOff(BaseModel):
     """What becomes of one partition: `segment` keeps its first `size` bytes, the segments `gone` are deleted.
 
     `before` and `after` are its log end offset then, and as Kafka will find it.
@@ -51,7 +51,7 @@ class Cut(BaseModel):
     after: int
 
 
-def to_walk(segments: Sequence[Segment], recovery_point: int, keep: Keep) -> tuple[Segment, ...]:
+def to_walk(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> tuple[Segment, ...]:
     """The segments whose batches `cut_of` has to know."""
     return tuple(dict.fromkeys((_kept(segments, recovery_point, keep), segments[-1])))
 
@@ -59,12 +59,12 @@ def to_walk(segments: Sequence[Segment], recovery_point: int, keep: Keep) -> tup
 def cut_of(
     folder: str,
     segments: Sequence[Segment],
-    walked: Mapping[int, Sequence[Batch]],
+    walked: Mapping[int, Sequence[BatchHeader]],
     recovery_point: int,
     log_start: int,
-    keep: Keep,
+    keep: KeptUpTo,
     rng: random.Random,
-) -> Cut:
+) -> PartitionCutOff:
     """Where a power loss cuts one partition.
 
     Kafka flushes a segment when the next one is rolled, and checkpoints its recovery point only every
@@ -86,7 +86,7 @@ def cut_of(
     else:
         size = flushed
     gone = tuple(segment for segment in segments if segment.base > kept.base)
-    return Cut(
+    return PartitionCutOff(
         folder=folder,
         segment=kept.base,
         size=size,
@@ -97,25 +97,25 @@ def cut_of(
     )
 
 
-def _kept(segments: Sequence[Segment], recovery_point: int, keep: Keep) -> Segment:
+def _kept(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> Segment:
     """The last segment of which anything is left."""
     if keep != "checkpoint":
         return segments[-1]
     return segments[max(0, bisect_right([segment.base for segment in segments], recovery_point) - 1)]
 
 
-def _position(batches: Sequence[Batch], offset: int) -> int:
+def _position(batches: Sequence[BatchHeader], offset: int) -> int:
     """Where in its file the first batch begins that reaches `offset`; the end, if none does."""
     return next((batch.at for batch in batches if batch.last >= offset), batches[-1].end if batches else 0)
 
 
-def _end_offset(base: int, batches: Sequence[Batch], size: int) -> int:
+def _end_offset(base: int, batches: Sequence[BatchHeader], size: int) -> int:
     """The offset behind the last batch that is whole within `size` bytes of a segment."""
     whole = bisect_right([batch.end for batch in batches], size)
     return batches[whole - 1].last + 1 if whole else base
 
 
-def cut_script(cuts: Iterable[Cut]) -> str:
+def cut_script(cuts: Iterable[PartitionCutOff]) -> str:
     """Carries out cuts; doing so again changes nothing. Owner and permissions stay.
 
     Indexes of what is left stay too: after an unclean shutdown Kafka rebuilds those from the recovery point
@@ -131,7 +131,7 @@ def cut_script(cuts: Iterable[Cut]) -> str:
     return "\n".join(lines)
 
 
-def not_cut(cuts: Iterable[Cut], found: LogDir) -> str | None:
+def not_cut(cuts: Iterable[PartitionCutOff], found: LogDir) -> str | None:
     """The first thing in a listing that is not as the cuts leave it, in words."""
     if CLEAN_SHUTDOWN in found.sizes:
         return f"{CLEAN_SHUTDOWN} is there"

@@ -6,31 +6,33 @@ from collections.abc import Collection, Iterable
 from itertools import permutations
 from typing import Literal
 
-from faults.network.rules import Cut
+from faults.network.rules import LinkCut
 
 Lost = Literal["both", "from_to", "to_from"]
 """Which packets between two sides are lost."""
 
 
-def between(here: Iterable[int], there: Iterable[int], lost: Lost = "both") -> frozenset[Cut]:
+def between(here: Iterable[int], there: Iterable[int], lost: Lost = "both") -> frozenset[LinkCut]:
     """Cuts between two sides; nodes of the same side hear each other, and nobody is cut from itself."""
     other = tuple(there)
-    forth = {Cut(one, two) for one in here for two in other if one != two}
+    forth = {LinkCut(one, two) for one in here for two in other if one != two}
     back = {cut.back for cut in forth}
     return frozenset({"both": forth | back, "from_to": forth, "to_from": back}[lost])
 
 
-def ring(nodes: Collection[int]) -> frozenset[Cut]:
+def ring(nodes: Collection[int]) -> frozenset[LinkCut]:
     """Each node hears only its two neighbours by id, the lowest and the highest being neighbours. With three
     nodes or fewer all are neighbours: nothing is cut."""
     places = {node: place for place, node in enumerate(sorted(set(nodes)))}
     apart = len(places) - 1
     return frozenset(
-        Cut(one, two) for one, two in permutations(places, 2) if 1 < abs(places[one] - places[two]) < apart
+        LinkCut(one, two)
+        for one, two in permutations(places, 2)
+        if 1 < abs(places[one] - places[two]) < apart
     )
 
 
-def bridge(nodes: Collection[int], via: Collection[int]) -> frozenset[Cut]:
+def bridge(nodes: Collection[int], via: Collection[int]) -> frozenset[LinkCut]:
     """Two halves by id that do not hear each other, while the nodes of `via` hear and are heard by all."""
     here, there = halves(nodes, via)
     return between(here, there)

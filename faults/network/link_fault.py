@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, Scene, named
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
 from faults.network.namespace_scripts import address, in_parallel, running, said
 from faults.network.sides import possible, surely_within
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
@@ -41,12 +41,12 @@ class OnLinks(Injection):
     def target(self) -> str:
         return f"{named(self.senders)} to {named({link.receiver for link in self.links})}"
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         up = [node for node in running(scene, self.nodes) if not scene.cluster.is_paused(node)]
         await_rejoined(scene, tuple(up))
         return Evidence(True, "nothing of it is left in any namespace, and all are back in the ISR")
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         # A busy machine may spoil one measurement.
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
@@ -55,10 +55,10 @@ class OnLinks(Injection):
                 return evidence
 
     @abstractmethod
-    def look(self, scene: Scene) -> Evidence:
+    def look(self, scene: InjectionContext) -> Evidence:
         """Measure once."""
 
-    def trips(self, scene: Scene) -> dict[int, list[Link]]:
+    def trips(self, scene: InjectionContext) -> dict[int, list[Link]]:
         """Round trips that go over each link once at least, as links from the node that they are measured
         from: one of those that run."""
         up = running(scene, self.nodes)
@@ -69,13 +69,13 @@ class OnLinks(Injection):
                 found.add(trip)
         return {node: sorted(trip for trip in found if trip.sender == node) for node in up}
 
-    def ping(self, scene: Scene, **how: Any) -> dict[Link, Echoes] | str:
+    def ping(self, scene: InjectionContext, **how: Any) -> dict[Link, Echoes] | str:
         """Measure all round trips (`how`: see `ping_script`); text: why that could not be done."""
         return ping(scene, self.trips(scene), **how)
 
     def judged(
         self,
-        scene: Scene,
+        scene: InjectionContext,
         measured: dict[Link, Echoes] | str,
         say: Callable[[Link, Echoes], tuple[bool, str]],
     ) -> Evidence:
@@ -110,10 +110,10 @@ class Shaped(OnLinks):
     def discipline(self) -> tuple[str, str]:
         """The class's rate, and the discipline in its leaf, as tc takes them."""
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         in_parallel(running(scene, self.senders), lambda node: self._shape(scene, node))
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         # A namespace dies with its container, and its disciplines with it.
         for node, output in in_parallel(
             running(scene, self.senders), lambda node: said(scene, node, unshape_script(self.minor))
@@ -126,10 +126,10 @@ class Shaped(OnLinks):
                     next_step="restart that node's container: its disciplines die with it",
                 )
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         return node in self.senders and "put" in self._shape(scene, node).split()
 
-    def _shape(self, scene: Scene, node: int) -> str:
+    def _shape(self, scene: InjectionContext, node: int) -> str:
         rate, leaf = self.discipline()
         peers = [address(scene, link.receiver) for link in self.links if link.sender == node]
         output = scene.cluster.in_network(node, shape_script(self.minor, rate, leaf, peers))
@@ -156,7 +156,7 @@ class LinkFault(FaultSpec):
         "controllers among them, and the client",
     )
 
-    def expect(self, shape: Shape) -> tuple[str, ...]:
+    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
         super().expect(shape)
         if self.target.means_client():
             raise ValueError(
@@ -169,7 +169,7 @@ class LinkFault(FaultSpec):
             raise ValueError(f"`to: {self.to}` means no other node than `target: {self.target}`")
         return ()
 
-    def chosen(self, scene: Scene) -> tuple[Link, ...]:
+    def chosen(self, scene: InjectionContext) -> tuple[Link, ...]:
         """The links that this means now.
 
         Raises:
@@ -196,12 +196,12 @@ def over(link: Link) -> str:
     return f"{named((link.sender,))} and {named((link.receiver,))}"
 
 
-def shaped(scene: Scene, links: Collection[Link]) -> dict[str, Any]:
+def shaped(scene: InjectionContext, links: Collection[Link]) -> dict[str, Any]:
     """The fields of a `Shaped`."""
     return {"links": tuple(links), "minor": minor_of(scene.tag)}
 
 
-def ping(scene: Scene, trips: dict[int, list[Link]], **how: Any) -> dict[Link, Echoes] | str:
+def ping(scene: InjectionContext, trips: dict[int, list[Link]], **how: Any) -> dict[Link, Echoes] | str:
     """Measure round trips, given by the node that they are measured from (`how`: see `ping_script`); text:
     why that could not be done."""
     if not any(trips.values()):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from faults.base import CommandOutput, Scene, named
+from faults.base import CommandOutput, InjectionContext, named
 from faults.network.rules import remove_script
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
@@ -16,12 +16,12 @@ _VIEW_SECONDS = 0.4
 T = TypeVar("T")
 
 
-def address(scene: Scene, node: int) -> str:
+def address(scene: InjectionContext, node: int) -> str:
     """Where packets of a node, or of the clients, come from on the cluster's network."""
     return scene.cluster.client_address if node == CLIENT else scene.cluster.address(node)
 
 
-def running(scene: Scene, nodes: Iterable[int]) -> tuple[int, ...]:
+def running(scene: InjectionContext, nodes: Iterable[int]) -> tuple[int, ...]:
     """Those of the nodes that run, and so have a network namespace; never the client."""
     wanted = sorted(set(nodes) - {CLIENT})
     return tuple(node for node in wanted if scene.cluster.is_running(node))
@@ -35,7 +35,7 @@ def in_parallel(nodes: Iterable[int], act: Callable[[int], T]) -> dict[int, T]:
     return {node: future.result() for node, future in futures.items()}
 
 
-def put(scene: Scene, node: int, rules: str) -> str:
+def put(scene: InjectionContext, node: int, rules: str) -> str:
     """Run a script that inserts rules; returns what it printed.
 
     Raises:
@@ -53,7 +53,7 @@ def put(scene: Scene, node: int, rules: str) -> str:
     return output.text
 
 
-def remove(scene: Scene, node: int) -> None:
+def remove(scene: InjectionContext, node: int) -> None:
     """Remove every rule of this injection from a node's namespace.
 
     Raises:
@@ -70,7 +70,7 @@ def remove(scene: Scene, node: int) -> None:
         )
 
 
-def ask_until_done(scene: Scene, looks: Iterable[Future[CommandOutput | None]]) -> set[int]:
+def ask_until_done(scene: InjectionContext, looks: Iterable[Future[CommandOutput | None]]) -> set[int]:
     """Ask the brokers over and over, as a client, while others look; returns who has answered."""
     waiting = tuple(looks)
     answered: set[int] = set()
@@ -81,7 +81,7 @@ def ask_until_done(scene: Scene, looks: Iterable[Future[CommandOutput | None]]) 
             return answered
 
 
-def said(scene: Scene, node: int, text: str) -> CommandOutput | None:
+def said(scene: InjectionContext, node: int, text: str) -> CommandOutput | None:
     """What a script in the node's namespace printed; None: the node has ended meanwhile."""
     try:
         return scene.cluster.in_network(node, text)

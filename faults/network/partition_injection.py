@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from faults.base import Evidence, Injection, Scene, named
+from faults.base import Evidence, Injection, InjectionContext, named
 from faults.leadership import await_rejoined
 from faults.network.namespace_scripts import address, ask_until_done, in_parallel, put, remove, running, said
 from faults.network.proof import judge, pairs, parse, script
-from faults.network.rules import Cut, Placed, drop_rule, insert_script, place
+from faults.network.rules import LinkCut, Placed, drop_rule, insert_script, place
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT, ZOOKEEPER_PORT
 from harness.model.polling import seen_within
@@ -35,23 +35,23 @@ class Cuts(Injection):
     def target(self) -> str:
         return self.words
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         holders = {placed.holder for placed in self.placed}
         in_parallel(running(scene, holders), lambda node: self._put(scene, node))
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
             evidence = self._look(scene)
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         # Not only the holders: a proof that was interrupted leaves counting rules at the others too. A
         # namespace dies with its container, and its rules with it.
         in_parallel(running(scene, self.nodes), lambda node: remove(scene, node))
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         left = seen_within(_HEAL_SECONDS, lambda: self._deaf(scene), every=0.2)
         if left is not None:
             raise FaultError(
@@ -69,13 +69,13 @@ class Cuts(Injection):
         await_rejoined(scene, thawed)
         return Evidence(True, "no rule is left, connections are made across, and all are back in the ISR")
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         # Rules die with a container. Its new process needs a second and more before it opens a connection.
         if not any(placed.holder == node for placed in self.placed):
             return False
         return "put" in self._put(scene, node).split()
 
-    def _put(self, scene: Scene, node: int) -> str:
+    def _put(self, scene: InjectionContext, node: int) -> str:
         rules = []
         for placed in self.placed:
             if placed.holder == node:
@@ -83,7 +83,7 @@ class Cuts(Injection):
                 rules.append(drop_rule(placed, address(scene, other)))
         return put(scene, node, insert_script(rules, scene.tag))
 
-    def _look(self, scene: Scene) -> Evidence:
+    def _look(self, scene: InjectionContext) -> Evidence:
         cuts = [placed.cut for placed in self.placed]
         addresses = {node: address(scene, node) for node in self.nodes}
         ports = _ports(scene)
@@ -105,7 +105,7 @@ class Cuts(Injection):
         reports = {node: parse(output.text) for node, output in outputs.items() if output is not None}
         return judge(self.placed, reports, answered)
 
-    def _deaf(self, scene: Scene) -> str | None:
+    def _deaf(self, scene: InjectionContext) -> str | None:
         """The first pair that no connection crosses; None: all are whole again."""
         up = running(scene, self.nodes)
         ports = _ports(scene)
@@ -133,7 +133,7 @@ class Cuts(Injection):
                 return f"{named((node,))} does not reach {named(peers)}"
         return self._unanswered(scene, up)
 
-    def _unanswered(self, scene: Scene, up: tuple[int, ...]) -> str | None:
+    def _unanswered(self, scene: InjectionContext, up: tuple[int, ...]) -> str | None:
         asked = {node for placed in self.placed for node in placed.cut if CLIENT in placed.cut} & set(up)
         if not asked:
             return None
@@ -141,7 +141,7 @@ class Cuts(Injection):
         return f"{named(quiet)} does not answer the client" if quiet else None
 
 
-def made(kind: type[Cuts], scene: Scene, cuts: Iterable[Cut], words: str) -> Cuts:
+def made(kind: type[Cuts], scene: InjectionContext, cuts: Iterable[LinkCut], words: str) -> Cuts:
     """An injection of these cuts, its rules placed among the nodes that run.
 
     Raises:
@@ -162,7 +162,7 @@ def made(kind: type[Cuts], scene: Scene, cuts: Iterable[Cut], words: str) -> Cut
     return kind(placed=place(possible, nodes - set(running(scene, nodes))), words=words)
 
 
-def _ports(scene: Scene) -> Mapping[int, int]:
+def _ports(scene: InjectionContext) -> Mapping[int, int]:
     cluster = scene.cluster
     return {
         **dict.fromkeys(cluster.controller_ids, CONTROLLER_PORT),

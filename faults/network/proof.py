@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from faults.base import Evidence, named
-from faults.network.rules import Cut, Placed, Rule, remove_script
+from faults.network.rules import IptablesRule, LinkCut, Placed, remove_script
 from harness.model.node_layout import CLIENT, CLIENT_PORT
 
 _UDP_PORT = 9
@@ -30,7 +30,7 @@ _COUNTER = re.compile(r"^(before|after) \[(\d+):\d+\].*/((?:cut|heard)-[a-z0-9-]
 
 
 @dataclass
-class Report:
+class ProbeReport:
     """What one node's script said. Times are seconds by the clock that all containers share."""
 
     listening: float = 0.0
@@ -45,28 +45,28 @@ class Report:
         return self.after.get(name, 0) - self.before.get(name, 0)
 
 
-def pairs(cuts: Iterable[Cut]) -> frozenset[Cut]:
+def pairs(cuts: Iterable[LinkCut]) -> frozenset[LinkCut]:
     """Both directions of every pair that is cut in at least one."""
     return frozenset(way for cut in cuts for way in (cut, cut.back))
 
 
-def counted_at(way: Cut) -> int:
+def counted_at(way: LinkCut) -> int:
     """The node in whose namespace arrivals are counted; for the client, departures."""
     return way.sender if way.receiver == CLIENT else way.receiver
 
 
-def post(way: Cut, addresses: Mapping[int, str]) -> Rule:
+def post(way: LinkCut, addresses: Mapping[int, str]) -> IptablesRule:
     """The rule that counts what arrives this way, past every DROP."""
     name = f"heard-{way.sender}-{way.receiver}"
     if way.receiver == CLIENT:
-        return Rule("OUTPUT", f"-p udp -d {addresses[CLIENT]} --dport {_UDP_PORT}", name, drop=False)
+        return IptablesRule("OUTPUT", f"-p udp -d {addresses[CLIENT]} --dport {_UDP_PORT}", name, drop=False)
     if way.sender == CLIENT:
-        return Rule("INPUT", f"-p tcp -s {addresses[CLIENT]} --dport {CLIENT_PORT}", name, drop=False)
-    return Rule("INPUT", f"-p udp -s {addresses[way.sender]} --dport {_UDP_PORT}", name, drop=False)
+        return IptablesRule("INPUT", f"-p tcp -s {addresses[CLIENT]} --dport {CLIENT_PORT}", name, drop=False)
+    return IptablesRule("INPUT", f"-p udp -s {addresses[way.sender]} --dport {_UDP_PORT}", name, drop=False)
 
 
 def script(
-    node: int, cuts: Collection[Cut], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
+    node: int, cuts: Collection[LinkCut], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
 ) -> str:
     """What runs in one node's namespace. `ports` are where nodes listen for each other, by node id."""
     ways = sorted(pairs(cuts))
@@ -93,7 +93,7 @@ wait""",
     )
 
 
-def counting_script(posts: Iterable[Rule], tag: str, acts: str) -> str:
+def counting_script(posts: Iterable[IptablesRule], tag: str, acts: str) -> str:
     """Put counting rules at the end of their chains, print all counters of the tag before and after `acts`,
     and take the counting rules away again."""
     appended = "\n".join(f"iptables -w -A {rule.text(tag)}" for rule in posts)
@@ -112,9 +112,9 @@ exit 0
 """
 
 
-def parse(text: str) -> Report:
+def parse(text: str) -> ProbeReport:
     """Reads what a script has printed."""
-    report = Report()
+    report = ProbeReport()
     for line in text.splitlines():
         counter = _COUNTER.match(line)
         if counter:
@@ -133,7 +133,9 @@ def parse(text: str) -> Report:
     return report
 
 
-def judge(placed: Collection[Placed], reports: Mapping[int, Report], answered: Collection[int]) -> Evidence:
+def judge(
+    placed: Collection[Placed], reports: Mapping[int, ProbeReport], answered: Collection[int]
+) -> Evidence:
     """Whether all cuts are proved by these reports of nodes, and by which brokers answered the client.
 
     A node without a report did not run: nothing is said of its directions, except in the facts.
@@ -179,7 +181,9 @@ def judge(placed: Collection[Placed], reports: Mapping[int, Report], answered: C
     return Evidence(True, what, facts)
 
 
-def _cut_wrong(way: Cut, name: str, dropped: int, heard: int, reports: Mapping[int, Report]) -> list[str]:
+def _cut_wrong(
+    way: LinkCut, name: str, dropped: int, heard: int, reports: Mapping[int, ProbeReport]
+) -> list[str]:
     if heard:
         return [f"{name}: {heard} packets got past"]
     if dropped <= 0:

@@ -13,26 +13,26 @@ from typing import NamedTuple
 from harness.model.node_layout import CLIENT
 
 
-class Cut(NamedTuple):
+class LinkCut(NamedTuple):
     """Packets from `sender` do not reach `receiver` (node ids; CLIENT stands for the clients)."""
 
     sender: int
     receiver: int
 
     @property
-    def back(self) -> Cut:
+    def back(self) -> LinkCut:
         """The other direction."""
-        return Cut(self.receiver, self.sender)
+        return LinkCut(self.receiver, self.sender)
 
 
 class Placed(NamedTuple):
     """A cut, and the node in whose network namespace its rule lives: one of the two ends."""
 
-    cut: Cut
+    cut: LinkCut
     holder: int
 
 
-class Rule(NamedTuple):
+class IptablesRule(NamedTuple):
     """One iptables rule: `name` tells it from the others of its injection; without `drop` it only counts."""
 
     chain: str
@@ -46,7 +46,7 @@ class Rule(NamedTuple):
         return f"{self.chain} {self.match} -m comment --comment {tag}/{self.name}{jump}"
 
 
-def place(cuts: Iterable[Cut], unable: Collection[int] = ()) -> tuple[Placed, ...]:
+def place(cuts: Iterable[LinkCut], unable: Collection[int] = ()) -> tuple[Placed, ...]:
     """Where each cut's rule lives, such that few namespaces are touched: each costs a sidecar.
 
     A cut can live at its receiver (INPUT) or at its sender (OUTPUT), so the holders are a vertex cover of
@@ -67,22 +67,22 @@ def place(cuts: Iterable[Cut], unable: Collection[int] = ()) -> tuple[Placed, ..
     return tuple(Placed(cut, _holder(cut, chosen)) for cut in wanted)
 
 
-def _holder(cut: Cut, chosen: Collection[int]) -> int:
+def _holder(cut: LinkCut, chosen: Collection[int]) -> int:
     if cut.receiver in chosen:
         return cut.receiver
     return cut.sender if cut.sender in chosen or cut.receiver == CLIENT else cut.receiver
 
 
-def drop_rule(placed: Placed, address: str) -> Rule:
+def drop_rule(placed: Placed, address: str) -> IptablesRule:
     """What makes a cut, in its holder's namespace; `address` is that of its other end."""
     cut, holder = placed
     name = f"cut-{cut.sender}-{cut.receiver}"
     if holder == cut.receiver:
-        return Rule("INPUT", f"-s {address}", name)
-    return Rule("OUTPUT", f"-d {address}", name)
+        return IptablesRule("INPUT", f"-s {address}", name)
+    return IptablesRule("OUTPUT", f"-d {address}", name)
 
 
-def insert_script(rules: Iterable[Rule], tag: str) -> str:
+def insert_script(rules: Iterable[IptablesRule], tag: str) -> str:
     """Put each rule first in its chain, unless it is there already; prints `put` for each that was not."""
     lines = [f"put {rule.text(tag)}" for rule in rules]
     return """set -e

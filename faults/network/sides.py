@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from faults.target_context import Shape
-from faults.targets import (
+from faults.target_context import ClusterShape
+from faults.targets import (  # fmt: skip
     All,
     AnyOf,
     BaseTarget,
     Both,
     BrokerId,
-    Client,
+    Clients,
     Controller,
     Controllers,
     Isr,
     Leader,
-    Nodes,
+    NodeIds,
     Not,
     RandomBrokers,
-)  # fmt: skip
+)
 from harness.model.node_layout import CLIENT
 
 
-def fixed(target: BaseTarget, shape: Shape) -> frozenset[int] | None:
+def fixed(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | None:
     """The nodes that a target means whatever happens; None: that depends on the live cluster or the seed."""
     brokers, controllers = frozenset(shape.broker_ids), frozenset(shape.controller_ids)
     match target:
-        case Client():
+        case Clients():
             return frozenset({CLIENT})
         case BrokerId():
             return frozenset({target.broker})
-        case Nodes():
+        case NodeIds():
             return frozenset(target.nodes)
         case All():
             return brokers
@@ -55,7 +55,7 @@ def fixed(target: BaseTarget, shape: Shape) -> frozenset[int] | None:
             return None
 
 
-def possible(target: BaseTarget, shape: Shape) -> frozenset[int]:
+def possible(target: BaseTarget, shape: ClusterShape) -> frozenset[int]:
     """No other nodes than these can be meant."""
     surely = fixed(target, shape)
     if surely is not None:
@@ -71,7 +71,7 @@ def possible(target: BaseTarget, shape: Shape) -> frozenset[int]:
             return frozenset(shape.broker_ids)
 
 
-def surely_within(inner: BaseTarget, outer: BaseTarget, shape: Shape) -> bool:
+def surely_within(inner: BaseTarget, outer: BaseTarget, shape: ClusterShape) -> bool:
     """Whether `inner` can mean no node that `outer` does not mean as well."""
     if inner == outer or possible(inner, shape) <= (fixed(outer, shape) or frozenset()):
         return True

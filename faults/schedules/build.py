@@ -13,9 +13,9 @@ from typing import Any
 
 from faults import Fault
 from faults.schedules.entries import (
-    Block,
     Choice,
-    Menu,
+    FaultBlock,
+    FaultMenu,
     Part,
     Random,
     Sequence,
@@ -24,7 +24,7 @@ from faults.schedules.entries import (
     Together,
     TogetherPart,
 )
-from faults.schedules.fields import Condition
+from faults.schedules.fields import StepCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def every(
     return Moment({"every": seconds, "from": first, "times": times, "until": until})
 
 
-def after(condition: Condition, *, within: float | None = None) -> Moment:
+def after(condition: StepCondition, *, within: float | None = None) -> Moment:
     """When a condition comes true; `within` so many seconds of the step's beginning."""
     return Moment({"after": condition, "within": within})
 
@@ -72,37 +72,37 @@ def for_(seconds: float) -> Moment:
     return Moment({}, seconds)
 
 
-def isr_below(members: int, partition: int | None = None) -> Condition:
+def isr_below(members: int, partition: int | None = None) -> StepCondition:
     """A partition's ISR has fewer members (None: any partition's)."""
-    return Condition(isr_below=members, partition=partition)
+    return StepCondition(isr_below=members, partition=partition)
 
 
-def acked(records: int) -> Condition:
+def acked(records: int) -> StepCondition:
     """So many success reports since the step began."""
-    return Condition(acked=records)
+    return StepCondition(acked=records)
 
 
-def leader_moved(partition: int) -> Condition:
+def leader_moved(partition: int) -> StepCondition:
     """The partition has another leader than when the step began."""
-    return Condition(leader_moved=partition)
+    return StepCondition(leader_moved=partition)
 
 
-def injected(name: str) -> Condition:
+def injected(name: str) -> StepCondition:
     """A fault of the entry of this name is in place."""
-    return Condition(injected=name)
+    return StepCondition(injected=name)
 
 
-def healed(name: str) -> Condition:
+def healed(name: str) -> StepCondition:
     """Each fault of the entry of this name has been healed once."""
-    return Condition(healed=name)
+    return StepCondition(healed=name)
 
 
-def sequence(*parts: Block, pause: float = 0.0, name: str | None = None) -> Sequence:
+def sequence(*parts: FaultBlock, pause: float = 0.0, name: str | None = None) -> Sequence:
     """One after the other, from the step's beginning on; `at(...).do(sequence(...))` for another time."""
     return Sequence(sequence=tuple(_part(one) for one in parts), pause=pause, name=name)
 
 
-def together(*parts: Block, name: str | None = None) -> Together:
+def together(*parts: FaultBlock, name: str | None = None) -> Together:
     """All at once, at the step's beginning; `at(...).do(together(...))` for another time."""
     return Together(together=tuple(_part(one) for one in parts), name=name)
 
@@ -116,10 +116,10 @@ def menu(
     *choices: Choice, every: float | tuple[float, float], name: str | None = None, **limits: Any
 ) -> Random:
     """Faults drawn by the seed. `limits`: first, until, times, at_once, at_most_down."""
-    return Random(random=Menu.model_validate({"menu": choices, "every": every, **limits}), name=name)
+    return Random(random=FaultMenu.model_validate({"menu": choices, "every": every, **limits}), name=name)
 
 
-def _part(block: Block) -> Block:
+def _part(block: FaultBlock) -> FaultBlock:
     """A sequence inside another has no time of its own."""
     if isinstance(block, Sequence):
         return SequencePart(sequence=block.sequence, pause=block.pause, name=block.name)

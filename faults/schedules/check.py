@@ -10,10 +10,10 @@ from itertools import combinations
 
 from faults.base import FaultSpec
 from faults.network.sides import fixed, possible
-from faults.schedules.entries import Block, Entry, SequencePart, TogetherPart
+from faults.schedules.entries import FaultBlock, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.state import least_down
-from faults.schedules.tracks import At, Following, Repeating, Track, When, tracks
-from faults.target_context import Shape
+from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
+from faults.target_context import ClusterShape
 from faults.targets import Followers
 
 _MANY = 200
@@ -32,8 +32,8 @@ class Problem:
 
 
 def check_schedule(
-    entries: Sequence[Entry],
-    shape: Shape,
+    entries: Sequence[ScheduleEntry],
+    shape: ClusterShape,
     *,
     seconds: float | None = None,
     at_most_down: int | None = None,
@@ -57,7 +57,9 @@ def check_schedule(
     ]
 
 
-def _blocks(blocks: Sequence[Block | Entry], around: str) -> Iterator[tuple[str, Block | Entry]]:
+def _blocks(
+    blocks: Sequence[FaultBlock | ScheduleEntry], around: str
+) -> Iterator[tuple[str, FaultBlock | ScheduleEntry]]:
     """Every entry with its place, the ones inside others too."""
     for number, block in enumerate(blocks):
         place = f"{around}[{number}]"
@@ -68,14 +70,14 @@ def _blocks(blocks: Sequence[Block | Entry], around: str) -> Iterator[tuple[str,
             yield from _blocks(block.together, f"{place}.together")
 
 
-def _names(entries: Sequence[Entry], found: Sequence[Track]) -> Iterator[Problem]:
+def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator[Problem]:
     names = {place: block.name for place, block in _blocks(entries, "faults") if block.name is not None}
     counts = Counter(names.values())
     yield from (
         Problem(place, f"two entries are named {name!r}") for place, name in names.items() if counts[name] > 1
     )
     for number, track in enumerate(found):
-        awaited = track.begin.condition.awaits if isinstance(track.begin, When) else None
+        awaited = track.begin.condition.awaits if isinstance(track.begin, WhenTrue) else None
         if awaited is None:
             continue
         if awaited not in counts:
@@ -105,7 +107,7 @@ def _goes_before(found: Sequence[Track], number: int) -> tuple[int, ...]:
     how = found[number].begin
     if isinstance(how, Following):
         return how.tracks
-    if isinstance(how, When) and how.condition.awaits is not None:
+    if isinstance(how, WhenTrue) and how.condition.awaits is not None:
         return tuple(other for other, track in enumerate(found) if how.condition.awaits in track.names)
     return ()
 
@@ -151,8 +153,8 @@ def _too_late(found: Sequence[Track], seconds: float) -> Iterator[Problem]:
         earliest.append(begin)
 
 
-def _condition(track: Track, shape: Shape) -> Iterator[Problem]:
-    if not isinstance(track.begin, When):
+def _condition(track: Track, shape: ClusterShape) -> Iterator[Problem]:
+    if not isinstance(track.begin, WhenTrue):
         return
     condition, place = track.begin.condition, f"{track.place}.after"
     for partition in (condition.partition, condition.leader_moved):
@@ -166,7 +168,7 @@ def _condition(track: Track, shape: Shape) -> Iterator[Problem]:
         )
 
 
-def _impossible(track: Track, shape: Shape) -> Iterator[Problem]:
+def _impossible(track: Track, shape: ClusterShape) -> Iterator[Problem]:
     for pick in track.picks:
         try:
             pick.fault.expect(shape)
@@ -175,7 +177,7 @@ def _impossible(track: Track, shape: Shape) -> Iterator[Problem]:
 
 
 def _limits(
-    found: Sequence[Track], shape: Shape, limit: int | None, before: Mapping[str, FaultSpec]
+    found: Sequence[Track], shape: ClusterShape, limit: int | None, before: Mapping[str, FaultSpec]
 ) -> Iterator[Problem]:
     if limit is None:
         return
@@ -194,7 +196,7 @@ def _limits(
 
 
 def _contradictions(
-    found: Sequence[Track], shape: Shape, seconds: float | None, before: Mapping[str, FaultSpec]
+    found: Sequence[Track], shape: ClusterShape, seconds: float | None, before: Mapping[str, FaultSpec]
 ) -> Iterator[Problem]:
     """Two faults that need the process of one node at overlapping times."""
     held = [(place, fault, ((0.0, float("inf")),)) for place, fault in before.items() if _halts(fault)]
@@ -237,7 +239,7 @@ def _overlaps(one: Windows, two: Windows) -> Iterator[tuple[Window, Window]]:
     return ((a, b) for a in one for b in two if a[0] < b[1] and b[0] < a[1])
 
 
-def _same_nodes(one: FaultSpec, two: FaultSpec, shape: Shape, *, at_once: bool) -> str | None:
+def _same_nodes(one: FaultSpec, two: FaultSpec, shape: ClusterShape, *, at_once: bool) -> str | None:
     """Nodes that both surely mean, in words. Targets that move, such as a leader, mean the same only at the
     same moment: a second kill of the leader a while later is another broker."""
     for mine in one.targets():

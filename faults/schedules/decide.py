@@ -10,27 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from faults.schedules.fields import Condition
+from faults.schedules.fields import StepCondition
 from faults.schedules.state import (
     Cursor,
     Decision,
+    FaultState,
     GiveUp,
-    Heal,
+    HealDecision,
     Now,
     Occurrence,
-    Open,
-    Phase,
+    OpenFaultState,
     Schedule,
+    ScheduleState,
     Start,
-    State,
 )
-from faults.schedules.tracks import At, Following, Repeating, Track, When
+from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue
 
 _RETRY_SECONDS = 0.5
 """A fault that was put off is tried again after this."""
 
 
-def begin(schedule: Schedule) -> State:
+def begin(schedule: Schedule) -> ScheduleState:
     """The state at the beginning of a step."""
     cursors = []
     for track in schedule.tracks:
@@ -41,18 +41,18 @@ def begin(schedule: Schedule) -> State:
         elif isinstance(how, Repeating):
             due = how.first + (track.gap(schedule.seed, -1) if how.ahead else 0.0)
         cursors.append(Cursor(due=due))
-    return State(tuple(cursors))
+    return ScheduleState(tuple(cursors))
 
 
-def decide(schedule: Schedule, state: State, now: Now) -> tuple[tuple[Decision, ...], State]:
+def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[Decision, ...], ScheduleState]:
     """What to do now, and what to remember. Ask again when something has changed, or soon."""
     state = _told(schedule, state, now)
     decisions: list[Decision] = []
-    still: list[Open] = []
+    still: list[OpenFaultState] = []
     for one in state.open:
-        shown = now.phases.get(one.start.occurrence) is Phase.SHOWN
+        shown = now.phases.get(one.start.occurrence) is FaultState.SHOWN
         if shown and not one.healing and now.seconds >= one.start.at + one.start.lasting:
-            decisions.append(Heal(one.start.occurrence))
+            decisions.append(HealDecision(one.start.occurrence))
             one = replace(one, healing=True)
         still.append(one)
     state = replace(state, open=tuple(still))
@@ -63,7 +63,7 @@ def decide(schedule: Schedule, state: State, now: Now) -> tuple[tuple[Decision, 
     return (*decisions, *given_up, *started), state
 
 
-def unmet(schedule: Schedule, state: State) -> tuple[str, ...]:
+def unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
     """What was asked for and had not begun when the step ended, one sentence each."""
     left = [
         f"{_called(schedule, start.occurrence.track)} was put off, and never began"
@@ -79,7 +79,7 @@ def unmet(schedule: Schedule, state: State) -> tuple[str, ...]:
         why = "the step ended before it was due"
         if cursor.late:
             why = "it had to wait for others to be healed until the step ended"
-        elif isinstance(how, When):
+        elif isinstance(how, WhenTrue):
             why = f"it was not seen that {how.condition}"
         elif isinstance(how, Following):
             why = "what goes before it was not healed when the step ended"
@@ -94,30 +94,30 @@ def _called(schedule: Schedule, number: int) -> str:
     return f"{track.place} ({kinds})"
 
 
-def _told(schedule: Schedule, state: State, now: Now) -> State:
+def _told(schedule: Schedule, state: ScheduleState, now: Now) -> ScheduleState:
     """Take in what has become of the faults, and who led at the beginning."""
     cursors = list(state.cursors)
     still, waiting = [], list(state.waiting)
     for one in state.open:
         number = one.start.occurrence.track
-        phase = now.phases.get(one.start.occurrence, Phase.BEGUN)
-        if phase in (Phase.INJECTED, Phase.SHOWN, Phase.HEALED):
+        phase = now.phases.get(one.start.occurrence, FaultState.BEGUN)
+        if phase in (FaultState.INJECTED, FaultState.SHOWN, FaultState.HEALED):
             cursors[number] = replace(cursors[number], injected=True)
-        if phase is Phase.HEALED:
+        if phase is FaultState.HEALED:
             cursors[number] = replace(cursors[number], healed=now.seconds)
-        elif phase is Phase.PUT_OFF:
+        elif phase is FaultState.PUT_OFF:
             waiting.append((one.start, now.seconds + _RETRY_SECONDS))
         else:
-            still.append(replace(one, failed=phase is Phase.FAILED))
+            still.append(replace(one, failed=phase is FaultState.FAILED))
     leaders = dict(state.leaders)
     for track in schedule.tracks:
-        moved = track.begin.condition.leader_moved if isinstance(track.begin, When) else None
+        moved = track.begin.condition.leader_moved if isinstance(track.begin, WhenTrue) else None
         if moved is not None and moved not in leaders and (leader := _leader(now, moved)) is not None:
             leaders[moved] = leader
     return replace(state, cursors=tuple(cursors), open=tuple(still), waiting=tuple(waiting), leaders=leaders)
 
 
-def _due(schedule: Schedule, state: State, now: Now) -> tuple[list[GiveUp], State]:
+def _due(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[GiveUp], ScheduleState]:
     """Find what has come due by a condition, or by what went before it."""
     given_up: list[GiveUp] = []
     cursors = list(state.cursors)
@@ -130,7 +130,7 @@ def _due(schedule: Schedule, state: State, now: Now) -> tuple[list[GiveUp], Stat
             times = [end for end in ends if end is not None]
             if len(times) == len(ends):
                 cursors[number] = replace(cursor, due=max(times) + how.pause)
-        elif isinstance(how, When):
+        elif isinstance(how, WhenTrue):
             if _holds(schedule, state, how.condition, now):
                 cursors[number] = replace(cursor, due=now.seconds)
             elif how.within is not None and now.seconds >= how.within:
@@ -140,7 +140,7 @@ def _due(schedule: Schedule, state: State, now: Now) -> tuple[list[GiveUp], Stat
     return given_up, replace(state, cursors=tuple(cursors))
 
 
-def _starts(schedule: Schedule, state: State, now: Now) -> tuple[list[Start], State]:
+def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[Start], ScheduleState]:
     """Begin what is due and fits beside what is open."""
     cursors, opened = list(state.cursors), list(state.open)
     waiting = dict(state.waiting)
@@ -169,7 +169,7 @@ def _starts(schedule: Schedule, state: State, now: Now) -> tuple[list[Start], St
         else:
             cursors[number] = _next(schedule, number, cursors[number], now)
         started.append(replace(start, at=now.seconds))
-        opened.append(Open(started[-1], downs))
+        opened.append(OpenFaultState(started[-1], downs))
     return started, replace(state, cursors=tuple(cursors), open=tuple(opened), waiting=tuple(waiting.items()))
 
 
@@ -183,13 +183,13 @@ def _finished(track: Track, cursor: Cursor) -> bool:
     return too_late or (how.times is not None and cursor.begun >= how.times)
 
 
-def _crowded(track: Track, number: int, opened: Sequence[Open], retried: bool) -> bool:
+def _crowded(track: Track, number: int, opened: Sequence[OpenFaultState], retried: bool) -> bool:
     """Whether a repeating track has as many faults open as it may."""
     mine = sum(one.start.occurrence.track == number for one in opened)
     return isinstance(track.begin, Repeating) and not retried and mine >= track.begin.at_once
 
 
-def _room(schedule: Schedule, opened: Sequence[Open], now: Now) -> int | None:
+def _room(schedule: Schedule, opened: Sequence[OpenFaultState], now: Now) -> int | None:
     """How many more brokers may go down; None: any number."""
     if schedule.at_most_down is None:
         return None
@@ -208,7 +208,7 @@ def _next(schedule: Schedule, number: int, cursor: Cursor, now: Now) -> Cursor:
     return replace(cursor, begun=cursor.begun + 1, due=due, late=False)
 
 
-def _holds(schedule: Schedule, state: State, condition: Condition, now: Now) -> bool:
+def _holds(schedule: Schedule, state: ScheduleState, condition: StepCondition, now: Now) -> bool:
     if condition.acked is not None:
         return now.acked >= condition.acked
     if condition.leader_moved is not None:

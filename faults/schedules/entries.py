@@ -16,7 +16,16 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from faults.schedules.fields import NAME, Condition, From0, Frozen, IfImpossible, Seconds, Span, WrittenFault
+from faults.schedules.fields import (
+    NAME,
+    From0,
+    Frozen,
+    IfImpossible,
+    Seconds,
+    SecondsRange,
+    StepCondition,
+    WrittenFault,
+)
 
 
 class _Named(Frozen):
@@ -36,21 +45,21 @@ class Part(_Named):
 class SequencePart(_Named):
     """Faults one after the other: each begins when the one before is seen to be healed."""
 
-    sequence: tuple[Block, ...] = Field(min_length=1)
+    sequence: tuple[FaultBlock, ...] = Field(min_length=1)
     pause: From0 = Field(default=0.0, description="seconds between a heal and the next fault")
 
 
 class TogetherPart(_Named):
     """Faults that begin at the same moment."""
 
-    together: tuple[Block, ...] = Field(min_length=1)
+    together: tuple[FaultBlock, ...] = Field(min_length=1)
 
 
 class _Timed(Frozen):
     """When an entry begins."""
 
     at: From0 | None = Field(default=None, description="seconds after the step began")
-    after: Condition | None = Field(default=None, description="when this comes true")
+    after: StepCondition | None = Field(default=None, description="when this comes true")
     within: Seconds | None = Field(
         default=None,
         description="with after: seconds from the step's beginning in which it must come true; "
@@ -107,15 +116,17 @@ class Choice(Frozen):
 
     fault: WrittenFault
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    lasting: Span = Field(alias="for", description="seconds until it is healed, or [least, most]")
+    lasting: SecondsRange = Field(alias="for", description="seconds until it is healed, or [least, most]")
     if_impossible: IfImpossible = "refuse"
 
 
-class Menu(Frozen):
+class FaultMenu(Frozen):
     """Faults drawn from a menu by the run's seed, one after the other."""
 
     menu: tuple[Choice, ...] = Field(min_length=1)
-    every: Span = Field(description="seconds from the beginning of one to that of the next: [least, most]")
+    every: SecondsRange = Field(
+        description="seconds from the beginning of one to that of the next: [least, most]"
+    )
     first: From0 = Field(default=0.0, alias="from", description="the first gap counts from here")
     until: Seconds | None = Field(default=None, description="none begins later; default: the step's end")
     times: int | None = Field(default=None, ge=1, description="how many; default: no limit")
@@ -130,7 +141,7 @@ class Menu(Frozen):
 class Random(_Named):
     """A random menu as an entry."""
 
-    random: Menu
+    random: FaultMenu
 
 
 _KEYS = ("fault", "sequence", "together", "random")
@@ -145,7 +156,7 @@ def _key(value: Any) -> str | None:
     return None
 
 
-Block = Annotated[
+FaultBlock = Annotated[
     Annotated[Part, Tag("fault")]
     | Annotated[SequencePart, Tag("sequence")]
     | Annotated[TogetherPart, Tag("together")],
@@ -153,7 +164,7 @@ Block = Annotated[
 ]
 """What sequences and groups are made of."""
 
-Entry = Annotated[
+ScheduleEntry = Annotated[
     Annotated[TimedFault, Tag("fault")]
     | Annotated[Sequence, Tag("sequence")]
     | Annotated[Together, Tag("together")]

@@ -73,7 +73,7 @@ def _ordered(value: tuple[float, float]) -> tuple[float, float]:
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 From0 = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Span = Annotated[
+SecondsRange = Annotated[
     tuple[Seconds, Seconds],
     BeforeValidator(_pair, json_schema_input_type=Seconds | tuple[Seconds, Seconds]),
     AfterValidator(_ordered),
@@ -81,7 +81,7 @@ Span = Annotated[
 """Seconds, drawn evenly between the least and the most; one number is both."""
 
 
-class Condition(Frozen):
+class StepCondition(Frozen):
     """Something that comes true while the step runs; exactly one of the keys."""
 
     isr_below: int | None = Field(
@@ -102,7 +102,7 @@ class Condition(Frozen):
     )
 
     @model_validator(mode="after")
-    def _one(self) -> Condition:
+    def _one(self) -> StepCondition:
         keys = ("isr_below", "acked", "leader_moved", "injected", "healed")
         if sum(getattr(self, key) is not None for key in keys) != 1:
             raise ValueError(f"a condition is exactly one of {', '.join(keys)}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from faults.base import FaultSpec
 from faults.schedules.decide import begin, decide
-from faults.schedules.state import Heal, Now, Occurrence, Phase, Schedule, Start, State
-from faults.schedules.tracks import Following, When
+from faults.schedules.state import FaultState, HealDecision, Now, Occurrence, Schedule, ScheduleState, Start
+from faults.schedules.tracks import Following, WhenTrue
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +43,33 @@ def foresee(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Fore
     limit = each if schedule.seconds is None else None
     for start, state in _moments(schedule, down_before, limit):
         track = schedule.tracks[start.occurrence.track]
-        hangs = isinstance(track.begin, (Following, When)) or start.due < start.at
+        hangs = isinstance(track.begin, (Following, WhenTrue)) or start.due < start.at
         found.append(Foreseen(start.occurrence, start.fault, start.at, start.lasting, not hangs))
         most = max(most, down_before + sum(one.downs for one in state.open))
     cut = limit is not None and any(one.occurrence.number >= limit - 1 for one in found)
     return Foresight(tuple(found), most, cut)
 
 
-def _moments(schedule: Schedule, down_before: int, limit: int | None) -> Iterator[tuple[Start, State]]:
+def _moments(
+    schedule: Schedule, down_before: int, limit: int | None
+) -> Iterator[tuple[Start, ScheduleState]]:
     """Every start with the state after it, from one moment of interest to the next."""
     state = begin(schedule)
-    phases: dict[Occurrence, Phase] = {}
+    phases: dict[Occurrence, FaultState] = {}
     seconds: float | None = 0.0
     while seconds is not None:
         decisions, state = decide(schedule, state, Now(seconds, phases, down_before=down_before))
         for decision in decisions:
-            if isinstance(decision, Heal):
-                phases[decision.occurrence] = Phase.HEALED
+            if isinstance(decision, HealDecision):
+                phases[decision.occurrence] = FaultState.HEALED
             elif isinstance(decision, Start):
-                phases[decision.occurrence] = Phase.SHOWN
+                phases[decision.occurrence] = FaultState.SHOWN
                 yield decision, state
         if not decisions:
             seconds = _next(schedule, state, seconds, limit)
 
 
-def _next(schedule: Schedule, state: State, seconds: float, limit: int | None) -> float | None:
+def _next(schedule: Schedule, state: ScheduleState, seconds: float, limit: int | None) -> float | None:
     """When something may happen again; None: never."""
     times = [one.start.at + one.start.lasting for one in state.open]
     for cursor in state.cursors:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from faults.base import FaultSpec
-from faults.schedules.entries import Entry, Random
+from faults.schedules.entries import Random, ScheduleEntry
 from faults.schedules.tracks import Track, tracks
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 
 
@@ -21,16 +21,16 @@ class Schedule:
 
     tracks: tuple[Track, ...]
     seed: str
-    shape: Shape
+    shape: ClusterShape
     seconds: float | None = None
     at_most_down: int | None = None
 
     @classmethod
     def of(
         cls,
-        entries: Sequence[Entry],
+        entries: Sequence[ScheduleEntry],
         seed: str,
-        shape: Shape,
+        shape: ClusterShape,
         *,
         seconds: float | None = None,
         at_most_down: int | None = None,
@@ -39,7 +39,7 @@ class Schedule:
         return cls(tracks(entries), seed, shape, seconds, least_down(entries, at_most_down))
 
 
-def least_down(entries: Sequence[Entry], at_most_down: int | None = None) -> int | None:
+def least_down(entries: Sequence[ScheduleEntry], at_most_down: int | None = None) -> int | None:
     """The limit on brokers down that holds for a step: the least of its own and those of its menus."""
     limits = [entry.random.at_most_down for entry in entries if isinstance(entry, Random)]
     limits += [] if at_most_down is None else [at_most_down]
@@ -52,7 +52,7 @@ def to_the_millisecond(seconds: float) -> float:
     return math.floor(round(seconds * 1000, 3)) / 1000
 
 
-class Phase(StrEnum):
+class FaultState(StrEnum):
     """What has become of a fault that was begun, as its executor tells."""
 
     BEGUN = "begun"
@@ -86,7 +86,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Heal:
+class HealDecision:
     """Heal this now."""
 
     occurrence: Occurrence
@@ -100,7 +100,7 @@ class GiveUp:
     why: str
 
 
-Decision = Start | Heal | GiveUp
+Decision = Start | HealDecision | GiveUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Now:
     nothing any more."""
 
     seconds: float
-    phases: Mapping[Occurrence, Phase]
+    phases: Mapping[Occurrence, FaultState]
     view: TopologyView | None = None
     topic: str = ""
     acked: int = 0
@@ -119,7 +119,7 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenFaultState:
     """A fault that was begun and is not healed yet; `start` as it was decided."""
 
     start: Start
@@ -142,12 +142,12 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ScheduleState:
     """What `decide` remembers. `waiting` were put off (with the time of the next try), `leaders` led
     when the step began."""
 
     cursors: tuple[Cursor, ...]
-    open: tuple[Open, ...] = ()
+    open: tuple[OpenFaultState, ...] = ()
     waiting: tuple[tuple[Start, float], ...] = ()
     leaders: Mapping[int, int] = field(default_factory=dict)
 

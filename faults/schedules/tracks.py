@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from faults.base import FaultSpec
 from faults.schedules.entries import (
-    Block,
-    Entry,
+    FaultBlock,
     Part,
     Random,
+    ScheduleEntry,
     SequencePart,
     TimedFault,
     TogetherPart,
 )
-from faults.schedules.fields import Condition
+from faults.schedules.fields import StepCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class WhenTrue:
     """Once, when a condition comes true; given up after `within` seconds."""
 
-    condition: Condition
+    condition: StepCondition
     within: float | None
 
 
@@ -61,7 +61,7 @@ class Repeating:
     at_once: int
 
 
-Begin = At | When | Following | Repeating
+Begin = At | WhenTrue | Following | Repeating
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _between(rng: random.Random, span: tuple[float, float]) -> float:
     return span[0] if span[0] == span[1] else round(rng.uniform(*span), 3)
 
 
-def tracks(entries: Many[Entry]) -> tuple[Track, ...]:
+def tracks(entries: Many[ScheduleEntry]) -> tuple[Track, ...]:
     """Every track of a step's entries, in the order of the file."""
     found: list[Track] = []
     for number, entry in enumerate(entries):
@@ -122,12 +122,12 @@ def tracks(entries: Many[Entry]) -> tuple[Track, ...]:
     return tuple(found)
 
 
-def _begin(entry: Entry) -> Begin:
+def _begin(entry: ScheduleEntry) -> Begin:
     if isinstance(entry, Random):
         menu = entry.random
         return Repeating(menu.first, menu.every, True, menu.times, menu.until, menu.at_once)
     if entry.after is not None:
-        return When(entry.after, entry.within)
+        return WhenTrue(entry.after, entry.within)
     if isinstance(entry, TimedFault) and entry.every is not None:
         first = entry.every if entry.first is None else entry.first
         return Repeating(first, (entry.every, entry.every), False, entry.times, entry.until, 1)
@@ -135,7 +135,7 @@ def _begin(entry: Entry) -> Begin:
 
 
 def _unfold(
-    block: Block | Entry, place: str, begin: Begin, around: tuple[str, ...], found: list[Track]
+    block: FaultBlock | ScheduleEntry, place: str, begin: Begin, around: tuple[str, ...], found: list[Track]
 ) -> tuple[int, ...]:
     """Add a block's tracks; returns the numbers of those that end it."""
     names = (*around, block.name) if block.name is not None else around

@@ -14,19 +14,19 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget
 from faults.targets.nodes import (
     All,
     BrokerId,
-    Client,
+    Clients,
     Controller,
     Controllers,
     Coordinates,
     Coordinator,
     Majority,
     Minority,
-    Nodes,
+    NodeIds,
     RandomBrokers,
     ZooKeeper,
     drawn,
@@ -41,7 +41,7 @@ __all__ = [
     "Both",
     "BrokerId",
     "Chosen",
-    "Client",
+    "Clients",
     "Controller",
     "Controllers",
     "Coordinates",
@@ -51,7 +51,7 @@ __all__ = [
     "Leader",
     "Majority",
     "Minority",
-    "Nodes",
+    "NodeIds",
     "Not",
     "OutOfSync",
     "RandomBrokers",
@@ -66,17 +66,17 @@ class AnyOf(BaseTarget):
 
     any_: tuple[Target, ...] = Field(alias="any", min_length=1)
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         for target in self.any_:
             target.check(shape)
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset().union(*(target.choose(sight) for target in self.any_))
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return min(shape.brokers, sum(target.at_most(shape) for target in self.any_))
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return max(target.at_least(shape) for target in self.any_)
 
     def means_client(self) -> bool:
@@ -89,18 +89,18 @@ class Both(BaseTarget):
 
     both: tuple[Target, ...] = Field(min_length=1)
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         for target in self.both:
             target.check(shape)
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         found = [target.choose(sight) for target in self._affirmed()]
         if not found:
             return reduce(frozenset.intersection, (target.choose(sight) for target in self.both))
         taken = (target.not_.choose(sight) for target in self.both if isinstance(target, Not))
         return reduce(frozenset.intersection, found).difference(*taken)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return min(target.at_most(shape) for target in self.both)
 
     def means_client(self) -> bool:
@@ -116,18 +116,18 @@ class Not(BaseTarget):
 
     not_: Target = Field(alias="not")
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         self.not_.check(shape)
         if not self.at_most(shape):
             raise ValueError(f"target `{self}` matches nothing: `{self.not_}` is every broker")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(sight.brokers) - self.not_.choose(sight)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return shape.brokers - self.not_.at_least(shape)
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return shape.brokers - self.not_.at_most(shape)
 
 
@@ -145,13 +145,13 @@ class Some(BaseTarget):
 
     some: Chosen
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         self.some.of.check(shape)
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return drawn(sight, self.some.of.choose(sight), self.some.count)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return min(self.some.count, self.some.of.at_most(shape))
 
     def means_client(self) -> bool:
@@ -161,8 +161,8 @@ class Some(BaseTarget):
 KINDS: dict[str, type[BaseTarget]] = {
     (model.model_fields[name].alias or name): model
     for model in (
-        Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, ZooKeeper, BrokerId, Nodes,
-        RandomBrokers, Some, Minority, Majority, All, Client, AnyOf, Both, Not,
+        Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, ZooKeeper, BrokerId, NodeIds,
+        RandomBrokers, Some, Minority, Majority, All, Clients, AnyOf, Both, Not,
     )
     for name in model.model_fields
 }  # fmt: skip
@@ -194,13 +194,13 @@ _Tagged = Annotated[
     | Annotated[Controllers, Tag("controllers")]
     | Annotated[ZooKeeper, Tag("zookeeper")]
     | Annotated[BrokerId, Tag("broker")]
-    | Annotated[Nodes, Tag("nodes")]
+    | Annotated[NodeIds, Tag("nodes")]
     | Annotated[RandomBrokers, Tag("random")]
     | Annotated[Some, Tag("some")]
     | Annotated[Minority, Tag("minority")]
     | Annotated[Majority, Tag("majority")]
     | Annotated[All, Tag("all")]
-    | Annotated[Client, Tag("client")]
+    | Annotated[Clients, Tag("client")]
     | Annotated[AnyOf, Tag("any")]
     | Annotated[Both, Tag("both")]
     | Annotated[Not, Tag("not")],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from harness.model.errors import FaultError
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ class BaseTarget(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     @abstractmethod
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         """The nodes that this means right now; may be empty.
 
         Raises:
             FaultError: the partition, or its leader, is not there.
         """
 
-    def resolve(self, sight: Sight) -> tuple[int, ...]:
+    def resolve(self, sight: TargetContext) -> tuple[int, ...]:
         """The nodes that this means right now, ascending.
 
         Raises:
@@ -39,18 +39,18 @@ class BaseTarget(BaseModel, ABC):
         sight.resolved[self] = tuple(sorted(chosen))
         return sight.resolved[self]
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         """Refuse what a cluster of this shape can never match.
 
         Raises:
             ValueError: it matches nothing there.
         """
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         """How many brokers it can mean."""
         return shape.brokers
 
-    def at_least(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """How many brokers it means whenever it resolves."""
         return 0
 

@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget, nothing
 from harness.model.node_layout import CLIENT
 
 
-def drawn(sight: Sight, nodes: Collection[int], count: int) -> frozenset[int]:
+def drawn(sight: TargetContext, nodes: Collection[int], count: int) -> frozenset[int]:
     """So many of these nodes, by the seed; none, if they are fewer."""
     return frozenset(sight.rng().sample(sorted(nodes), count) if count <= len(nodes) else ())
 
@@ -37,12 +37,12 @@ class Coordinator(BaseTarget):
 
     coordinator: Coordinates = Field(description="whose coordinator is meant")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         of = self.coordinator
         found = sight.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
         return frozenset() if found is None else frozenset({found})
 
-    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -51,11 +51,11 @@ class Controller(BaseTarget):
 
     controller: Literal[True]
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         active = sight.controller()
         return frozenset() if active is None else frozenset({active})
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return 1 if shape.combined else 0
 
 
@@ -64,13 +64,13 @@ class Controllers(BaseTarget):
 
     controllers: Literal[True]
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(sight.controllers)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return shape.brokers if shape.combined else 0
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return self.at_most(shape)
 
 
@@ -79,14 +79,14 @@ class ZooKeeper(BaseTarget):
 
     zookeeper: Literal[True]
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         if not shape.zookeepers:
             raise ValueError(f"target `{self}` matches nothing: the cluster has controllers (KRaft)")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(sight.zookeepers)
 
-    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
 
@@ -95,11 +95,11 @@ class BrokerId(BaseTarget):
 
     broker: int = Field(ge=1, description="broker id")
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         if self.broker not in shape.broker_ids:
             raise ValueError(f"target `{self}` matches nothing: the brokers are 1 to {shape.brokers}")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         if self.broker not in sight.brokers:
             raise nothing(
                 f"broker {self.broker}",
@@ -109,30 +109,30 @@ class BrokerId(BaseTarget):
             )
         return frozenset({self.broker})
 
-    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
-    def at_least(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
-class Nodes(BaseTarget):
+class NodeIds(BaseTarget):
     """Nodes by id, brokers or controllers; what a replay writes in place of a choice."""
 
     nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 stands for the client")
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         known = {CLIENT, *shape.broker_ids, *shape.controller_ids, *shape.zookeepers}
         if not set(self.nodes) <= known:
             raise ValueError(f"target `{self}` matches nothing: the nodes are {sorted(known - {CLIENT})}")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(self.nodes) & {CLIENT, *sight.brokers, *sight.controllers, *sight.zookeepers}
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return len(set(self.nodes) & set(shape.broker_ids))
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return self.at_most(shape)
 
     def means_client(self) -> bool:
@@ -144,17 +144,17 @@ class RandomBrokers(BaseTarget):
 
     random: int = Field(ge=1, description="how many brokers")
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         if self.random > shape.brokers:
             raise ValueError(f"target `{self}` matches nothing: the cluster has {shape.brokers} broker(s)")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return drawn(sight, sight.brokers, self.random)
 
-    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return self.random
 
-    def at_least(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return self.random
 
 
@@ -163,18 +163,18 @@ class Minority(BaseTarget):
 
     minority: Literal[True]
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         if shape.brokers < 3:
             raise ValueError(f"target `{self}` matches nothing: {shape.brokers} broker(s) have no minority")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         size = (len(sight.brokers) - 1) // 2
         return frozenset(sight.rng().sample(sorted(sight.brokers), size))
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return (shape.brokers - 1) // 2
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return self.at_most(shape)
 
 
@@ -183,13 +183,13 @@ class Majority(BaseTarget):
 
     majority: Literal[True]
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(sight.brokers) - Minority(minority=True).choose(sight)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return shape.brokers - (shape.brokers - 1) // 2
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return self.at_most(shape)
 
 
@@ -198,22 +198,22 @@ class All(BaseTarget):
 
     all: Literal[True]
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(sight.brokers)
 
-    def at_least(self, shape: Shape) -> int:
+    def at_least(self, shape: ClusterShape) -> int:
         return shape.brokers
 
 
-class Client(BaseTarget):
+class Clients(BaseTarget):
     """The clients on the harness's machine, the harness's own questions to the brokers among them."""
 
     client: Literal[True]
 
-    def choose(self, sight: Sight) -> frozenset[int]:  # noqa: ARG002
+    def choose(self, sight: TargetContext) -> frozenset[int]:  # noqa: ARG002
         return frozenset({CLIENT})
 
-    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
     def means_client(self) -> bool:

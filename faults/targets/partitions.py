@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from pydantic import Field
 
-from faults.target_context import Shape, Sight
+from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget, nothing
 from harness.model.broker_views import PartitionState
 
@@ -18,13 +18,13 @@ class _OfPartition(BaseTarget):
     @abstractmethod
     def partition(self) -> int: ...
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         if self.partition >= shape.partitions:
             raise ValueError(
                 f"target `{self}` matches nothing: the topic has partitions 0 to {shape.partitions - 1}"
             )
 
-    def state(self, sight: Sight) -> PartitionState:
+    def state(self, sight: TargetContext) -> PartitionState:
         state = sight.view.partition(sight.topic, self.partition)
         if state is None or state.leader < 0:
             raise nothing(
@@ -45,13 +45,13 @@ class Leader(_OfPartition):
     def partition(self) -> int:
         return self.leader
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset({self.state(sight).leader})
 
-    def at_most(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
-    def at_least(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -64,16 +64,16 @@ class Followers(_OfPartition):
     def partition(self) -> int:
         return self.followers
 
-    def check(self, shape: Shape) -> None:
+    def check(self, shape: ClusterShape) -> None:
         super().check(shape)
         if shape.replication_factor == 1:
             raise ValueError(f"target `{self}` matches nothing: topic.replication_factor is 1")
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         state = self.state(sight)
         return frozenset(state.replicas) - {state.leader}
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return shape.replication_factor - 1
 
 
@@ -86,13 +86,13 @@ class Isr(_OfPartition):
     def partition(self) -> int:
         return self.isr
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         return frozenset(self.state(sight).isr)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return shape.replication_factor
 
-    def at_least(self, shape: Shape) -> int:  # noqa: ARG002
+    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -105,9 +105,9 @@ class OutOfSync(_OfPartition):
     def partition(self) -> int:
         return self.out_of_sync
 
-    def choose(self, sight: Sight) -> frozenset[int]:
+    def choose(self, sight: TargetContext) -> frozenset[int]:
         state = self.state(sight)
         return frozenset(state.replicas) - frozenset(state.isr)
 
-    def at_most(self, shape: Shape) -> int:
+    def at_most(self, shape: ClusterShape) -> int:
         return shape.replication_factor - 1

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from harness.audit import other_rules, producer_rules
-from harness.audit.effective_settings import Subject, client_of
+from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.guarantees import PROMISES
-from harness.audit.rule import Proof, Rule, Severity
-from harness.audit.settings_catalog import Client, canonical, nearest, table
-from harness.config.properties import Entry
+from harness.audit.rule import AuditRule, RuleProof, Severity
+from harness.audit.settings_catalog import ClientLibrary, canonical, nearest, table
+from harness.config.properties import PropertyLine
 from harness.model.secrets import MASK, masked
 
-RULES: tuple[Rule, ...] = (*producer_rules.RULES, *other_rules.RULES)
+RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Below these there are names that no list holds."""
@@ -35,7 +35,7 @@ class SettingSeen(_Frozen):
     source: str | None
 
 
-class Spoken(_Frozen):
+class AuditFinding(_Frozen):
     """A rule that applies. `finding` is the class of findings that would show it, `experiment` and `arms` the
     built-in experiment that does."""
 
@@ -50,7 +50,7 @@ class Spoken(_Frozen):
     arms: tuple[str, ...]
 
 
-class Unknown(_Frozen):
+class UnknownSetting(_Frozen):
     """A name that neither this client nor topics and brokers know; its value is not shown."""
 
     name: str
@@ -62,32 +62,32 @@ class Unknown(_Frozen):
 class Audit(_Frozen):
     """What an audit says."""
 
-    client: Client
+    client: ClientLibrary
     settings: tuple[SettingSeen, ...]
-    findings: tuple[Spoken, ...]
-    unknown: tuple[Unknown, ...]
+    findings: tuple[AuditFinding, ...]
+    unknown: tuple[UnknownSetting, ...]
 
     def exit_code(self) -> int:
         """1 if something is refused, contradicts itself or is misspelt; else 0, risks or none."""
         bad = any(one.severity is not Severity.RISK for one in self.findings)
         return 1 if bad or any(one.did_you_mean for one in self.unknown) else 0
 
-    def proofs(self) -> tuple[Proof, ...]:
+    def proofs(self) -> tuple[RuleProof, ...]:
         """The experiments that would show the findings, each once, with all arms asked for (none: all)."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
         for one in self.findings:
             if one.experiment is not None:
                 wanted.setdefault(one.experiment, []).append(one.arms)
         return tuple(
-            Proof(name, () if () in arms else tuple(dict.fromkeys(arm for some in arms for arm in some)))
+            RuleProof(name, () if () in arms else tuple(dict.fromkeys(arm for some in arms for arm in some)))
             for name, arms in wanted.items()
         )
 
 
-def audit(entries: Sequence[Entry], client: Client | None = None) -> Audit:
+def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) -> Audit:
     """Look at a configuration; `client` None: the one that the names tell of."""
     chosen = client_of(entries) if client is None else client
-    subject = Subject(tuple(entries), chosen)
+    subject = EffectiveSettings(tuple(entries), chosen)
     spoken = [
         _spoken(rule, subject) for rule in RULES if rule.client in (None, chosen) and rule.applies(subject)
     ]
@@ -103,7 +103,7 @@ def _known(name: str) -> bool:
     return name in table() or canonical(name) in table()
 
 
-def _seen(entry: Entry) -> SettingSeen:
+def _seen(entry: PropertyLine) -> SettingSeen:
     promise = PROMISES.get(canonical(entry.name))
     says = promise.by_value.get(entry.value.strip().lower(), promise.says) if promise else None
     return SettingSeen(
@@ -115,7 +115,7 @@ def _seen(entry: Entry) -> SettingSeen:
     )
 
 
-def _unknown(entries: Iterable[Entry], client: Client) -> Iterable[Unknown]:
+def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable[UnknownSetting]:
     for entry in entries:
         where = f"{entry.file}:{entry.line}"
         close = None
@@ -125,22 +125,22 @@ def _unknown(entries: Iterable[Entry], client: Client) -> Iterable[Unknown]:
                 continue
             says = "nobody knows it: the Java client and brokers ignore it, librdkafka refuses it"
         elif _foreign(entry.name, client):
-            other = next(one for one in Client if one is not client)
+            other = next(one for one in ClientLibrary if one is not client)
             says = f"only {other} knows it, not {client}"
         else:
             continue
-        yield Unknown(name=entry.name, where=where, did_you_mean=close, says=says)
+        yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
 
 
-def _foreign(name: str, client: Client) -> bool:
+def _foreign(name: str, client: ClientLibrary) -> bool:
     """Whether only the other client knows this name, and neither topics nor brokers do."""
     known = table().get(name) or table()[canonical(name)]
     return client not in known.clients and not any(kind in ("topic", "broker") for kind in known.kinds)
 
 
-def _spoken(rule: Rule, subject: Subject) -> Spoken:
+def _spoken(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
     values = {name: _value(name, subject) for name in rule.settings}
-    return Spoken(
+    return AuditFinding(
         rule=rule.id,
         severity=rule.severity,
         says=re.sub(r"\{([a-z.]+)\}", lambda match: values.get(match[1], "?").split(" ")[0], rule.says),
@@ -153,7 +153,7 @@ def _spoken(rule: Rule, subject: Subject) -> Spoken:
     )
 
 
-def _value(name: str, subject: Subject) -> str:
+def _value(name: str, subject: EffectiveSettings) -> str:
     """A setting's value as shown; empty: it has none."""
     if name in subject.given:
         return masked(name, subject.given[name]) or MASK

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.audit.settings_catalog import Client, Kind, canonical, default, table
-from harness.config.properties import Entry
+from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, default, table
+from harness.config.properties import PropertyLine
 
-_TELLING: dict[str, Kind] = {
-    "acks": Kind.PRODUCER,
-    "group.id": Kind.CONSUMER,
-    "replication.factor": Kind.TOPIC,
+_TELLING: dict[str, SettingKind] = {
+    "acks": SettingKind.PRODUCER,
+    "group.id": SettingKind.CONSUMER,
+    "replication.factor": SettingKind.TOPIC,
 }
 
 
 @dataclass(frozen=True)
-class Subject:
+class EffectiveSettings:
     """`entries` as written; later ones win, as in Java."""
 
-    entries: tuple[Entry, ...]
-    client: Client
+    entries: tuple[PropertyLine, ...]
+    client: ClientLibrary
 
     @cached_property
     def given(self) -> dict[str, str]:
@@ -29,7 +29,7 @@ class Subject:
         return {canonical(entry.name): entry.value.strip() for entry in self.entries}
 
     @cached_property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[SettingKind]:
         """What this configures: the kinds of all names that belong to one kind only."""
         found = set()
         for name in self.given:
@@ -40,11 +40,11 @@ class Subject:
                 found |= known.kinds
         return frozenset(found)
 
-    def value(self, name: str, kind: Kind) -> str | None:
+    def value(self, name: str, kind: SettingKind) -> str | None:
         """What the setting comes to: as given, else its default."""
         return self.given.get(name) or default(name, self.client, kind)
 
-    def number(self, name: str, kind: Kind) -> int | None:
+    def number(self, name: str, kind: SettingKind) -> int | None:
         """As `value`, of a whole number; None: there is none."""
         text = self.value(name, kind)
         try:
@@ -59,7 +59,7 @@ class Subject:
     @property
     def acks(self) -> str:
         """`0`, `1` or `all` (or what else was written)."""
-        text = (self.value("acks", Kind.PRODUCER) or "all").lower()
+        text = (self.value("acks", SettingKind.PRODUCER) or "all").lower()
         return "all" if text == "-1" else text
 
     @property
@@ -74,15 +74,15 @@ class Subject:
             return self.says("enable.idempotence", "true")
         if self.transactional:
             return True
-        if self.client is Client.LIBRDKAFKA:
+        if self.client is ClientLibrary.LIBRDKAFKA:
             return False
         return self.acks == "all" and self.given.get("retries") != "0"
 
 
-def client_of(entries: Sequence[Entry]) -> Client:
+def client_of(entries: Sequence[PropertyLine]) -> ClientLibrary:
     """The client that the names tell of: librdkafka if one is known to it alone, else Java's."""
     for entry in entries:
         known = table().get(entry.name)
-        if known is not None and known.clients == {Client.LIBRDKAFKA}:
-            return Client.LIBRDKAFKA
-    return Client.JAVA
+        if known is not None and known.clients == {ClientLibrary.LIBRDKAFKA}:
+            return ClientLibrary.LIBRDKAFKA
+    return ClientLibrary.JAVA

@@ -8,7 +8,7 @@ from harness.audit.rule import BROKER_DOCS, CONSUMER_DOCS, JAVA_DOCS, RDK_DOCS, 
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class GuaranteeRule:
     """What a setting says; `by_value` is more exact for values in lower case."""
 
     says: str
@@ -16,8 +16,8 @@ class Promise:
     by_value: dict[str, str]
 
 
-def _one(says: str, source: str, **by_value: str) -> Promise:
-    return Promise(says, source, by_value)
+def _one(says: str, source: str, **by_value: str) -> GuaranteeRule:
+    return GuaranteeRule(says, source, by_value)
 
 
 _ACKS = {
@@ -26,8 +26,8 @@ _ACKS = {
     "all": "every replica that was in the ISR has it, and these are at least min.insync.replicas",
 }
 
-PROMISES: dict[str, Promise] = {
-    "acks": Promise(
+PROMISES: dict[str, GuaranteeRule] = {
+    "acks": GuaranteeRule(
         "who must have a record before it is acknowledged",
         f"{JAVA_DOCS}, acks",
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.audit.effective_settings import Subject
+from harness.audit.effective_settings import EffectiveSettings
 from harness.audit.rule import (
     BROKER_DOCS,
     CONSUMER_DOCS,
@@ -11,46 +11,52 @@ from harness.audit.rule import (
     TOPIC_DOCS,
     TRANSACTIONS,
     UNCLEAN,
-    Rule,
+    AuditRule,
     Severity,
 )
-from harness.audit.settings_catalog import Client, Kind
+from harness.audit.settings_catalog import ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 _REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
 _LATEST = ("latest", "largest", "end")
 
 
-def _consumer(subject: Subject) -> bool:
-    return Kind.CONSUMER in subject.kinds
+def _consumer(subject: EffectiveSettings) -> bool:
+    return SettingKind.CONSUMER in subject.kinds
 
 
-def _storing(subject: Subject) -> bool:
+def _storing(subject: EffectiveSettings) -> bool:
     """Whether the configuration says something of topics or brokers."""
-    return bool({Kind.TOPIC, Kind.BROKER} & subject.kinds) or "min.insync.replicas" in subject.given
+    return (
+        bool({SettingKind.TOPIC, SettingKind.BROKER} & subject.kinds)
+        or "min.insync.replicas" in subject.given
+    )
 
 
-def _acks_all(subject: Subject) -> bool:
-    return Kind.PRODUCER in subject.kinds and subject.acks == "all"
+def _acks_all(subject: EffectiveSettings) -> bool:
+    return SettingKind.PRODUCER in subject.kinds and subject.acks == "all"
 
 
-def _copies(subject: Subject) -> int | None:
-    for name, kind in (("replication.factor", Kind.TOPIC), ("default.replication.factor", Kind.BROKER)):
+def _copies(subject: EffectiveSettings) -> int | None:
+    for name, kind in (
+        ("replication.factor", SettingKind.TOPIC),
+        ("default.replication.factor", SettingKind.BROKER),
+    ):
         if name in subject.given:
             return subject.number(name, kind)
     return None
 
 
-def _least(subject: Subject) -> int:
-    return subject.number("min.insync.replicas", Kind.TOPIC) or 1
+def _least(subject: EffectiveSettings) -> int:
+    return subject.number("min.insync.replicas", SettingKind.TOPIC) or 1
 
 
-def _number(subject: Subject, name: str, kind: Kind = Kind.CONSUMER) -> int:
+def _number(subject: EffectiveSettings, name: str, kind: SettingKind = SettingKind.CONSUMER) -> int:
     return subject.number(name, kind) or 0
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[AuditRule, ...] = (
+    AuditRule(
         "acks-all-alone",
         _CONTRADICTION,
         ("acks", "min.insync.replicas"),
@@ -62,7 +68,7 @@ RULES: tuple[Rule, ...] = (
         FindingClass.LOST,
         LAST_REPLICA,
     ),
-    Rule(
+    AuditRule(
         "minisr-above-copies",
         _CONTRADICTION,
         ("min.insync.replicas", "replication.factor", "default.replication.factor"),
@@ -72,7 +78,7 @@ RULES: tuple[Rule, ...] = (
         "set replication.factor=3 and min.insync.replicas=2",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
-    Rule(
+    AuditRule(
         "minisr-all-copies",
         _RISK,
         ("min.insync.replicas", "replication.factor", "default.replication.factor"),
@@ -82,7 +88,7 @@ RULES: tuple[Rule, ...] = (
         "set replication.factor one above min.insync.replicas",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
-    Rule(
+    AuditRule(
         "one-copy",
         _RISK,
         ("replication.factor", "default.replication.factor"),
@@ -92,7 +98,7 @@ RULES: tuple[Rule, ...] = (
         "Kafka documentation, Replication",
         FindingClass.LOST,
     ),
-    Rule(
+    AuditRule(
         "unclean-with-acks-all",
         _CONTRADICTION,
         ("unclean.leader.election.enable", "acks"),
@@ -104,7 +110,7 @@ RULES: tuple[Rule, ...] = (
         FindingClass.LOST,
         UNCLEAN,
     ),
-    Rule(
+    AuditRule(
         "unclean",
         _RISK,
         ("unclean.leader.election.enable",),
@@ -116,7 +122,7 @@ RULES: tuple[Rule, ...] = (
         FindingClass.LOST,
         UNCLEAN,
     ),
-    Rule(
+    AuditRule(
         "offsets-one-copy",
         _RISK,
         ("offsets.topic.replication.factor",),
@@ -126,7 +132,7 @@ RULES: tuple[Rule, ...] = (
         f"{BROKER_DOCS}, offsets.topic.replication.factor",
         FindingClass.REDELIVERED,
     ),
-    Rule(
+    AuditRule(
         "transactions-one-copy",
         _RISK,
         ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
@@ -141,28 +147,28 @@ RULES: tuple[Rule, ...] = (
         FindingClass.TORN_TRANSACTION,
         TRANSACTIONS,
     ),
-    Rule(
+    AuditRule(
         "transaction-timeout",
         _REFUSED,
         ("transaction.timeout.ms", "transaction.max.timeout.ms"),
         lambda s: (
             "transaction.timeout.ms" in s.given
-            and _number(s, "transaction.timeout.ms", Kind.PRODUCER)
-            > _number(s, "transaction.max.timeout.ms", Kind.BROKER)
+            and _number(s, "transaction.timeout.ms", SettingKind.PRODUCER)
+            > _number(s, "transaction.max.timeout.ms", SettingKind.BROKER)
         ),
         "transaction.timeout.ms={transaction.timeout.ms} is longer than the brokers' "
         "transaction.max.timeout.ms={transaction.max.timeout.ms}: they refuse it",
         "lower transaction.timeout.ms",
         "Kafka documentation, Producer Configs, transaction.timeout.ms",
     ),
-    Rule(
+    AuditRule(
         "dirty-read",
         _CONTRADICTION,
         ("isolation.level", "transactional.id"),
         lambda s: (
             s.transactional
             and (_consumer(s) or "isolation.level" in s.given)
-            and s.value("isolation.level", Kind.CONSUMER) == "read_uncommitted"
+            and s.value("isolation.level", SettingKind.CONSUMER) == "read_uncommitted"
         ),
         "the producer writes transactions, and the consumer reads with isolation.level=read_uncommitted "
         "(the Java client's default): it is given records of aborted ones",
@@ -171,46 +177,50 @@ RULES: tuple[Rule, ...] = (
         FindingClass.ABORTED_READ,
         TRANSACTIONS,
     ),
-    Rule(
+    AuditRule(
         "latest",
         _RISK,
         ("auto.offset.reset",),
-        lambda s: _consumer(s) and (s.value("auto.offset.reset", Kind.CONSUMER) or "").lower() in _LATEST,
+        lambda s: (
+            _consumer(s) and (s.value("auto.offset.reset", SettingKind.CONSUMER) or "").lower() in _LATEST
+        ),
         "auto.offset.reset={auto.offset.reset}: a group without a committed offset, be it new, expired or "
         "out of range, begins at the end and never gets what was written before",
         "set auto.offset.reset=earliest where every record counts",
         f"{CONSUMER_DOCS}, auto.offset.reset",
         FindingClass.SKIPPED,
     ),
-    Rule(
+    AuditRule(
         "auto-commit-java",
         _RISK,
         ("enable.auto.commit",),
-        lambda s: _consumer(s) and (s.value("enable.auto.commit", Kind.CONSUMER) or "").lower() == "true",
+        lambda s: (
+            _consumer(s) and (s.value("enable.auto.commit", SettingKind.CONSUMER) or "").lower() == "true"
+        ),
         "enable.auto.commit=true: poll commits what the poll before it returned. Records that were handed to "
         "another thread may be committed before they are processed, and are skipped after a crash",
         "set enable.auto.commit=false and commit what has been processed",
         f"{CONSUMER_DOCS}, enable.auto.commit",
         FindingClass.SKIPPED,
-        client=Client.JAVA,
+        client=ClientLibrary.JAVA,
     ),
-    Rule(
+    AuditRule(
         "auto-commit-librdkafka",
         _RISK,
         ("enable.auto.commit", "enable.auto.offset.store"),
         lambda s: (
             _consumer(s)
-            and (s.value("enable.auto.commit", Kind.CONSUMER) or "").lower() == "true"
-            and (s.value("enable.auto.offset.store", Kind.CONSUMER) or "").lower() == "true"
+            and (s.value("enable.auto.commit", SettingKind.CONSUMER) or "").lower() == "true"
+            and (s.value("enable.auto.offset.store", SettingKind.CONSUMER) or "").lower() == "true"
         ),
         "enable.auto.commit=true with enable.auto.offset.store=true: an offset is stored when the record is "
         "handed out, and may be committed before it is processed: it is skipped after a crash",
         "set enable.auto.offset.store=false and store offsets after processing",
         f"{RDK_DOCS}, enable.auto.offset.store",
         FindingClass.SKIPPED,
-        client=Client.LIBRDKAFKA,
+        client=ClientLibrary.LIBRDKAFKA,
     ),
-    Rule(
+    AuditRule(
         "auto-commit-no-group",
         _REFUSED,
         ("enable.auto.commit", "group.id"),
@@ -218,9 +228,9 @@ RULES: tuple[Rule, ...] = (
         "enable.auto.commit=true without a group.id: the client refuses to start",
         "set group.id",
         f"{CONSUMER_DOCS}, group.id (KIP-289)",
-        client=Client.JAVA,
+        client=ClientLibrary.JAVA,
     ),
-    Rule(
+    AuditRule(
         "heartbeat",
         _REFUSED,
         ("heartbeat.interval.ms", "session.timeout.ms"),
@@ -233,9 +243,9 @@ RULES: tuple[Rule, ...] = (
         "session.timeout.ms={session.timeout.ms}: the client refuses to start",
         "set heartbeat.interval.ms to a third of session.timeout.ms",
         f"{CONSUMER_DOCS}, heartbeat.interval.ms",
-        client=Client.JAVA,
+        client=ClientLibrary.JAVA,
     ),
-    Rule(
+    AuditRule(
         "poll-interval",
         _REFUSED,
         ("max.poll.interval.ms", "session.timeout.ms"),
@@ -248,9 +258,9 @@ RULES: tuple[Rule, ...] = (
         "the client refuses to start",
         "raise max.poll.interval.ms",
         f"{RDK_DOCS}, max.poll.interval.ms",
-        client=Client.LIBRDKAFKA,
+        client=ClientLibrary.LIBRDKAFKA,
     ),
-    Rule(
+    AuditRule(
         "new-protocol",
         _REFUSED,
         ("group.protocol", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"),

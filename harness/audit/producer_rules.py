@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-from harness.audit.effective_settings import Subject
-from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, Rule, Severity
-from harness.audit.settings_catalog import Client, Kind
+from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.rule import ACKS_0, ACKS_1, JAVA_DOCS, NOT_IDEMPOTENT, RDK_DOCS, AuditRule, Severity
+from harness.audit.settings_catalog import ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 _IN_FLIGHT = "max.in.flight.requests.per.connection"
 _REFUSED, _CONTRADICTION, _RISK = Severity.REFUSED, Severity.CONTRADICTION, Severity.RISK
 
 
-def _producer(subject: Subject) -> bool:
-    return Kind.PRODUCER in subject.kinds
+def _producer(subject: EffectiveSettings) -> bool:
+    return SettingKind.PRODUCER in subject.kinds
 
 
-def _asked(subject: Subject) -> bool:
+def _asked(subject: EffectiveSettings) -> bool:
     """Idempotence was asked for, by itself or by transactions."""
     return subject.says("enable.idempotence", "true") or subject.transactional
 
 
-def _number(subject: Subject, name: str) -> int:
-    return subject.number(name, Kind.PRODUCER) or 0
+def _number(subject: EffectiveSettings, name: str) -> int:
+    return subject.number(name, SettingKind.PRODUCER) or 0
 
 
-def _too_many_in_flight(subject: Subject) -> bool:
+def _too_many_in_flight(subject: EffectiveSettings) -> bool:
     # The default of the Java client is idempotence, and it does not give way here as it does for acks.
     asked = _asked(subject) or (
-        subject.client is Client.JAVA
+        subject.client is ClientLibrary.JAVA
         and not subject.says("enable.idempotence", "false")
         and subject.idempotent
     )
-    return asked and int(subject.number(_IN_FLIGHT, Kind.PRODUCER) or 0) > 5 and _IN_FLIGHT in subject.given
+    return (
+        asked
+        and int(subject.number(_IN_FLIGHT, SettingKind.PRODUCER) or 0) > 5
+        and _IN_FLIGHT in subject.given
+    )
 
 
-def _short_delivery(subject: Subject) -> bool:
+def _short_delivery(subject: EffectiveSettings) -> bool:
     needed = _number(subject, "linger.ms") + _number(subject, "request.timeout.ms")
     return "delivery.timeout.ms" in subject.given and _number(subject, "delivery.timeout.ms") < needed
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[AuditRule, ...] = (
+    AuditRule(
         "acks-unknown",
         _REFUSED,
         ("acks",),
@@ -49,7 +53,7 @@ RULES: tuple[Rule, ...] = (
         "write all, unless losing records is acceptable",
         f"{JAVA_DOCS}, acks",
     ),
-    Rule(
+    AuditRule(
         "idempotence-acks",
         _REFUSED,
         ("enable.idempotence", "acks"),
@@ -58,7 +62,7 @@ RULES: tuple[Rule, ...] = (
         "set acks=all",
         f"{JAVA_DOCS}, enable.idempotence (KIP-98); {RDK_DOCS}, enable.idempotence",
     ),
-    Rule(
+    AuditRule(
         "idempotence-in-flight",
         _REFUSED,
         ("enable.idempotence", _IN_FLIGHT),
@@ -68,7 +72,7 @@ RULES: tuple[Rule, ...] = (
         f"set {_IN_FLIGHT} to 5 or leave it out",
         f"{JAVA_DOCS}, {_IN_FLIGHT}; {RDK_DOCS}, enable.idempotence",
     ),
-    Rule(
+    AuditRule(
         "idempotence-retries",
         _REFUSED,
         ("enable.idempotence", "retries"),
@@ -77,7 +81,7 @@ RULES: tuple[Rule, ...] = (
         "leave retries out; delivery.timeout.ms limits how long is tried",
         f"{JAVA_DOCS}, retries; {RDK_DOCS}, enable.idempotence",
     ),
-    Rule(
+    AuditRule(
         "transactional-not-idempotent",
         _REFUSED,
         ("transactional.id", "enable.idempotence", "acks", "retries"),
@@ -95,7 +99,7 @@ RULES: tuple[Rule, ...] = (
         "set enable.idempotence=true and acks=all, and leave retries out",
         f"{JAVA_DOCS}, transactional.id (KIP-98); {RDK_DOCS}, transactional.id",
     ),
-    Rule(
+    AuditRule(
         "delivery-timeout-java",
         _REFUSED,
         ("delivery.timeout.ms", "linger.ms", "request.timeout.ms"),
@@ -104,9 +108,9 @@ RULES: tuple[Rule, ...] = (
         "request.timeout.ms={request.timeout.ms}: the client refuses to start",
         "raise delivery.timeout.ms, or lower request.timeout.ms",
         f"{JAVA_DOCS}, delivery.timeout.ms (KIP-91)",
-        client=Client.JAVA,
+        client=ClientLibrary.JAVA,
     ),
-    Rule(
+    AuditRule(
         "delivery-timeout-librdkafka",
         _REFUSED,
         ("delivery.timeout.ms", "linger.ms"),
@@ -118,9 +122,9 @@ RULES: tuple[Rule, ...] = (
         "linger.ms={linger.ms}: the client refuses to start",
         "raise delivery.timeout.ms, or lower linger.ms",
         f"{RDK_DOCS}, message.timeout.ms",
-        client=Client.LIBRDKAFKA,
+        client=ClientLibrary.LIBRDKAFKA,
     ),
-    Rule(
+    AuditRule(
         "transaction-shorter-than-delivery",
         _REFUSED,
         ("transactional.id", "delivery.timeout.ms", "transaction.timeout.ms"),
@@ -133,9 +137,9 @@ RULES: tuple[Rule, ...] = (
         "transaction.timeout.ms={transaction.timeout.ms}: the client refuses to start",
         "lower delivery.timeout.ms, or raise transaction.timeout.ms",
         f"{RDK_DOCS}, message.timeout.ms",
-        client=Client.LIBRDKAFKA,
+        client=ClientLibrary.LIBRDKAFKA,
     ),
-    Rule(
+    AuditRule(
         "gapless-not-idempotent",
         _REFUSED,
         ("enable.gapless.guarantee", "enable.idempotence"),
@@ -143,9 +147,9 @@ RULES: tuple[Rule, ...] = (
         "enable.gapless.guarantee needs enable.idempotence=true: the client refuses to start",
         "set enable.idempotence=true",
         f"{RDK_DOCS}, enable.gapless.guarantee",
-        client=Client.LIBRDKAFKA,
+        client=ClientLibrary.LIBRDKAFKA,
     ),
-    Rule(
+    AuditRule(
         "acks-0",
         _RISK,
         ("acks",),
@@ -157,7 +161,7 @@ RULES: tuple[Rule, ...] = (
         FindingClass.UNCONFIRMED_ABSENT,
         ACKS_0,
     ),
-    Rule(
+    AuditRule(
         "acks-1",
         _RISK,
         ("acks",),
@@ -168,7 +172,7 @@ RULES: tuple[Rule, ...] = (
         FindingClass.LOST,
         ACKS_1,
     ),
-    Rule(
+    AuditRule(
         "idempotence-switched-off",
         _RISK,
         ("acks", "retries", "enable.idempotence"),
@@ -181,9 +185,9 @@ RULES: tuple[Rule, ...] = (
         f"{JAVA_DOCS}, enable.idempotence (KIP-679, KAFKA-13673)",
         FindingClass.DUPLICATE,
         NOT_IDEMPOTENT,
-        Client.JAVA,
+        ClientLibrary.JAVA,
     ),
-    Rule(
+    AuditRule(
         "not-idempotent",
         _RISK,
         ("enable.idempotence", "acks", "retries"),
@@ -192,7 +196,7 @@ RULES: tuple[Rule, ...] = (
             and not s.idempotent
             and s.acks != "0"
             and _number(s, "retries") > 0
-            and not (s.client is Client.JAVA and "enable.idempotence" not in s.given)
+            and not (s.client is ClientLibrary.JAVA and "enable.idempotence" not in s.given)
         ),
         "retries without idempotence: a record whose acknowledgement was lost is written again, and stands "
         "in the log twice",
@@ -201,7 +205,7 @@ RULES: tuple[Rule, ...] = (
         FindingClass.DUPLICATE,
         NOT_IDEMPOTENT,
     ),
-    Rule(
+    AuditRule(
         "order",
         _RISK,
         (_IN_FLIGHT, "retries", "enable.idempotence"),
@@ -218,7 +222,7 @@ RULES: tuple[Rule, ...] = (
         f"{JAVA_DOCS}, {_IN_FLIGHT}",
         FindingClass.REORDERED,
     ),
-    Rule(
+    AuditRule(
         "no-retries",
         _RISK,
         ("retries",),
@@ -227,7 +231,7 @@ RULES: tuple[Rule, ...] = (
         "leave retries out; delivery.timeout.ms limits how long is tried",
         f"{JAVA_DOCS}, retries",
     ),
-    Rule(
+    AuditRule(
         "request-timeout-lag",
         _RISK,
         ("request.timeout.ms", "replica.lag.time.max.ms"),
@@ -235,7 +239,8 @@ RULES: tuple[Rule, ...] = (
             _producer(s)
             and not s.idempotent
             and "replica.lag.time.max.ms" in s.given
-            and _number(s, "request.timeout.ms") <= (s.number("replica.lag.time.max.ms", Kind.BROKER) or 0)
+            and _number(s, "request.timeout.ms")
+            <= (s.number("replica.lag.time.max.ms", SettingKind.BROKER) or 0)
         ),
         "request.timeout.ms={request.timeout.ms} is not larger than the brokers' "
         "replica.lag.time.max.ms={replica.lag.time.max.ms}: a slow follower makes the producer send again",

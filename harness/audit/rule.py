@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.audit.effective_settings import Subject
-from harness.audit.settings_catalog import Client
+from harness.audit.effective_settings import EffectiveSettings
+from harness.audit.settings_catalog import ClientLibrary
 from harness.model.result import FindingClass
 
 JAVA_DOCS = "Kafka documentation, Producer Configs"
@@ -29,34 +29,34 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class RuleProof:
     """What would show it on real brokers: arms of a built-in experiment."""
 
     experiment: str
     arms: tuple[str, ...]
 
 
-ACKS_0 = Proof("kill-leader", ("acks=0",))
-ACKS_1 = Proof("cut-then-kill", ("acks=1",))
-NOT_IDEMPOTENT = Proof("kill-leader", ("acks=all", "acks=all-idempotent"))
-TRANSACTIONS = Proof("transactions", ())
-UNCLEAN = Proof("unclean-election", ("unclean=true", "unclean=false"))
-LAST_REPLICA = Proof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2"))
+ACKS_0 = RuleProof("kill-leader", ("acks=0",))
+ACKS_1 = RuleProof("cut-then-kill", ("acks=1",))
+NOT_IDEMPOTENT = RuleProof("kill-leader", ("acks=all", "acks=all-idempotent"))
+TRANSACTIONS = RuleProof("transactions", ())
+UNCLEAN = RuleProof("unclean-election", ("unclean=true", "unclean=false"))
+LAST_REPLICA = RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.replicas=2"))
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AuditRule:
     """`applies` decides; `says` is for people, and may name values by {name}. `settings` are those concerned;
     `finding` is the class of findings that would show it, `proof` the experiment."""
 
     id: str
     severity: Severity
     settings: tuple[str, ...]
-    applies: Callable[[Subject], bool]
+    applies: Callable[[EffectiveSettings], bool]
     says: str
     do: str
     source: str
     finding: FindingClass | None = None
-    proof: Proof | None = None
-    client: Client | None = None
+    proof: RuleProof | None = None
+    client: ClientLibrary | None = None
     """The client that it is about; None: both."""

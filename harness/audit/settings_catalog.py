@@ -30,14 +30,14 @@ _CANONICAL = {
 """librdkafka's other names -> the one that Java's client has too."""
 
 
-class Client(StrEnum):
+class ClientLibrary(StrEnum):
     """Client libraries: their names and defaults differ."""
 
     JAVA = "java"
     LIBRDKAFKA = "librdkafka"
 
 
-class Kind(StrEnum):
+class SettingKind(StrEnum):
     """What a setting is one of."""
 
     PRODUCER = "producer"
@@ -50,9 +50,9 @@ class Kind(StrEnum):
 class Known:
     """What is known of a name; `defaults` by client and kind (topics and brokers: Java)."""
 
-    clients: frozenset[Client]
-    kinds: frozenset[Kind]
-    defaults: dict[tuple[Client, Kind], str]
+    clients: frozenset[ClientLibrary]
+    kinds: frozenset[SettingKind]
+    defaults: dict[tuple[ClientLibrary, SettingKind], str]
 
 
 def canonical(name: str) -> str:
@@ -69,14 +69,16 @@ def canonical(name: str) -> str:
 @cache
 def table() -> dict[str, Known]:
     """Every known name."""
-    found: dict[str, Known] = {name: Known(frozenset(Client), frozenset({Kind.TOPIC}), {}) for name in OURS}
+    found: dict[str, Known] = {
+        name: Known(frozenset(ClientLibrary), frozenset({SettingKind.TOPIC}), {}) for name in OURS
+    }
     text = (resources.files("harness.audit") / "settings.tsv").read_text()
     for line in text.splitlines():
         if line.startswith("#"):
             continue
         client, kind, name, default, _alias = line.split("\t")
         before = found.get(name, Known(frozenset(), frozenset(), {}))
-        where = (Client(client), Kind(kind))
+        where = (ClientLibrary(client), SettingKind(kind))
         found[name] = Known(
             before.clients | {where[0]}, before.kinds | {where[1]}, {**before.defaults, where: default}
         )
@@ -89,10 +91,10 @@ def nearest(name: str) -> str | None:
     return close[0] if close else None
 
 
-def default(name: str, client: Client, kind: Kind) -> str | None:
+def default(name: str, client: ClientLibrary, kind: SettingKind) -> str | None:
     """What a setting is when nobody says; None: it has no default, or a long one."""
     known = table().get(name)
     if known is None:
         return None
-    by = client if kind in (Kind.PRODUCER, Kind.CONSUMER) else Client.JAVA
+    by = client if kind in (SettingKind.PRODUCER, SettingKind.CONSUMER) else ClientLibrary.JAVA
     return known.defaults.get((by, kind)) or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.audit.audit import Audit, Spoken
+from harness.audit.audit import Audit, AuditFinding
 
 _NOTHING = "nothing contradicts itself, and nothing here is known to lose records"
 
@@ -33,7 +33,7 @@ def lines(audit: Audit) -> Iterator[str]:
         yield _NOTHING
 
 
-def _finding(one: Spoken) -> Iterator[str]:
+def _finding(one: AuditFinding) -> Iterator[str]:
     yield f"{one.severity.upper()} {one.rule}: {one.says}"
     yield "    " + ", ".join(f"{name}={value}" for name, value in one.settings.items())
     yield f"    do: {one.do}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.audit.effective_settings import Subject, client_of
-from harness.audit.settings_catalog import Client, Kind, canonical, table
-from harness.config.properties import Entry
+from harness.audit.effective_settings import EffectiveSettings, client_of
+from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, table
+from harness.config.properties import PropertyLine
 from harness.model.secrets import is_secret
 
 OTHER_NAMES = {
@@ -37,15 +37,15 @@ class Translated:
     left_out: tuple[str, ...] = ()
 
 
-def translated(entries: Sequence[Entry], fields: frozenset[str]) -> Translated:
+def translated(entries: Sequence[PropertyLine], fields: frozenset[str]) -> Translated:
     """The configuration for librdkafka. Of the Java client its defaults are taken over too, since it is that
     client's behaviour which is asked for: idempotence, and 5 requests in flight.
 
     Args:
         fields: the settings that `ProducerSettings` has a field for, by Kafka's names.
     """
-    subject = Subject(tuple(entries), client_of(entries))
-    java = subject.client is Client.JAVA
+    subject = EffectiveSettings(tuple(entries), client_of(entries))
+    java = subject.client is ClientLibrary.JAVA
     settings: dict[str, str] = {}
     if java:
         settings["enable.idempotence"] = str(subject.idempotent).lower()
@@ -66,7 +66,7 @@ def translated(entries: Sequence[Entry], fields: frozenset[str]) -> Translated:
             extra[OTHER_NAMES.get(name, name)] = value
     if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
         # Java's is how long the client waits for an answer: that is librdkafka's socket.timeout.ms.
-        waiting = subject.number("request.timeout.ms", Kind.PRODUCER)
+        waiting = subject.number("request.timeout.ms", SettingKind.PRODUCER)
         if waiting is not None:
             settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
     return Translated(settings, extra, subject.transactional, tuple(left_out))
@@ -79,17 +79,17 @@ def _why_not(name: str, java: bool) -> str | None:
     known = table().get(name)
     if name in _NO_EQUAL or name.startswith(("metric", "enable.metrics")):
         return "librdkafka has no equal"
-    if known is not None and Kind.PRODUCER not in known.kinds and canonical(name) == name:
+    if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
         return "no setting of producers"
-    only_java = known is not None and Client.LIBRDKAFKA not in _producers(name)
+    only_java = known is not None and ClientLibrary.LIBRDKAFKA not in _producers(name)
     if java and only_java and name not in OTHER_NAMES and name != "buffer.memory":
         return "librdkafka has no equal"
     return None
 
 
-def _producers(name: str) -> set[Client]:
+def _producers(name: str) -> set[ClientLibrary]:
     """The clients whose producers know a name."""
-    return {client for client, kind in table()[name].defaults if kind is Kind.PRODUCER}
+    return {client for client, kind in table()[name].defaults if kind is SettingKind.PRODUCER}
 
 
 def _kbytes(value: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
-from harness.audit.settings_catalog import Kind, canonical, nearest, table
+from harness.audit.settings_catalog import SettingKind, canonical, nearest, table
 from harness.audit.to_librdkafka import translated
-from harness.config.properties import Entry, read_properties
+from harness.config.properties import PropertyLine, read_properties
 from harness.model.errors import BadInput, placed_words_of
 from harness.model.secrets import is_secret, without_secrets
 from harness.spec.experiment import Arm, Experiment
@@ -34,7 +34,7 @@ _FIELDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class UserConfig:
     """Files of a configuration; None: the experiment's stays."""
 
     producer: Path | None = None
@@ -45,7 +45,7 @@ class Own:
         return any((self.producer, self.topic, self.broker))
 
 
-def with_own(experiment: Experiment, own: Own) -> tuple[Experiment, tuple[str, ...]]:
+def with_own(experiment: Experiment, own: UserConfig) -> tuple[Experiment, tuple[str, ...]]:
     """The experiment with the configuration in place of its own, and what of that is not used.
 
     With a producer's configuration there is one arm, `own`, which is promised to lose nothing, and to write
@@ -80,7 +80,7 @@ def with_own(experiment: Experiment, own: Own) -> tuple[Experiment, tuple[str, .
 
 
 def _arm(
-    experiment: Experiment, entries: Sequence[Entry], path: Path
+    experiment: Experiment, entries: Sequence[PropertyLine], path: Path
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     given = translated(entries, _FIELDS)
     values = {entry.name: entry.value for entry in entries}
@@ -115,7 +115,7 @@ def _workload(experiment: Experiment, transactional: bool) -> Any:
     return type(experiment.workload).model_validate({**experiment.workload.model_dump(), "transactions": {}})
 
 
-def _topic(experiment: Experiment, entries: Sequence[Entry], path: Path) -> dict[str, Any]:
+def _topic(experiment: Experiment, entries: Sequence[PropertyLine], path: Path) -> dict[str, Any]:
     topic = experiment.topic.model_dump(exclude_none=True)
     config = dict(experiment.topic.config)
     for entry in entries:
@@ -123,7 +123,7 @@ def _topic(experiment: Experiment, entries: Sequence[Entry], path: Path) -> dict
         if name in ("partitions", "replication.factor"):
             topic.pop("assignment", None)
             topic[name.replace(".", "_")] = value
-        elif name in table() and Kind.TOPIC in table()[name].kinds:
+        elif name in table() and SettingKind.TOPIC in table()[name].kinds:
             config[name] = value
         else:
             close = nearest(entry.name)
@@ -136,7 +136,7 @@ def _topic(experiment: Experiment, entries: Sequence[Entry], path: Path) -> dict
     return {**topic, "config": config}
 
 
-def _broker(entries: Sequence[Entry]) -> tuple[dict[str, str], list[str]]:
+def _broker(entries: Sequence[PropertyLine]) -> tuple[dict[str, str], list[str]]:
     used: dict[str, str] = {}
     unused = []
     for entry in entries:

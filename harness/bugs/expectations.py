@@ -10,7 +10,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from harness.claims.expectations import Expectation, exactly
-from harness.claims.run_evidence import Finished, NotThere
+from harness.claims.run_evidence import EvidenceMissing, FinishedRun
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass, VerdictWord
 from harness.protocol.connection import error_name
@@ -25,7 +25,7 @@ TAKEN, REFUSED = "taken", "refused"
 def shows(finding: FindingClass) -> Expectation:
     """The check calls the run invalid, for this finding among others."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         return verdict_of(run), _word(run) is VerdictWord.INVALID and run.count(finding) > 0
 
     return Expectation("verdict", f"invalid: {finding.value}", look)
@@ -43,7 +43,7 @@ def free_of(finding: FindingClass) -> Expectation:
     )
 
 
-def verdict_of(run: Finished) -> str:
+def verdict_of(run: FinishedRun) -> str:
     """The verdict, and the findings by class: `invalid: aborted_read 1`."""
     found = [f"{finding.value} {count:,}" for finding, count in sorted(run.summary.findings.items())]
     broken = ", ".join(one for one in found if not one.startswith("recovered"))
@@ -51,12 +51,12 @@ def verdict_of(run: Finished) -> str:
     return f"{word}: {broken}" if broken and word is not VerdictWord.VALID else str(word)
 
 
-def _word(run: Finished) -> VerdictWord:
+def _word(run: FinishedRun) -> VerdictWord:
     return run.result.judgement.verdict
 
 
 @dataclass(frozen=True)
-class Answered:
+class RequestOutcomes:
     """A request that a broker has answered, by its own log."""
 
     api: str
@@ -75,7 +75,7 @@ class Answered:
         return TAKEN if self.error == "NONE" else REFUSED
 
 
-def parsed(lines: list[str]) -> list[Answered]:
+def parsed(lines: list[str]) -> list[RequestOutcomes]:
     """The requests in lines of a broker's log, in the order in which they were answered; others are left
     out."""
     found = []
@@ -87,7 +87,7 @@ def parsed(lines: list[str]) -> list[Answered]:
             told, _ = json.JSONDecoder().raw_decode(text)
             header = told["requestHeader"]
             found.append(
-                Answered(
+                RequestOutcomes(
                     api=header["requestApiKeyName"],
                     client=str(header.get("clientId", "")),
                     request=told["request"],
@@ -117,7 +117,7 @@ def answers(
     """A broker, by its own log in an ask step, took or refused a client's requests of a kind, one after the
     other. `fields` are what the requests must hold."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = _of(run, ask, broker, api, client, fields)
         return ", ".join(_said(one.error) for one in found) or "none", tuple(
             one.outcome for one in found
@@ -133,8 +133,8 @@ def _said(error: str) -> str:
 
 
 def _of(
-    run: Finished, ask: str, broker: int, api: str, client: str, fields: dict[str, object]
-) -> list[Answered]:
+    run: FinishedRun, ask: str, broker: int, api: str, client: str, fields: dict[str, object]
+) -> list[RequestOutcomes]:
     lines = run.answer(ask, "printed", broker)["detail"]["lines"]
     return [
         one
@@ -148,11 +148,11 @@ def _of(
 def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
     """What the client was told of one of its transactions."""
 
-    def of(run: Finished) -> str:
+    def of(run: FinishedRun) -> str:
         for row in run.transactions:
             if (row["producer"], row["txn"]) == (producer, number):
                 return str(row["outcome"])
-        raise NotThere(f"producer {producer} has no transaction {number}")
+        raise EvidenceMissing(f"producer {producer} has no transaction {number}")
 
     return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
 
@@ -161,12 +161,12 @@ def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expecta
     """Whether a controller, by its own log in an ask step, answered the first request for an ISR with a
     broker in it so: with an error of this name, or (NONE) by taking it."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         lines = run.answer(ask, "printed", node)["detail"]["lines"]
         for one in parsed(lines):
             if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
                 return _said(one.error), one.error == error
-        raise NotThere(f"controller {node} has answered no request for an ISR with broker {broker}")
+        raise EvidenceMissing(f"controller {node} has answered no request for an ISR with broker {broker}")
 
     return Expectation(f"the controller on a request for broker {broker} in the ISR", _said(error), look)
 
@@ -182,7 +182,7 @@ def _members(request: dict[str, Any]) -> Iterator[int]:
 def in_partitions(partitions: range, count: int) -> Expectation:
     """So many records stand in each of these partitions at the end, whichever they are."""
 
-    def of(run: Finished) -> dict[int, int]:
+    def of(run: FinishedRun) -> dict[int, int]:
         return {number: sum(row["partition"] == number for row in run.final_log) for number in partitions}
 
     return exactly("records by partition", dict.fromkeys(partitions, count), of)

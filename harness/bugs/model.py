@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.claims.expectations import Expectation, Seen
-from harness.claims.model import Answer, ArmTold, Claim, ClaimResult, Result, Role, Trial
+from harness.claims.expectations import Expectation, Observation
+from harness.claims.model import ArmNarrative, Claim, ClaimArm, ClaimResult, ClaimVerdict, Role, SuiteResult
 from harness.spec.experiment import Experiment
 
 
-class Side(StrEnum):
+class BugArm(StrEnum):
     """Whether an arm should show the bug."""
 
     AFFECTED = "affected"
     FIXED = "fixed"
 
 
-class Verdict(StrEnum):
+class BugVerdict(StrEnum):
     """Whether a bug was reproduced."""
 
     REPRODUCED = "reproduced"
@@ -31,12 +31,12 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-_ROLES = {Side.AFFECTED: Role.CLAIM, Side.FIXED: Role.CONTROL}
+_ROLES = {BugArm.AFFECTED: Role.CLAIM, BugArm.FIXED: Role.CONTROL}
 _SIDES = {role: side for side, role in _ROLES.items()}
 _VERDICTS = {
-    Answer.YES: Verdict.REPRODUCED,
-    Answer.NO: Verdict.NOT_REPRODUCED,
-    Answer.UNKNOWN: Verdict.UNKNOWN,
+    ClaimVerdict.YES: BugVerdict.REPRODUCED,
+    ClaimVerdict.NO: BugVerdict.NOT_REPRODUCED,
+    ClaimVerdict.UNKNOWN: BugVerdict.UNKNOWN,
 }
 
 
@@ -57,7 +57,7 @@ class Bug:
     fixed: str
     set_up: str
     proof: str
-    trials: tuple[Trial, ...]
+    trials: tuple[ClaimArm, ...]
     by_day: bool = False
 
     @property
@@ -66,27 +66,27 @@ class Bug:
         claim = Claim(self.id, self.title, self.words, self.set_up, self.trials, by_day=self.by_day)
         return Claim(**{**claim.__dict__, "only": claim.kafka})
 
-    def of(self, side: Side) -> tuple[Trial, ...]:
+    def of(self, side: BugArm) -> tuple[ClaimArm, ...]:
         return tuple(trial for trial in self.trials if side_of(trial.role) is side)
 
 
-def arm(side: Side, experiment: Experiment, name: str, *expects: Expectation) -> Trial:
+def arm(side: BugArm, experiment: Experiment, name: str, *expects: Expectation) -> ClaimArm:
     """An arm of a bug; the first expectation that is not `given` is what a table has room for."""
-    return Trial(_ROLES[side], experiment, name, expects)
+    return ClaimArm(_ROLES[side], experiment, name, expects)
 
 
-def side_of(role: Role) -> Side:
+def side_of(role: Role) -> BugArm:
     """What a trial's role means for a bug."""
     return _SIDES[role]
 
 
-class ArmSeen(ArmTold):
+class BugArmResult(ArmNarrative):
     """What came of one arm of a bug."""
 
-    side: Side
+    side: BugArm
 
     @property
-    def headline(self) -> Seen | None:
+    def headline(self) -> Observation | None:
         """What a table has room for: the verdict, which is the first thing that is not only given."""
         return next((row for row in self.rows if not row.given), None)
 
@@ -97,16 +97,16 @@ class ArmSeen(ArmTold):
         return not self.doubts and told and all(row.ok for row in self.rows if row.given)
 
 
-class BugResult(Result):
+class BugResult(SuiteResult):
     """What came of reproducing a bug once; `seconds` are those of its runs, without the start of clusters."""
 
-    verdict: Verdict
+    verdict: BugVerdict
     reasons: tuple[str, ...]
-    arms: tuple[ArmSeen, ...]
+    arms: tuple[BugArmResult, ...]
     seconds: float
     kafka: str
 
-    def of(self, side: Side) -> tuple[ArmSeen, ...]:
+    def of(self, side: BugArm) -> tuple[BugArmResult, ...]:
         return tuple(one for one in self.arms if one.side is side)
 
 
@@ -118,7 +118,9 @@ def result_of(claim: ClaimResult) -> BugResult:
         verdict=_VERDICTS[claim.answer],
         reasons=tuple(reason.replace("the control ", "the fixed arm ") for reason in claim.reasons),
         arms=tuple(
-            ArmSeen(side=side_of(trial.role), **{name: getattr(trial, name) for name in ArmTold.model_fields})
+            BugArmResult(
+                side=side_of(trial.role), **{name: getattr(trial, name) for name in ArmNarrative.model_fields}
+            )
             for trial in claim.trials
         ),
         seconds=claim.seconds,
@@ -129,6 +131,6 @@ def result_of(claim: ClaimResult) -> BugResult:
 def exit_code(results: Sequence[BugResult]) -> int:
     """As of `kafka-chaos claims`: 0 all reproduced, 1 one was not, 3 something could not be told."""
     verdicts = {result.verdict for result in results}
-    if Verdict.NOT_REPRODUCED in verdicts:
+    if BugVerdict.NOT_REPRODUCED in verdicts:
         return 1
-    return 0 if verdicts == {Verdict.REPRODUCED} else 3
+    return 0 if verdicts == {BugVerdict.REPRODUCED} else 3

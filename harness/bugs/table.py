@@ -8,9 +8,13 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from harness.bugs.model import ArmSeen, Bug, BugResult, Side, Verdict
+from harness.bugs.model import Bug, BugArm, BugArmResult, BugResult, BugVerdict
 
-_COLOURS = {Verdict.REPRODUCED: "green", Verdict.NOT_REPRODUCED: "bold red", Verdict.UNKNOWN: "yellow"}
+_COLOURS = {
+    BugVerdict.REPRODUCED: "green",
+    BugVerdict.NOT_REPRODUCED: "bold red",
+    BugVerdict.UNKNOWN: "yellow",
+}
 COLUMNS = (
     "bug",
     "affected expected",
@@ -34,7 +38,7 @@ def by_bug(results: Iterable[BugResult]) -> dict[str, list[BugResult]]:
 def cells(runs: Sequence[BugResult]) -> tuple[str, ...]:
     """The row of one bug over all its runs, as text in the order of `COLUMNS`; one line an arm."""
     columns = [f"{runs[0].id} {runs[0].title}"]
-    for side in Side:
+    for side in BugArm:
         arms = arms_of(runs, side)
         columns.append("\n".join(f"{name}: {expected(seen)}" for name, seen in arms.items()))
         columns.append("\n".join(counted(map(said, seen)) for seen in arms.values()))
@@ -43,21 +47,21 @@ def cells(runs: Sequence[BugResult]) -> tuple[str, ...]:
     return (*columns, counted(run.verdict.value for run in runs), span)
 
 
-def arms_of(runs: Iterable[BugResult], side: Side) -> dict[str, list[ArmSeen]]:
+def arms_of(runs: Iterable[BugResult], side: BugArm) -> dict[str, list[BugArmResult]]:
     """What came of each arm of a side, run by run."""
-    found: dict[str, list[ArmSeen]] = {}
+    found: dict[str, list[BugArmResult]] = {}
     for run in runs:
         for one in run.of(side):
             found.setdefault(one.arm, []).append(one)
     return found
 
 
-def expected(seen: Sequence[ArmSeen]) -> str:
+def expected(seen: Sequence[BugArmResult]) -> str:
     """The verdict that is expected of an arm."""
     return next((one.headline.expected for one in seen if one.headline is not None), "-")
 
 
-def said(arm: ArmSeen) -> str:
+def said(arm: BugArmResult) -> str:
     """The verdict that an arm came to, unless it shows nothing."""
     return arm.headline.seen if arm.sound and arm.headline is not None else NOTHING
 
@@ -75,7 +79,7 @@ def table(results: Sequence[BugResult]) -> Table:
         shown.add_column(column, justify="right" if column == "seconds" else "left", overflow="fold")
     for runs in by_bug(results).values():
         *plain, verdict, seconds = cells(runs)
-        worst = max((run.verdict for run in runs), key=list(Verdict).index)
+        worst = max((run.verdict for run in runs), key=list(BugVerdict).index)
         shown.add_row(*map(Text, plain), Text(verdict, style=_COLOURS[worst]), seconds)
     return shown
 
@@ -84,7 +88,7 @@ def reasons(results: Sequence[BugResult]) -> list[str]:
     """Why bugs were not reproduced, and where to look further."""
     lines = []
     for result in results:
-        if result.verdict is not Verdict.REPRODUCED:
+        if result.verdict is not BugVerdict.REPRODUCED:
             lines.append(f"{result.id}: {result.verdict}")
             lines += [f"  - {reason}" for reason in result.reasons]
             lines += [
@@ -99,6 +103,6 @@ def listing(bugs: Sequence[Bug]) -> Table:
     for column in ("bug", "title", "kafka", "affected", "fixed"):
         shown.add_column(column, overflow="fold")
     for bug in bugs:
-        arms = ("\n".join(trial.arm for trial in bug.of(side)) for side in Side)
+        arms = ("\n".join(trial.arm for trial in bug.of(side)) for side in BugArm)
         shown.add_row(bug.id, *map(Text, (bug.title, bug.claim.kafka, *arms)))
     return shown

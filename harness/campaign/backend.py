@@ -17,14 +17,14 @@ from harness.model.errors import BadInput
 from harness.model.result import ArmResult
 from harness.preflight import feasibility
 from harness.run.executor import running
-from harness.run.runner import Run
+from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
 Tell = Callable[[str], None]
 
 
-class Rig(Protocol):
+class Backend(Protocol):
     """What `harness.matrix.runner` needs."""
 
     def impossible(self, experiments: Sequence[Experiment]) -> dict[str, str]:
@@ -38,7 +38,7 @@ class Rig(Protocol):
     def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]: ...
 
 
-class RealRig:
+class DockerBackend:
     """Kafka in containers."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class RealRig:
 
     def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
         left, skipped = self._sifted[experiment.arms[0].name]
-        Run(cluster, left, {folder: left.arms[0]}, seed, tell, skipped).execute()
+        ExperimentRun(cluster, left, {folder: left.arms[0]}, seed, tell, skipped).execute()
 
     def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]:
         return start_checking(parent, name, tell)

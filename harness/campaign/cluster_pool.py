@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from harness.campaign.backend import Rig
+from harness.campaign.backend import Backend
 from harness.campaign.run_store import RunStore
 from harness.model.errors import ClusterError
 from harness.spec.cluster import ClusterSpec
@@ -28,10 +28,10 @@ def room(cores: int | None = None, memory: int | None = None) -> int:
     return max(1, min(cores // CORES_A_CLUSTER, memory // (GIB_A_CLUSTER << 30)))
 
 
-class ClusterLane:
+class ClusterSlot:
     """The cluster that runs are made on now, and how it is replaced. Used by one thread; `end` by any."""
 
-    def __init__(self, rig: Rig, store: RunStore, tell: Callable[[str], None]) -> None:
+    def __init__(self, rig: Backend, store: RunStore, tell: Callable[[str], None]) -> None:
         self._rig = rig
         self._store = store
         self._tell = tell
@@ -69,10 +69,10 @@ class ClusterLane:
 
 
 def side_by_side(
-    lanes: Sequence[ClusterLane],
+    lanes: Sequence[ClusterSlot],
     names: Sequence[str],
     key: Callable[[str], str],
-    one: Callable[[ClusterLane, str], bool],
+    one: Callable[[ClusterSlot, str], bool],
 ) -> bool:
     """Have `one(lane, name)` done for each name, each lane in a thread of its own where there are several.
 
@@ -84,7 +84,7 @@ def side_by_side(
     left, lock, stop = list(names), threading.Lock(), threading.Event()
     raised: list[BaseException] = []
 
-    def take(lane: ClusterLane) -> str | None:
+    def take(lane: ClusterSlot) -> str | None:
         with lock:
             if stop.is_set() or not left:
                 return None
@@ -92,7 +92,7 @@ def side_by_side(
             left.remove(name)
             return name
 
-    def work(lane: ClusterLane) -> None:
+    def work(lane: ClusterSlot) -> None:
         try:
             while (name := take(lane)) is not None:
                 if not one(lane, name):

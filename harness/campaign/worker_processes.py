@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Self
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE
 from harness.model.run import RunMeta
@@ -30,7 +30,7 @@ _END_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Order:
+class RunRequest:
     """Run the arms of an experiment into `folder`, on the cluster that is up if it is of the same spec, and
     `reuse` says so; a new one leaves its logs in `logs`."""
 
@@ -44,21 +44,21 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Told:
+class ProgressMessage:
     """A line about what is going on."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Made:
+class RunFinished:
     """A run folder is there to be checked."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Ended:
+class RequestFinished:
     """An order was carried out, or broke. `began`: its cluster came up; `fresh`: nothing ran on it before."""
 
     seconds: float = 0.0
@@ -67,10 +67,10 @@ class Ended:
     fresh: bool = True
 
 
-Message = Told | Made | Ended
+WorkerMessage = ProgressMessage | RunFinished | RequestFinished
 
 
-class Worker:
+class WorkerProcess:
     """One process, seen from the one that gives the orders. `spec`: of the cluster it has, or is to start."""
 
     def __init__(self) -> None:
@@ -83,19 +83,21 @@ class Worker:
         self.busy = False
         self._stopped = False
 
-    def give(self, order: Order) -> None:
+    def give(self, order: RunRequest) -> None:
         self.spec, self.busy = order.experiment.cluster, True
         with suppress(OSError):  # it is gone: `told` says so
             self.pipe.send(order)
 
-    def told(self) -> Message:
+    def told(self) -> WorkerMessage:
         """What it has to tell; one that is gone has broken its order."""
         try:
-            message: Message = self.pipe.recv()
+            message: WorkerMessage = self.pipe.recv()
         except (EOFError, OSError):
             self._process.join()
-            message = Ended(error=f"the process that ran it ended with code {self._process.exitcode}")
-        if isinstance(message, Ended):
+            message = RequestFinished(
+                error=f"the process that ran it ended with code {self._process.exitcode}"
+            )
+        if isinstance(message, RequestFinished):
             self.busy = False
         return message
 
@@ -116,15 +118,15 @@ class Worker:
         self._process.join(_END_SECONDS)
 
 
-class Crew:
+class WorkerPool:
     """Workers, as a context manager that leaves no cluster behind."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self.workers: list[Worker] = []
+        self.workers: list[WorkerProcess] = []
 
     def __enter__(self) -> Self:
-        self.workers = [Worker() for _ in range(self._size)]
+        self.workers = [WorkerProcess() for _ in range(self._size)]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -133,7 +135,7 @@ class Crew:
         for worker in self.workers:
             worker.join()
 
-    def messages(self, seconds: float) -> Iterator[tuple[Worker, Message]]:
+    def messages(self, seconds: float) -> Iterator[tuple[WorkerProcess, WorkerMessage]]:
         """What the workers that are at it tell next; waits so long for it."""
         by_pipe = {worker.pipe: worker for worker in self.workers if worker.busy}
         for pipe in wait(list(by_pipe), seconds):
@@ -147,11 +149,11 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
     with suppress(KeyboardInterrupt, EOFError, OSError), ExitStack() as stack:
-        up: Cluster | None = None
+        up: ManagedCluster | None = None
         while (order := pipe.recv()) is not None:
 
             def tell(text: str) -> None:
-                pipe.send(Told(text))
+                pipe.send(ProgressMessage(text))
 
             fresh = up is None or up.spec != order.experiment.cluster or not order.reuse
             if fresh:
@@ -160,21 +162,21 @@ def serve(pipe: Connection) -> None:
                     up = stack.enter_context(_started(order, tell))
                 except KafkaChaosError as error:
                     up = None
-                    pipe.send(Ended(error=str(error), began=False))
+                    pipe.send(RequestFinished(error=str(error), began=False))
                     continue
             assert up is not None, "it was just started, or was there"
             pipe.send(_carried_out(order, up, tell, pipe, fresh=fresh))
 
 
-def _started(order: Order, tell: Callable[[str], None]) -> Cluster:
+def _started(order: RunRequest, tell: Callable[[str], None]) -> ManagedCluster:
     spec = order.experiment.cluster
     tell(f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)")
-    return Cluster(spec, log_folder=order.logs)
+    return ManagedCluster(spec, log_folder=order.logs)
 
 
 def _carried_out(
-    order: Order, cluster: Cluster, tell: Callable[[str], None], pipe: Connection, *, fresh: bool
-) -> Ended:
+    order: RunRequest, cluster: ManagedCluster, tell: Callable[[str], None], pipe: Connection, *, fresh: bool
+) -> RequestFinished:
     began = time.monotonic()
     broken = None
     arms = tuple(arm for arm in order.experiment.arms if arm.name in order.arms)
@@ -183,14 +185,14 @@ def _carried_out(
             cluster, order.experiment, arms, order.folder, seed=order.seed, tell=tell, skipped=order.skipped
         )
         for name in runs:
-            pipe.send(Made(name))
+            pipe.send(RunFinished(name))
     except KafkaChaosError as error:
         broken = str(error)
     forget_topics(cluster, order.folder)
-    return Ended(time.monotonic() - began, broken, fresh=fresh)
+    return RequestFinished(time.monotonic() - began, broken, fresh=fresh)
 
 
-def forget_topics(cluster: Cluster, folder: Path) -> None:
+def forget_topics(cluster: ManagedCluster, folder: Path) -> None:
     """Delete what the runs in a folder have written: all has been read, and a broker that dies later would
     have to recover it."""
     for path in folder.glob(f"*/{RUN_FILE}"):

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from checkers.spark.master import SparkPlace, parsed_settings
 from harness.check.spark_jars import KAFKA, S3, jars_of
-from harness.check.worker import How
+from harness.check.worker import CheckOptions
 from harness.model.errors import BadInput
-from harness.model.storage import S3_SCHEMES, Place, UrlPath, place
+from harness.model.storage import S3_SCHEMES, StoragePath, UrlPath, place
 
 
 def how(
-    folder: Place,
+    folder: StoragePath,
     *,
     master: str,
     settings: list[str],
@@ -21,7 +21,7 @@ def how(
     bootstrap: str | None,
     from_topic: bool,
     tell: Callable[[str], None],
-) -> How:
+) -> CheckOptions:
     """How to check `folder`. Jars that this needs are fetched now, unless a cluster brings its own.
 
     Raises:
@@ -43,8 +43,8 @@ def how(
     if not spark.is_connect:
         jars = tuple(path for jar_set in wanted for path in jars_of(jar_set, tell))
         spark = SparkPlace(master, driver_memory, spark.settings, jars)
-    return How(spark=spark, results=target, bootstrap=bootstrap)
+    return CheckOptions(spark=spark, results=target, bootstrap=bootstrap)
 
 
-def _is_s3(where: Place | None) -> bool:
+def _is_s3(where: StoragePath | None) -> bool:
     return isinstance(where, UrlPath) and where.url.partition("://")[0].lower() in S3_SCHEMES

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from checkers.rates.aggregate import Rates
-from harness.model.storage import Place, place
+from harness.model.storage import StoragePath, place
 
 RATES_DIR = "rates.parquet"
 Tell = Callable[[str], None]
@@ -16,7 +16,7 @@ Tell = Callable[[str], None]
 
 def run_rates(
     results: str, by: Sequence[str], *, latencies: bool, parquet: str | None, driver_memory: str, tell: Tell
-) -> tuple[Rates, Place]:
+) -> tuple[Rates, StoragePath]:
     """Rates of all runs below a folder or URL, and where they were written.
 
     Raises:

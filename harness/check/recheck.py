@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from harness.check.worker import HERE, How, start_checking
+from harness.check.worker import HERE, CheckOptions, start_checking
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE
 from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
-from harness.model.storage import Place, matching, write_whole
+from harness.model.storage import StoragePath, matching, write_whole
 
 RESULT_FILE = "result.json"
 
 
-def recheck(folder: Place, tell: Callable[[str], None], how: How = HERE) -> ExperimentResult:
+def recheck(folder: StoragePath, tell: Callable[[str], None], how: CheckOptions = HERE) -> ExperimentResult:
     """Check a folder; an experiment's result.json, where there is one, is written anew.
 
     Raises:

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from harness.model.errors import CheckError, JournalError
 from harness.model.journal import READS
 from harness.model.run import PartitionBounds, RunMeta
-from harness.model.storage import Place, spark_path
+from harness.model.storage import StoragePath, spark_path
 from workloads.record.identity import STATES, UNDECODABLE, decode, decode_keys
 
 SPARK_READS_DIR = "spark-reads"
@@ -39,7 +39,7 @@ _NO_TIMESTAMP = -1
 """Kafka's own, where a message format has none."""
 
 
-def read_topic(spark: SparkSession, bootstrap: str, meta: RunMeta, target: Place) -> None:
+def read_topic(spark: SparkSession, bootstrap: str, meta: RunMeta, target: StoragePath) -> None:
     """Read the topic within the bounds of the run's final read; write READS as Parquet to `target`.
 
     Raises:

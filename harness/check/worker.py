@@ -20,18 +20,18 @@ from checkers.spark.master import SparkPlace
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
-from harness.model.storage import Place
+from harness.model.storage import StoragePath
 
 _NICE = 10
 
-Job = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
+CheckJob = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
 
 
 class _Worker:
     """One daemon thread: a check that is under way must not keep an interrupted process alive."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[CheckJob] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="checking", daemon=True).start()
 
     def submit(self, job: Callable[[], ArmResult]) -> Future[ArmResult]:
@@ -57,20 +57,20 @@ def _worker() -> _Worker:
 
 
 @dataclass(frozen=True)
-class How:
+class CheckOptions:
     """How runs are checked: on which Spark (the first check of a process decides), where findings go (None:
     into the run's folder), and, with `bootstrap`, read by Spark from the topic, not from the journal."""
 
     spark: SparkPlace = field(default_factory=SparkPlace)
-    results: Place | None = None
+    results: StoragePath | None = None
     bootstrap: str | None = None
 
 
-HERE = How()
+HERE = CheckOptions()
 
 
 def start_checking(
-    parent: Place, name: str, tell: Callable[[str], None], how: How = HERE
+    parent: StoragePath, name: str, tell: Callable[[str], None], how: CheckOptions = HERE
 ) -> Future[ArmResult]:
     """Check the run in `parent`/`name` as soon as the checks before it are done; its result comes later.
 
@@ -82,7 +82,7 @@ def start_checking(
     return _worker().submit(lambda: _check(parent, name, tell, how))
 
 
-def _check(parent: Place, name: str, tell: Callable[[str], None], how: How) -> ArmResult:
+def _check(parent: StoragePath, name: str, tell: Callable[[str], None], how: CheckOptions) -> ArmResult:
     from checkers.check import check_run
     from checkers.spark.session import spark_session
     from harness.check.spark_topic_reader import SPARK_READS_DIR, read_topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.claims.expectations import Expectation, between, exactly, told
-from harness.claims.run_evidence import Finished, NotThere, Row
+from harness.claims.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
 def read_by(ask: str, broker: int, count: int) -> Expectation:
@@ -17,10 +17,10 @@ def read_by(ask: str, broker: int, count: int) -> Expectation:
     )
 
 
-def records(answer: Row) -> list[tuple[int, int, int]]:
+def records(answer: JournalRow) -> list[tuple[int, int, int]]:
     """(offset, producer, seq) of what an answer holds."""
     if answer["error"] is not None:
-        raise NotThere(f"broker {answer['broker']} answered {answer['error']}")
+        raise EvidenceMissing(f"broker {answer['broker']} answered {answer['error']}")
     return [(offset, producer, seq) for offset, producer, seq in answer["detail"]["records"]]
 
 
@@ -29,16 +29,16 @@ def vanished_between(first: str, second: str, count: int) -> Expectation:
 
     Whoever answered without an error is taken: the leader of the time."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         return len(set(_served(run, first)) - set(_served(run, second)))
 
     return exactly(f"records read in {first} and not in {second}", count, of)
 
 
-def _served(run: Finished, ask: str) -> list[tuple[int, int, int]]:
+def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
     served = [row for row in run.answers(ask, "fetch").values() if row["error"] is None]
     if not served:
-        raise NotThere(f"nobody served a consumer in {ask}")
+        raise EvidenceMissing(f"nobody served a consumer in {ask}")
     return max((records(row) for row in served), key=len)
 
 
@@ -54,7 +54,7 @@ def answered(ask: str, question: str, broker: int, error: str | None) -> Expecta
 def number(ask: str, question: str, broker: int, value: int) -> Expectation:
     """The number that a broker answered."""
 
-    def of(run: Finished) -> object:
+    def of(run: FinishedRun) -> object:
         row = run.answer(ask, question, broker)
         return row["number"] if row["error"] is None else row["error"]
 
@@ -65,7 +65,7 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
     """The batches in a broker's own segment files: whole, in this leader epoch, one after the other without
     a gap, and so many records in all."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = run.answer(ask, "files", broker)["detail"]["batches"]
         epochs = {one["leader_epoch"] for one in found}
         place = 0
@@ -83,7 +83,7 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
 def unlike(ask: str, one: int, other: int, count: int) -> Expectation:
     """At so many offsets the files of two brokers hold different records."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         first, second = (
             {offset: who for offset, *who in run.answer(ask, "files", broker)["detail"]["records"]}
             for broker in (one, other)
@@ -96,7 +96,7 @@ def unlike(ask: str, one: int, other: int, count: int) -> Expectation:
 def told_epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
     """What the leader says of where an epoch ends: the largest epoch up to it that wrote, and its end."""
 
-    def of(run: Finished) -> object:
+    def of(run: FinishedRun) -> object:
         served = [row for row in run.answers(ask, "epoch_ends").values() if row["error"] is None]
         ends = [row["detail"]["ends"].get(str(epoch)) for row in served]
         return tuple(ends[0]) if ends and ends[0] else "no answer"
@@ -107,7 +107,7 @@ def told_epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
 def missed(ask: str, broker: int, count: int) -> Expectation:
     """So many of the records in the log at the end were not given to a consumer by a broker."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         given = {offset for offset, _, _ in records(run.answer(ask, "fetch", broker))}
         return sum(row["offset"] not in given for row in run.final_log)
 
@@ -117,7 +117,7 @@ def missed(ask: str, broker: int, count: int) -> Expectation:
 def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expectation:
     """So many lines with the text of an ask step a broker had printed."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         return len(run.answer(ask, "printed", broker)["detail"]["lines"])
 
     return between(f"lines that broker {broker} printed: {ask}", least, most, of)
@@ -126,12 +126,12 @@ def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expect
 def load_seconds(ask: str, broker: int) -> Expectation:
     """How long the last start of a broker took to load its logs, as it says; any time will do."""
 
-    def of(run: Finished) -> float:
+    def of(run: FinishedRun) -> float:
         lines = run.answer(ask, "printed", broker)["detail"]["lines"]
         found = [re.search(r"Loaded \d+ logs in (\d+)\s*ms", line) for line in lines]
         times = [int(one.group(1)) for one in found if one]
         if not times:
-            raise NotThere(f"broker {broker} has not said how long it took")
+            raise EvidenceMissing(f"broker {broker} has not said how long it took")
         return times[-1] / 1000
 
     return between(f"log load of broker {broker}", 0, 60, of, "s")

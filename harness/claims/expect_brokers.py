@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from harness.claims.expectations import Expectation, between, exactly, told
-from harness.claims.run_evidence import SECOND, Finished, NotThere, State
+from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun, PartitionBelief
 from workloads.log_format.checkpoints import EPOCH_FILE
 
 
 def isr_history(*sizes: tuple[int, ...]) -> Expectation:
     """The ISR of partition 0 went through just these members, one after the other."""
 
-    def of(run: Finished) -> tuple[tuple[int, ...], ...]:
+    def of(run: FinishedRun) -> tuple[tuple[int, ...], ...]:
         return tuple(_changes(run, lambda state: state.isr))
 
     return exactly("ISR", sizes, of)
 
 
-def _changes(run: Finished, of: Callable[[State], tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _changes(run: FinishedRun, of: Callable[[PartitionBelief], tuple[int, ...]]) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     for state in run.states():
         value = of(state)
@@ -30,11 +30,11 @@ def _changes(run: Finished, of: Callable[[State], tuple[int, ...]]) -> list[tupl
 def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
     """So many seconds after a fault was there, a broker was first seen out of the ISR of partition 0."""
 
-    def of(run: Finished) -> float:
+    def of(run: FinishedRun) -> float:
         since = run.applied_ns(kind)
         out = next((s.at_ns for s in run.states() if s.at_ns > since and broker not in s.isr), None)
         if out is None:
-            raise NotThere(f"broker {broker} never left the ISR")
+            raise EvidenceMissing(f"broker {broker} never left the ISR")
         return (out - since) / SECOND
 
     return between(f"broker {broker} out of the ISR after", least, most, of, "s")
@@ -43,11 +43,11 @@ def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
 def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
     """At most so many seconds after a fault was taken back, a broker was back in the ISR of partition 0."""
 
-    def of(run: Finished) -> float:
+    def of(run: FinishedRun) -> float:
         since = run.undone_ns(kind)
         back = next((s.at_ns for s in run.states() if s.at_ns > since and broker in s.isr), None)
         if back is None:
-            raise NotThere(f"broker {broker} did not come back into the ISR")
+            raise EvidenceMissing(f"broker {broker} did not come back into the ISR")
         return (back - since) / SECOND
 
     return between(f"broker {broker} back in the ISR after", 0, most, of, "s")
@@ -56,7 +56,7 @@ def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
 def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expectation:
     """Who led while a step went on, by every sample of its second half (-1: nobody)."""
 
-    def of(run: Finished) -> frozenset[int]:
+    def of(run: FinishedRun) -> frozenset[int]:
         it = run.step(step)
         end = it.ended_ns or it.started_ns
         middle = (it.started_ns + end) // 2
@@ -68,7 +68,7 @@ def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expec
 def epoch_lines(*lines: tuple[int, int]) -> Expectation:
     """leader-epoch-checkpoint of partition 0 has just these lines (epoch, start offset) on every replica."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         seen = {
             broker: tuple(
                 sorted(
@@ -89,10 +89,10 @@ def epoch_lines(*lines: tuple[int, int]) -> Expectation:
 def last_epoch(epoch: int) -> Expectation:
     """The leader epoch at the end."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         read = run.meta.final_read
         if read is None or not read.bounds:
-            raise NotThere("there was no final read")
+            raise EvidenceMissing("there was no final read")
         return read.bounds[0].leader_epoch
 
     return exactly("leader epoch at the end", epoch, of)
@@ -102,7 +102,7 @@ def replicas_identical(brokers: int = 3) -> Expectation:
     """All replicas' own files hold the same records in the same epochs at the same offsets, and these are the
     final read."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         dumps = {
             broker: [
                 (
@@ -131,17 +131,17 @@ def replicas_identical(brokers: int = 3) -> Expectation:
     return Expectation("the replicas' own files", f"{brokers} replicas alike, as read", look)
 
 
-def _inspected(run: Finished) -> tuple[int, ...]:
+def _inspected(run: FinishedRun) -> tuple[int, ...]:
     read = run.meta.final_read
     if read is None or not read.replicas_inspected:
-        raise NotThere("the replicas' files were not read")
+        raise EvidenceMissing("the replicas' files were not read")
     return read.replicas_inspected
 
 
 def final_read_complete() -> Expectation:
     """The final read was proved complete."""
 
-    def of(run: Finished) -> bool:
+    def of(run: FinishedRun) -> bool:
         return run.meta.final_read is not None and run.meta.final_read.complete
 
     return exactly("the final read is proved complete", True, of)
@@ -150,7 +150,7 @@ def final_read_complete() -> Expectation:
 def elections(least: int) -> Expectation:
     """The leader epoch of partition 0 rose by so much at least."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         epochs = [state.leader_epoch for state in run.states()]
         return max(epochs, default=0) - min(epochs, default=0)
 
@@ -160,7 +160,7 @@ def elections(least: int) -> Expectation:
 def ends_fall(times: int) -> Expectation:
     """So many times a leader told an end of partition 0 before one that a leader had told earlier."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         falls, last = 0, 0
         for state in run.states():
             if state.high_watermark is not None:
@@ -174,7 +174,7 @@ def ends_fall(times: int) -> Expectation:
 def leaders_at_end_of(step: str, leaders: dict[int, tuple[int, ...]]) -> Expectation:
     """Who may lead each partition when a step ends."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         end = run.step(step).ended_ns or 0
         now = {number: run.during(0, end, number)[-1].leader for number in leaders}
         return told(now), all(now[number] in allowed for number, allowed in leaders.items())
@@ -186,11 +186,11 @@ def leaders_at_end_of(step: str, leaders: dict[int, tuple[int, ...]]) -> Expecta
 def all_led(kind: str, leaders: Collection[int], least: float, most: float) -> Expectation:
     """So many seconds after a fault was there, every partition was first seen led by one of these brokers."""
 
-    def of(run: Finished) -> float:
+    def of(run: FinishedRun) -> float:
         since = run.applied_ns(kind)
         at_ns = run.first_led(leaders, since)
         if at_ns is None:
-            raise NotThere("not every partition was seen with a new leader")
+            raise EvidenceMissing("not every partition was seen with a new leader")
         return (at_ns - since) / SECOND
 
     return between(f"every partition has a new leader after the {kind}", least, most, of, "s")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from harness.claims.expectations import Expectation, exactly
-from harness.claims.run_evidence import Finished, NotThere, Row
+from harness.claims.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
 def given_and_gone(reader: str, count: int) -> Expectation:
     """So many records that a live reader was given do not stand in the log at the end where it got them."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         log = {(row["partition"], row["offset"], row["producer"], row["seq"]) for row in run.final_log}
         return sum(
             (row["partition"], row["offset"], row["producer"], row["seq"]) not in log
@@ -24,7 +24,7 @@ def given_and_gone(reader: str, count: int) -> Expectation:
 def went_back(reader: str, times: int) -> Expectation:
     """So many times a live reader was given an offset that is not above the one before it."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         offsets = [row["offset"] for row in _rows(run, reader) if row["partition"] == 0]
         return sum(late <= early for early, late in pairwise(offsets))
 
@@ -36,7 +36,7 @@ def was_given(reader: str, count: int) -> Expectation:
     return exactly(f"records that consumer {reader} was given", count, lambda run: len(_rows(run, reader)))
 
 
-def _rows(run: Finished, reader: str) -> list[Row]:
+def _rows(run: FinishedRun, reader: str) -> list[JournalRow]:
     if reader not in {one.name for one in run.meta.readers}:
-        raise NotThere(f"there was no consumer {reader}")
+        raise EvidenceMissing(f"there was no consumer {reader}")
     return sorted(run.live(reader), key=lambda row: row["position"])

@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import pairwise
 
 from harness.claims.expectations import Expectation, between, exactly, told
-from harness.claims.run_evidence import SECOND, Finished, NotThere
-from harness.model.journal import Outcome
+from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun
+from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
 
 
@@ -19,10 +19,10 @@ def acked(step: str, count: int) -> Expectation:
 def acked_meanwhile(step: str, count: int) -> Expectation:
     """So many sends of a write step were acknowledged before the step ended."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         end = run.step(step).ended_ns or 0
         return sum(
-            row["outcome"] == Outcome.ACKED and (row["closed_ns"] or end + 1) <= end
+            row["outcome"] == SendOutcome.ACKED and (row["closed_ns"] or end + 1) <= end
             for row in run.sends(step)
         )
 
@@ -46,7 +46,7 @@ def errors(step: str, counts: dict[str, int]) -> Expectation:
 def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
     """So many sends of a write step failed, each with one of these errors."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
         return told(found), sum(found.values()) == count and set(found) <= allowed
 
@@ -76,7 +76,7 @@ def duplicates(count: int) -> Expectation:
 def in_log(step: str, count: int) -> Expectation:
     """So many records of a write step stand in the log at the end, copies counted once."""
 
-    def of(run: Finished) -> int:
+    def of(run: FinishedRun) -> int:
         written = {(row["producer"], row["seq"]) for row in run.sends(step)}
         return len(written & {(row["producer"], row["seq"]) for row in run.final_log})
 
@@ -91,7 +91,7 @@ def unavailable() -> Expectation:
 def log_reads(messages: str) -> Expectation:
     """The whole log, in order; the n-th record that was sent is called Mn."""
 
-    def of(run: Finished) -> str:
+    def of(run: FinishedRun) -> str:
         return " ".join("?" if row["seq"] is None else f"M{row['seq'] + 1}" for row in run.final_log)
 
     return exactly("the log", messages, of)
@@ -102,18 +102,18 @@ def stall(step: str, least: float, most: float | None) -> Expectation:
     return between(f"longest wait for an ack in {step}", least, most, lambda run: _stall(run, step), "s")
 
 
-def _stall(run: Finished, step: str) -> float:
+def _stall(run: FinishedRun, step: str) -> float:
     begun = run.step(step).started_ns
-    closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED)
+    closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == SendOutcome.ACKED)
     return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
 
 
-def acks_curve(run: Finished, step: str, bucket: float = 0.25) -> tuple[tuple[float, float], ...]:
+def acks_curve(run: FinishedRun, step: str, bucket: float = 0.25) -> tuple[tuple[float, float], ...]:
     """Acknowledged records a second, by seconds after a write step began; () where nothing was."""
     try:
         begun = run.step(step).started_ns
-        closed = [row["closed_ns"] for row in run.sends(step) if row["outcome"] == Outcome.ACKED]
-    except NotThere:
+        closed = [row["closed_ns"] for row in run.sends(step) if row["outcome"] == SendOutcome.ACKED]
+    except EvidenceMissing:
         return ()
     counted = Counter(int((at_ns - begun) / SECOND / bucket) for at_ns in closed)
     return tuple(
@@ -126,7 +126,7 @@ def stall_as_long_as(step: str, kind: str) -> Expectation:
     """Acknowledgements stopped, for no longer than a fault was there and TCP took to try again: it waits
     twice as long each time."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         there = (run.undone_ns(kind) - run.applied_ns(kind)) / SECOND
         waited = _stall(run, step)
         return f"{waited:.1f} s, {kind} for {there:.1f} s", there / 2 <= waited <= 2 * there + 2
@@ -142,11 +142,11 @@ def slowest(step: str, least: float, most: float | None, partition: int | None =
     )
 
 
-def _slowest(run: Finished, step: str, partition: int | None) -> float:
+def _slowest(run: FinishedRun, step: str, partition: int | None) -> float:
     waits = (
         row["closed_ns"] - row["sent_ns"]
         for row in run.sends(step)
-        if row["outcome"] == Outcome.ACKED and partition in (None, row["partition"])
+        if row["outcome"] == SendOutcome.ACKED and partition in (None, row["partition"])
     )
     return max(waits, default=0) / SECOND
 
@@ -155,7 +155,7 @@ def spared(step: str, partition: int, least: float | None, most: float | None) -
     """By how many seconds the slowest acknowledgement of a partition is earlier than that of every other one
     (least None: or later). What makes all of them slow, as a busy machine does, is not in it."""
 
-    def of(run: Finished) -> float:
+    def of(run: FinishedRun) -> float:
         others = {row["partition"] for row in run.sends(step)} - {partition}
         return min(_slowest(run, step, other) for other in others) - _slowest(run, step, partition)
 
@@ -166,12 +166,12 @@ def spared(step: str, partition: int, least: float | None, most: float | None) -
 def refused_partitions(step: str, partitions: set[int]) -> Expectation:
     """The partitions of which some send of a write step was not acknowledged before the step ended."""
 
-    def of(run: Finished) -> frozenset[int]:
+    def of(run: FinishedRun) -> frozenset[int]:
         end = run.step(step).ended_ns or 0
         return frozenset(
             row["partition"]
             for row in run.sends(step)
-            if row["outcome"] != Outcome.ACKED or (row["closed_ns"] or end + 1) > end
+            if row["outcome"] != SendOutcome.ACKED or (row["closed_ns"] or end + 1) > end
         )
 
     return exactly(f"partitions that took not all of {step}", frozenset(partitions), of)

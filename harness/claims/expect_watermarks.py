@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.claims.expectations import Expectation, between, exactly
-from harness.claims.run_evidence import SECOND, Finished, NotThere, Row
+from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 
 
 @dataclass(frozen=True)
@@ -24,23 +24,23 @@ class Round:
     log_ends: dict[int, int]
 
 
-def rounds(run: Finished, ask: str) -> list[Round]:
+def rounds(run: FinishedRun, ask: str) -> list[Round]:
     """The rounds of an ask step that can be judged.
 
     Raises:
         NotThere: there is none.
     """
-    grouped: dict[int, list[Row]] = {}
+    grouped: dict[int, list[JournalRow]] = {}
     for row in run.all_answers:
         if row["ask"] == ask and row["error"] is None:
             grouped.setdefault(row["round"], []).append(row)
     found = [one for rows in grouped.values() for one in _judged(rows)]
     if not found:
-        raise NotThere(f"no round of {ask} can be judged")
+        raise EvidenceMissing(f"no round of {ask} can be judged")
     return found
 
 
-def _judged(rows: list[Row]) -> Iterator[Round]:
+def _judged(rows: list[JournalRow]) -> Iterator[Round]:
     places = sorted({row["place"] for row in rows if row["question"] == "leader"})
     beliefs = [
         {
@@ -62,7 +62,7 @@ def _judged(rows: list[Row]) -> Iterator[Round]:
 def never_above(*asks: str) -> Expectation:
     """In no round was the leader's high watermark above the smallest log end of the ISR."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = [one for ask in asks for one in rounds(run, ask)]
         above = sum(one.high_watermark > min(one.log_ends[broker] for broker in one.isr) for one in found)
         return f"{above:,} of {len(found):,}", above == 0 and len(found) >= 25
@@ -73,10 +73,10 @@ def never_above(*asks: str) -> Expectation:
 def behind(ask: str, isr: tuple[int, ...]) -> Expectation:
     """In every round with this ISR the high watermark was below the leader's log end."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = [one for one in rounds(run, ask) if one.isr == isr]
         if not found:
-            raise NotThere(f"no round of {ask} with the ISR {isr}")
+            raise EvidenceMissing(f"no round of {ask} with the ISR {isr}")
         below = sum(one.high_watermark < one.log_ends[one.leader] for one in found)
         return f"{below:,} of {len(found):,}", below == len(found)
 
@@ -86,7 +86,7 @@ def behind(ask: str, isr: tuple[int, ...]) -> Expectation:
 def longest_stand(ask: str, least: float, most: float) -> Expectation:
     """For so many seconds the leader's high watermark did not move, at most."""
 
-    def of(run: Finished) -> float:
+    def of(run: FinishedRun) -> float:
         longest = 0
         since, mark = 0, -1
         for one in rounds(run, ask):
@@ -101,7 +101,7 @@ def longest_stand(ask: str, least: float, most: float) -> Expectation:
 def equal_at_rest(ask: str) -> Expectation:
     """With nothing being written the high watermark is every replica's log end."""
 
-    def of(run: Finished) -> bool:
+    def of(run: FinishedRun) -> bool:
         last = rounds(run, ask)[-1]
         return {last.high_watermark} == set(last.log_ends.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.claims.run_evidence import Finished, NotThere
+from harness.claims.run_evidence import EvidenceMissing, FinishedRun
 from harness.model.frozen import Frozen
 
 
@@ -16,19 +16,21 @@ class Expectation:
 
     what: str
     expected: str
-    look: Callable[[Finished], tuple[str, bool | None]]
+    look: Callable[[FinishedRun], tuple[str, bool | None]]
     given: bool = False
-    measure: Callable[[Finished], float] | None = None
+    measure: Callable[[FinishedRun], float] | None = None
 
-    def held_against(self, run: Finished) -> Seen:
+    def held_against(self, run: FinishedRun) -> Observation:
         """Never raises for what the run lacks: then it could not be told."""
         number = None
         try:
             seen, ok = self.look(run)
             number = None if self.measure is None else round(self.measure(run), 3)
-        except NotThere as error:
+        except EvidenceMissing as error:
             seen, ok = str(error), None
-        return Seen(what=self.what, expected=self.expected, seen=seen, ok=ok, given=self.given, number=number)
+        return Observation(
+            what=self.what, expected=self.expected, seen=seen, ok=ok, given=self.given, number=number
+        )
 
 
 def given(expectation: Expectation) -> Expectation:
@@ -36,10 +38,10 @@ def given(expectation: Expectation) -> Expectation:
     return replace(expectation, given=True)
 
 
-def exactly(what: str, expected: object, of: Callable[[Finished], object]) -> Expectation:
+def exactly(what: str, expected: object, of: Callable[[FinishedRun], object]) -> Expectation:
     """What is found equals what is expected."""
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = of(run)
         return told(found), found == expected
 
@@ -47,14 +49,14 @@ def exactly(what: str, expected: object, of: Callable[[Finished], object]) -> Ex
 
 
 def between(
-    what: str, least: float, most: float | None, of: Callable[[Finished], float], unit: str = ""
+    what: str, least: float, most: float | None, of: Callable[[FinishedRun], float], unit: str = ""
 ) -> Expectation:
     """A number lies between two others, both included (`most` None: no limit)."""
     after = f" {unit}" if unit else ""
     expected = f"{least:g} to {most:g}{after}" if most is not None else f"at least {least:g}{after}"
     expected = f"at most {most:g}{after}" if most is not None and least <= 0 else expected
 
-    def look(run: Finished) -> tuple[str, bool | None]:
+    def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = of(run)
         words = f"{found:,}" if isinstance(found, int) else f"{found:.1f}"
         return words + after, least <= found and (most is None or found <= most)
@@ -77,7 +79,7 @@ def told(value: object) -> str:
     return str(value)
 
 
-class Seen(Frozen):
+class Observation(Frozen):
     """One thing that was expected, and what was seen instead. `ok` None: it could not be told.
 
     `given`: what must be so for the rest to mean anything; if it is not, nothing was shown. `number`: what

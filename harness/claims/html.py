@@ -9,12 +9,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 from harness.claims import plots
-from harness.claims.model import Answer, Claim, ClaimResult
+from harness.claims.model import Claim, ClaimResult, ClaimVerdict
 from harness.claims.table import COLUMNS, cells
 from harness.report.html import environment, save_page
 
 MARKS = {True: "as expected", False: "not as expected", None: "not told"}
-_BADGES = {Answer.YES: "good", Answer.NO: "bad", Answer.UNKNOWN: "unclear"}
+_BADGES = {ClaimVerdict.YES: "good", ClaimVerdict.NO: "bad", ClaimVerdict.UNKNOWN: "unclear"}
 
 
 def write_page(claims: Sequence[Claim], results: Sequence[ClaimResult], folder: Path) -> Path:
@@ -49,8 +49,10 @@ def render(claims: Sequence[Claim], results: Sequence[ClaimResult]) -> str:
 def headline(results: Sequence[ClaimResult]) -> str:
     """The outcome in one line: `24 of 26 claims: yes; 1 no; 1 unknown`."""
     counted = Counter(result.answer for result in results)
-    rest = "".join(f"; {counted[one]} {one}" for one in (Answer.NO, Answer.UNKNOWN) if counted[one])
-    return f"{counted[Answer.YES]} of {len(results)} claims: yes{rest}"
+    rest = "".join(
+        f"; {counted[one]} {one}" for one in (ClaimVerdict.NO, ClaimVerdict.UNKNOWN) if counted[one]
+    )
+    return f"{counted[ClaimVerdict.YES]} of {len(results)} claims: yes{rest}"
 
 
 PAGE_FILE = "claims.html"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.claims.expectations import Seen
+from harness.claims.expectations import Observation
 from harness.model.frozen import Frozen
 from harness.spec.experiment import Experiment
 
@@ -28,7 +28,7 @@ class Role(StrEnum):
     CONTROL = "control"
 
 
-class Answer(StrEnum):
+class ClaimVerdict(StrEnum):
     """Whether a claim holds."""
 
     YES = "yes"
@@ -37,7 +37,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Trial:
+class ClaimArm:
     """One arm of an experiment, and what is expected of it; a table has room for the first, but for what is
     given. `curve`: the write step whose acknowledgements are plotted."""
 
@@ -63,7 +63,7 @@ class Claim:
     title: str
     words: str
     set_up: str
-    trials: tuple[Trial, ...]
+    trials: tuple[ClaimArm, ...]
     today: str = ""
     by_day: bool = False
     alone: bool = False
@@ -96,7 +96,7 @@ class Claim:
         return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
 
 
-class ArmTold(Frozen):
+class ArmNarrative(Frozen):
     """What came of one arm. `folder` is below that of the whole run; `doubts` say why it proves nothing
     (none: it does); `story` is what happened, as lines of text."""
 
@@ -104,49 +104,49 @@ class ArmTold(Frozen):
     arm: str
     folder: str
     doubts: tuple[str, ...]
-    rows: tuple[Seen, ...]
+    rows: tuple[Observation, ...]
     story: tuple[str, ...] = ()
 
 
-class TrialResult(ArmTold):
+class ClaimArmResult(ArmNarrative):
     """What came of one trial. `curve` is what a plot shows of it, as (seconds, acknowledged records a
     second)."""
 
     role: Role
     curve: tuple[tuple[float, float], ...] = ()
 
-    def shown(self) -> tuple[Seen, ...]:
+    def shown(self) -> tuple[Observation, ...]:
         """All but what was only given."""
         return tuple(row for row in self.rows if not row.given)
 
-    def headline(self) -> Seen | None:
+    def headline(self) -> Observation | None:
         """The one row that a table has room for: the first that is not as expected, else the first."""
         shown = self.shown()
         return next((row for row in shown if not row.ok), shown[0] if shown else None)
 
 
-class Result(Frozen):
+class SuiteResult(Frozen):
     """What came of a claim, or of a known bug (`harness.bugs.model`)."""
 
     id: str
     title: str
 
 
-class ClaimResult(Result):
+class ClaimResult(SuiteResult):
     """What came of a claim; `seconds` are those of its runs, without the start of a cluster, and without the
     runs that a claim before it in the list has had too."""
 
-    answer: Answer
+    answer: ClaimVerdict
     reasons: tuple[str, ...]
-    trials: tuple[TrialResult, ...]
+    trials: tuple[ClaimArmResult, ...]
     seconds: float
     kafka: str
 
-    def of(self, role: Role) -> tuple[TrialResult, ...]:
+    def of(self, role: Role) -> tuple[ClaimArmResult, ...]:
         return tuple(trial for trial in self.trials if trial.role is role)
 
 
-def judged(trials: Sequence[TrialResult]) -> tuple[Answer, tuple[str, ...]]:
+def judged(trials: Sequence[ClaimArmResult]) -> tuple[ClaimVerdict, tuple[str, ...]]:
     """Verdict and reasons.
 
     `unknown` comes first: a run that proves nothing, something given that was not so, something that could
@@ -172,12 +172,12 @@ def judged(trials: Sequence[TrialResult]) -> tuple[Answer, tuple[str, ...]]:
         if not any(trial.role is role and (trial.shown() or trial.doubts) for trial in trials):
             doubts.append(f"no {role} was tried")
     if doubts:
-        return Answer.UNKNOWN, tuple(dict.fromkeys(doubts))
+        return ClaimVerdict.UNKNOWN, tuple(dict.fromkeys(doubts))
     broken = [f"{trial.arm}: {_against(row)}" for trial in trials for row in trial.shown() if row.ok is False]
-    return (Answer.NO, tuple(broken)) if broken else (Answer.YES, ())
+    return (ClaimVerdict.NO, tuple(broken)) if broken else (ClaimVerdict.YES, ())
 
 
-def _against(row: Seen) -> str:
+def _against(row: Observation) -> str:
     return f"{row.what}: expected {row.expected}, seen {row.seen}"
 
 
@@ -188,6 +188,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 def exit_code(results: Sequence[ClaimResult]) -> int:
     """As of `kafka-chaos run`: 0 all yes, 1 a no, 3 no no but something could not be told."""
     answers = {result.answer for result in results}
-    if Answer.NO in answers:
+    if ClaimVerdict.NO in answers:
         return 1
-    return 0 if answers == {Answer.YES} else 3
+    return 0 if answers == {ClaimVerdict.YES} else 3

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from harness.claims.run_evidence import SECOND, Finished, NotThere, Row
+from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 from harness.spec.experiment import Experiment
 from harness.spec.plan import plan_of
 
@@ -33,7 +33,7 @@ _NUMBERS = {
 _UNTOLD = frozenset({"sleep"})
 
 
-def story(run: Finished, experiment: Experiment) -> tuple[str, ...]:
+def story(run: FinishedRun, experiment: Experiment) -> tuple[str, ...]:
     """Lines of text: a table of moments, then who held which records; none for a run that shows too little.
 
     A row is the state after something had happened: of each broker its log end offset (LEO), of the leader
@@ -43,12 +43,12 @@ def story(run: Finished, experiment: Experiment) -> tuple[str, ...]:
         return ()
     try:
         table = _table(run, experiment)
-    except NotThere:
+    except EvidenceMissing:
         return ()
     return (*table, "", *_holdings(run))
 
 
-def _table(run: Finished, experiment: Experiment) -> list[str]:
+def _table(run: FinishedRun, experiment: Experiment) -> list[str]:
     brokers = sorted({row["broker"] for row in run.samples})
     rows = [["s", "what happened", *(f"broker {number}" for number in brokers), "ISR"]]
     begin = run.meta.started_ns
@@ -75,7 +75,7 @@ def _table(run: Finished, experiment: Experiment) -> list[str]:
     ]
 
 
-def _moments(run: Finished, experiment: Experiment) -> Iterator[tuple[int, str]]:
+def _moments(run: FinishedRun, experiment: Experiment) -> Iterator[tuple[int, str]]:
     """What happened when, in nanoseconds."""
     planned = {step.index: step.what for step in plan_of(experiment, run.meta.seed).steps}
     for step in run.meta.steps:
@@ -102,7 +102,7 @@ def _ask_name(experiment: Experiment, index: int) -> str:
     return "" if ask is None else ask.name
 
 
-def _outcomes(run: Finished, index: int, until_ns: int) -> str:
+def _outcomes(run: FinishedRun, index: int, until_ns: int) -> str:
     counted: Counter[str] = Counter()
     for row in run.all_sends:
         if row["step"] == index:
@@ -111,7 +111,7 @@ def _outcomes(run: Finished, index: int, until_ns: int) -> str:
     return ", ".join(f"{count:,} {word}" for word, count in counted.items()) or "nothing sent"
 
 
-def _beliefs(run: Finished, at_ns: int, next_ns: int | None) -> dict[int, Row]:
+def _beliefs(run: FinishedRun, at_ns: int, next_ns: int | None) -> dict[int, JournalRow]:
     """By broker, of partition 0, the first sample after a moment if it was taken soon and before the next
     thing happened, else the last one before."""
     until = at_ns + _SOON_NS if next_ns is None else min(at_ns + _SOON_NS, next_ns)
@@ -123,11 +123,11 @@ def _beliefs(run: Finished, at_ns: int, next_ns: int | None) -> dict[int, Row]:
     return {row["broker"]: row for row in run.sampled(chosen) if row["partition"] in (0, None)}
 
 
-def _leads(row: Row) -> bool:
+def _leads(row: JournalRow) -> bool:
     return bool(row["answered"]) and row["leader"] is not None and row["leader"] == row["broker"]
 
 
-def _cell(row: Row | None) -> str:
+def _cell(row: JournalRow | None) -> str:
     if row is None or not row["answered"]:
         return "no answer"
     if row["log_end_offset"] is None:
@@ -139,28 +139,28 @@ def _cell(row: Row | None) -> str:
     return text
 
 
-def _holdings(run: Finished) -> Iterator[str]:
+def _holdings(run: FinishedRun) -> Iterator[str]:
     """Who held which records: when brokers' files were asked for, and at the end."""
     steps = {step.index: step.name for step in run.meta.steps}
-    with suppress(NotThere):
+    with suppress(EvidenceMissing):
         names = {(row["producer"], row["seq"]): steps[row["step"]] for row in run.all_sends}
-        with suppress(NotThere):
+        with suppress(EvidenceMissing):
             yield from _told(run.all_answers)
             for row in run.all_answers:
                 if row["question"] == "files" and row["error"] is None:
                     held = [(offset, (producer, seq)) for offset, producer, seq in row["detail"]["records"]]
                     epochs = [tuple(line) for line in row["detail"]["epochs"]]
                     yield f"{row['ask']}, files of broker {row['broker']}: {_ranges(held, names, epochs)}"
-        with suppress(NotThere):
+        with suppress(EvidenceMissing):
             replicas = [row for row in run.replicas if row["partition"] == 0 and not row["control"]]
             for broker, rows in groupby(replicas, key=lambda row: row["broker"]):
                 yield f"at the end, files of broker {broker}: {_read(list(rows), names)}"
-        with suppress(NotThere):
+        with suppress(EvidenceMissing):
             log = [row for row in run.final_log if row["partition"] == 0]
             yield f"at the end, final read: {_read(log, names)}"
 
 
-def _told(answers: Sequence[Row]) -> Iterator[str]:
+def _told(answers: Sequence[JournalRow]) -> Iterator[str]:
     """What brokers answered with a number or an error, where they were asked once."""
     for ask, rows in groupby(answers, key=lambda row: row["ask"]):
         found = [row for row in rows if row["question"] in _NUMBERS]
@@ -171,11 +171,11 @@ def _told(answers: Sequence[Row]) -> Iterator[str]:
             yield f"{ask}, {_NUMBERS[question]}: {said}"
 
 
-def _said(row: Row) -> str:
+def _said(row: JournalRow) -> str:
     return str(row["error"] or ("no error" if row["number"] is None else row["number"]))
 
 
-def _read(rows: Sequence[Row], names: dict[tuple[int, int], str]) -> str:
+def _read(rows: Sequence[JournalRow], names: dict[tuple[int, int], str]) -> str:
     held = [(row["offset"], (row["producer"], row["seq"]), row["leader_epoch"]) for row in rows]
     return _spans([(offset, names.get(who, "?"), epoch) for offset, who, epoch in held])
 

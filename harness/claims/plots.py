@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from harness.claims.model import ClaimResult, Role, TrialResult
+from harness.claims.model import ClaimArmResult, ClaimResult, Role
 
 Points = Sequence[tuple[float, float]]
 
@@ -154,7 +154,7 @@ def acknowledgements(result: ClaimResult) -> Plot:
     return Plot("Acknowledgements while the leader ends", "seconds", "acked/s", lines, dots=False)
 
 
-def side_by_side(trials: Sequence[TrialResult]) -> list[str]:
+def side_by_side(trials: Sequence[ClaimArmResult]) -> list[str]:
     """A Markdown table with a column an arm and a row a thing that was looked at."""
     whats = list(dict.fromkeys(_common(row.what) for trial in trials for row in trial.shown()))
     heads = [f"{trial.arm}{' (control)' if trial.role is Role.CONTROL else ''}" for trial in trials]

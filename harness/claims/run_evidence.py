@@ -29,15 +29,15 @@ from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import FaultWindow, RunMeta, StepInfo
 
 SECOND = 10**9
-Row = dict[str, Any]
+JournalRow = dict[str, Any]
 
 
-class NotThere(Exception):
+class EvidenceMissing(Exception):
     """The run does not hold what was asked for: nothing can be told of it."""
 
 
 @dataclass(frozen=True)
-class State:
+class PartitionBelief:
     """A partition as the newest of the brokers' beliefs had it at a moment. `leader` -1: nobody leads."""
 
     at_ns: int
@@ -48,7 +48,7 @@ class State:
     log_end: int | None
 
 
-class Finished:
+class FinishedRun:
     """One run in its folder, with what its check said."""
 
     def __init__(self, folder: Path, result: ArmResult) -> None:
@@ -59,7 +59,7 @@ class Finished:
     @property
     def summary(self) -> Summary:
         if self.result.summary is None:
-            raise NotThere("the run was not checked")
+            raise EvidenceMissing("the run was not checked")
         return self.result.summary
 
     def count(self, finding: FindingClass) -> int:
@@ -69,14 +69,14 @@ class Finished:
         """A write step by its name, any other by the name that an experiment gives it."""
         found = next((step for step in self.meta.steps if step.name == name), None)
         if found is None or found.ended_ns is None:
-            raise NotThere(f"the run did not get through step {name}")
+            raise EvidenceMissing(f"the run did not get through step {name}")
         return found
 
     def window(self, kind: str, number: int = 1) -> FaultWindow:
         """The n-th injection of a fault."""
         found = next((one for one in self.meta.windows if one.name == f"{kind}-{number}"), None)
         if found is None:
-            raise NotThere(f"{kind}-{number} was not injected")
+            raise EvidenceMissing(f"{kind}-{number} was not injected")
         return found
 
     def applied_ns(self, kind: str, number: int = 1) -> int:
@@ -91,50 +91,50 @@ class Finished:
         rows = pq.read_table(self.folder / FAULTS_FILE).to_pylist()
         found = [row["at_ns"] for row in rows if row["fault"] == fault and row["phase"] == phase]
         if not found:
-            raise NotThere(f"{fault} was never {phase}")
+            raise EvidenceMissing(f"{fault} was never {phase}")
         return int(found[0])
 
     @cached_property
-    def all_sends(self) -> list[Row]:
+    def all_sends(self) -> list[JournalRow]:
         """Sends in the order in which they were made."""
         rows = self._rows(SENDS_DIR)
         return sorted(rows, key=lambda row: (row["producer"], row["seq"]))
 
-    def sends(self, step: str) -> list[Row]:
+    def sends(self, step: str) -> list[JournalRow]:
         index = self.step(step).index
         return [row for row in self.all_sends if row["step"] == index]
 
     @cached_property
-    def transactions(self) -> list[Row]:
+    def transactions(self) -> list[JournalRow]:
         """What clients were told of their transactions."""
         return self._rows(TRANSACTIONS_DIR)
 
     @cached_property
-    def final_log(self) -> list[Row]:
+    def final_log(self) -> list[JournalRow]:
         """The final read in the order of partitions and offsets."""
         return sorted(self._rows(READS_DIR), key=lambda row: (row["partition"], row["offset"]))
 
-    def live(self, reader: str) -> list[Row]:
+    def live(self, reader: str) -> list[JournalRow]:
         """What a live reader was given."""
         return self._rows(f"{LIVE_DIR}/{reader}")
 
     @cached_property
-    def replicas(self) -> list[Row]:
+    def replicas(self) -> list[JournalRow]:
         """Records in the replicas' own files at the end, in the order of their offsets."""
         rows = self._rows(REPLICAS_DIR)
         return sorted(rows, key=lambda row: (row["broker"], row["partition"], row["offset"]))
 
     @cached_property
-    def checkpoints(self) -> list[Row]:
+    def checkpoints(self) -> list[JournalRow]:
         return self._rows(CHECKPOINTS_DIR)
 
     @cached_property
-    def samples(self) -> list[Row]:
+    def samples(self) -> list[JournalRow]:
         return sorted(self._rows(SAMPLES_DIR), key=lambda row: (row["at_ns"], row["broker"]))
 
     @cached_property
-    def _by_moment(self) -> dict[int, list[Row]]:
-        found: dict[int, list[Row]] = {}
+    def _by_moment(self) -> dict[int, list[JournalRow]]:
+        found: dict[int, list[JournalRow]] = {}
         for row in self.samples:
             found.setdefault(row["at_ns"], []).append(row)
         return found
@@ -144,7 +144,7 @@ class Finished:
         """When brokers were sampled, in order."""
         return list(self._by_moment)
 
-    def sampled(self, at_ns: int) -> list[Row]:
+    def sampled(self, at_ns: int) -> list[JournalRow]:
         """What brokers said at one of those moments."""
         return self._by_moment[at_ns]
 
@@ -160,9 +160,9 @@ class Finished:
             if row["phase"] in words:
                 yield row["at_ns"], f"{words[row['phase']]}{row['kind']}: {row['target']}"
 
-    def states(self, partition: int = 0) -> Iterator[State]:
+    def states(self, partition: int = 0) -> Iterator[PartitionBelief]:
         """The partition, sample by sample, by the newest belief; the leader's own word goes first."""
-        moments: dict[int, list[Row]] = {}
+        moments: dict[int, list[JournalRow]] = {}
         for row in self.samples:
             beliefs = moments.setdefault(row["at_ns"], [])
             if row["partition"] == partition:
@@ -170,7 +170,7 @@ class Finished:
         for at_ns, rows in moments.items():
             if rows:
                 best = max(rows, key=lambda row: (row["leader_epoch"], row["leader"] == row["broker"]))
-                yield State(
+                yield PartitionBelief(
                     at_ns,
                     best["leader"],
                     best["leader_epoch"],
@@ -196,7 +196,7 @@ class Finished:
         whole = moments[counts == self.meta.partitions]
         return int(whole[0]) if len(whole) else None
 
-    def during(self, begin_ns: int, end_ns: int, partition: int = 0) -> list[State]:
+    def during(self, begin_ns: int, end_ns: int, partition: int = 0) -> list[PartitionBelief]:
         """Samples between two moments.
 
         Raises:
@@ -204,38 +204,38 @@ class Finished:
         """
         found = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
         if not found:
-            raise NotThere("no broker was sampled then")
+            raise EvidenceMissing("no broker was sampled then")
         return found
 
     @cached_property
-    def all_answers(self) -> list[Row]:
+    def all_answers(self) -> list[JournalRow]:
         """Answers in the order in which they came, their detail read."""
         rows = [row | {"detail": json.loads(row["detail"])} for row in self._rows(ANSWERS_DIR)]
         return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
 
-    def answers(self, ask: str, question: str) -> dict[int, Row]:
+    def answers(self, ask: str, question: str) -> dict[int, JournalRow]:
         """By broker, the first answer to a question of an ask step.
 
         Raises:
             NotThere: it was not asked.
         """
-        found: dict[int, Row] = {}
+        found: dict[int, JournalRow] = {}
         for row in self.all_answers:
             if row["ask"] == ask and row["question"] == question:
                 found.setdefault(row["broker"], row)
         if not found:
-            raise NotThere(f"step {ask} did not ask for {question}")
+            raise EvidenceMissing(f"step {ask} did not ask for {question}")
         return found
 
-    def answer(self, ask: str, question: str, broker: int) -> Row:
+    def answer(self, ask: str, question: str, broker: int) -> JournalRow:
         found = self.answers(ask, question)
         if broker not in found:
-            raise NotThere(f"broker {broker} was not asked for {question} in step {ask}")
+            raise EvidenceMissing(f"broker {broker} was not asked for {question} in step {ask}")
         return found[broker]
 
-    def _rows(self, folder: str) -> list[Row]:
+    def _rows(self, folder: str) -> list[JournalRow]:
         parts = sorted((self.folder / folder).glob("*.parquet"))
         if not parts:
-            raise NotThere(f"the run has no {folder}")
-        rows: list[Row] = pa.concat_tables([pq.read_table(part) for part in parts]).to_pylist()
+            raise EvidenceMissing(f"the run has no {folder}")
+        rows: list[JournalRow] = pa.concat_tables([pq.read_table(part) for part in parts]).to_pylist()
         return rows

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from checkers.spark.session import java_version
-from harness.campaign.worker_processes import Crew, forget_topics
+from harness.campaign.worker_processes import WorkerPool, forget_topics
 from harness.claims.expect_records import acks_curve
-from harness.claims.expectations import Seen
-from harness.claims.model import Claim, ClaimResult, Trial, TrialResult, judged
+from harness.claims.expectations import Observation
+from harness.claims.model import Claim, ClaimArm, ClaimArmResult, ClaimResult, judged
 from harness.claims.narrative import story
-from harness.claims.run_evidence import Finished
-from harness.claims.work_queue import Ran, Todo, prepared, runs_of
-from harness.cluster.managed import Cluster
+from harness.claims.run_evidence import FinishedRun
+from harness.claims.work_queue import ScheduledExperiment, WorkQueue, prepared, runs_of
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, VerdictWord
@@ -46,7 +46,7 @@ def run_claims(
     done: Callable[[ClaimResult], None] = lambda _: None,
     *,
     side_by_side: int = 2,
-    crew: Callable[[int], Crew] = Crew,
+    crew: Callable[[int], WorkerPool] = WorkerPool,
 ) -> list[ClaimResult]:
     """Run claims and judge them; in the order given, whatever shared a cluster. `done` gets each result as
     soon as it is there. So many experiments run `side_by_side`, on a cluster each.
@@ -64,7 +64,7 @@ def run_claims(
     for version, image in {(one.experiment.cluster.version, one.experiment.cluster.image) for one in ran}:
         images.resolve(client, version, image)
     of = {claim.id: [one for one in ran if claim.has(one.experiment)] for claim in claims}
-    todo = Todo([one for one in ran if prepared(one, options, found)], options, found)
+    todo = WorkQueue([one for one in ran if prepared(one, options, found)], options, found)
     results: dict[str, ClaimResult] = {}
     with crew(min(side_by_side, len(todo.waiting))) as workers:
         while len(results) < len(claims):
@@ -78,7 +78,7 @@ def run_claims(
     return [results[claim.id] for claim in claims]
 
 
-def run_on(started: Callable[[ClusterSpec], Cluster], claim: Claim, options: Options) -> ClaimResult:
+def run_on(started: Callable[[ClusterSpec], ManagedCluster], claim: Claim, options: Options) -> ClaimResult:
     """Run one claim; `started` gives a cluster of a spec."""
     ran = runs_of([claim])
     found = feasibility.probed(engine.connect(), [one.experiment for one in ran])
@@ -89,7 +89,7 @@ def run_on(started: Callable[[ClusterSpec], Cluster], claim: Claim, options: Opt
     return _result(claim, ran)
 
 
-def _run(one: Ran, cluster: Cluster) -> None:
+def _run(one: ScheduledExperiment, cluster: ManagedCluster) -> None:
     assert one.job is not None, "it was prepared"
     began = time.monotonic()
     try:
@@ -100,7 +100,7 @@ def _run(one: Ran, cluster: Cluster) -> None:
     one.seconds = time.monotonic() - began
 
 
-def _result(claim: Claim, ran: Sequence[Ran]) -> ClaimResult:
+def _result(claim: Claim, ran: Sequence[ScheduledExperiment]) -> ClaimResult:
     trials = []
     for trial in claim.trials:
         (one,) = (one for one in ran if one.experiment == trial.experiment)
@@ -117,7 +117,7 @@ def _result(claim: Claim, ran: Sequence[Ran]) -> ClaimResult:
     )
 
 
-def _trial(trial: Trial, ran: Ran) -> TrialResult:
+def _trial(trial: ClaimArm, ran: ScheduledExperiment) -> ClaimArmResult:
     arm = None
     if ran.job is not None:
         arm = next((one for one in ran.job.result().arms if one.meta.arm == trial.arm), None)
@@ -126,13 +126,13 @@ def _trial(trial: Trial, ran: Ran) -> TrialResult:
     return seen(trial, ran.job.folder, arm)
 
 
-def seen(trial: Trial, folder: Path, arm: ArmResult) -> TrialResult:
+def seen(trial: ClaimArm, folder: Path, arm: ArmResult) -> ClaimArmResult:
     """What a finished arm, in its experiment's folder RESULTS/CLAIM/EXPERIMENT, shows of a trial."""
-    run = Finished(folder / arm.folder, arm)
+    run = FinishedRun(folder / arm.folder, arm)
     doubts = arm.judgement.reasons if arm.judgement.verdict is VerdictWord.UNKNOWN else ()
     rows = tuple(expectation.held_against(run) for expectation in trial.expects)
     broken = arm.judgement.promise_reasons
-    return TrialResult(
+    return ClaimArmResult(
         role=trial.role,
         experiment=trial.experiment.name,
         arm=trial.arm,
@@ -144,14 +144,14 @@ def seen(trial: Trial, folder: Path, arm: ArmResult) -> TrialResult:
     )
 
 
-def _broken(text: str) -> Seen:
+def _broken(text: str) -> Observation:
     what, _, rest = text.partition(": promised ")
     expected, _, found = rest.partition(", seen ")
-    return Seen(what=what, expected=expected, seen=found, ok=False)
+    return Observation(what=what, expected=expected, seen=found, ok=False)
 
 
-def _of(trial: Trial, folder: str, doubts: tuple[str, ...]) -> TrialResult:
-    return TrialResult(
+def _of(trial: ClaimArm, folder: str, doubts: tuple[str, ...]) -> ClaimArmResult:
+    return ClaimArmResult(
         role=trial.role,
         experiment=trial.experiment.name,
         arm=trial.arm,

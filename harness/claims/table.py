@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from harness.claims.model import Answer, Claim, ClaimResult, Role
+from harness.claims.model import Claim, ClaimResult, ClaimVerdict, Role
 
-_COLOURS = {Answer.YES: "green", Answer.NO: "bold red", Answer.UNKNOWN: "yellow"}
+_COLOURS = {ClaimVerdict.YES: "green", ClaimVerdict.NO: "bold red", ClaimVerdict.UNKNOWN: "yellow"}
 COLUMNS = ("claim", "expected", "seen", "control expected", "control seen", "verdict", "seconds")
 
 
@@ -38,7 +38,7 @@ def reasons(results: Sequence[ClaimResult]) -> list[str]:
     """Why claims are not a clean yes, and where to look further."""
     lines = []
     for result in results:
-        if result.answer is not Answer.YES:
+        if result.answer is not ClaimVerdict.YES:
             lines.append(f"{result.id}: {result.answer}")
             lines += [f"  - {reason}" for reason in result.reasons]
             folders = dict.fromkeys(trial.folder for trial in result.trials if trial.folder)

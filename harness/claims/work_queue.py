@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from harness.campaign.worker_processes import Made, Message, Order, Told, Worker
+from harness.campaign.worker_processes import (
+    ProgressMessage,
+    RunFinished,
+    RunRequest,
+    WorkerMessage,
+    WorkerProcess,
+)
 from harness.claims.model import Claim
 from harness.model.errors import KafkaChaosError
 from harness.preflight.kernel_probes import Capability
-from harness.run.executor import Job, Options, job_of
+from harness.run.executor import Options, RunningExperiment, job_of
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
 
 @dataclass
-class Ran:
+class ScheduledExperiment:
     """One experiment of a claim, and of those after it that share it: its job, or why it did not run to its
     end."""
 
     claim: Claim
     experiment: Experiment
     arms: tuple[str, ...]
-    job: Job | None = None
+    job: RunningExperiment | None = None
     seconds: float = 0.0
     error: str | None = None
     ran: bool = False
@@ -36,17 +42,19 @@ class Ran:
         self.error = error
 
 
-def runs_of(claims: Iterable[Claim]) -> list[Ran]:
+def runs_of(claims: Iterable[Claim]) -> list[ScheduledExperiment]:
     """Every experiment of these claims; one that several claims have is run once, with the arms of all."""
-    found: dict[str, Ran] = {}
+    found: dict[str, ScheduledExperiment] = {}
     for claim in claims:
         for experiment, arms in claim.experiments():
-            one = found.setdefault(experiment.model_dump_json(by_alias=True), Ran(claim, experiment, ()))
+            one = found.setdefault(
+                experiment.model_dump_json(by_alias=True), ScheduledExperiment(claim, experiment, ())
+            )
             one.arms = tuple(dict.fromkeys((*one.arms, *arms)))
     return list(found.values())
 
 
-def prepared(one: Ran, options: Options, found: Sequence[Capability]) -> bool:
+def prepared(one: ScheduledExperiment, options: Options, found: Sequence[Capability]) -> bool:
     """Whether the experiment can be run at all; if not, why is kept."""
     mine = replace(options, results=options.results / one.claim.id, arms=one.arms)
     try:
@@ -57,18 +65,20 @@ def prepared(one: Ran, options: Options, found: Sequence[Capability]) -> bool:
     return one.error is None
 
 
-class Todo:
+class WorkQueue:
     """What is still to be run, and who runs what."""
 
-    def __init__(self, waiting: list[Ran], options: Options, found: Sequence[Capability]) -> None:
+    def __init__(
+        self, waiting: list[ScheduledExperiment], options: Options, found: Sequence[Capability]
+    ) -> None:
         self.waiting = waiting
         self._options = options
         self._found = found
-        self._at: dict[Worker, Ran] = {}
-        self._broken: set[Worker] = set()
+        self._at: dict[WorkerProcess, ScheduledExperiment] = {}
+        self._broken: set[WorkerProcess] = set()
         self._clusters = 0
 
-    def hand_out(self, workers: Sequence[Worker]) -> None:
+    def hand_out(self, workers: Sequence[WorkerProcess]) -> None:
         """Give whoever has nothing to do what is best for it."""
         living = [worker for worker in workers if worker.busy or worker.alive]
         if not living:
@@ -97,7 +107,7 @@ class Todo:
             self._clusters += worker.spec != one.experiment.cluster or worker in self._broken
             self._at[worker] = one
             worker.give(
-                Order(
+                RunRequest(
                     one.job.experiment,
                     one.arms,
                     one.job.folder,
@@ -109,13 +119,13 @@ class Todo:
             )
             self._broken.discard(worker)
 
-    def take(self, worker: Worker, message: Message) -> None:
+    def take(self, worker: WorkerProcess, message: WorkerMessage) -> None:
         """Take what a worker tells."""
         one = self._at[worker]
-        if isinstance(message, Told):
+        if isinstance(message, ProgressMessage):
             self._options.tell(message.text)
             return
-        if isinstance(message, Made):
+        if isinstance(message, RunFinished):
             if one.job is not None:
                 one.job.check(message.name)
             return

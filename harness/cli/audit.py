@@ -52,7 +52,7 @@ def chosen(
     from harness.model.errors import BadInput
     from harness.spec.files import load
 
-    own = user_config.Own(*files)
+    own = user_config.UserConfig(*files)
     if not names and not own:
         raise BadInput(
             "no experiment is named",
@@ -96,11 +96,11 @@ def audit_settings(
     Example: kafka-chaos audit producer.properties topic.properties --prove
     """
     from harness.audit import audit, text
-    from harness.audit.settings_catalog import Client
+    from harness.audit.settings_catalog import ClientLibrary
     from harness.config import properties
 
     entries = [entry for file in files for entry in properties.read_properties(file)]
-    found = audit.audit(entries, None if client is ClientName.AUTO else Client(client.value))
+    found = audit.audit(entries, None if client is ClientName.AUTO else ClientLibrary(client.value))
     if as_json:
         told = found.model_dump(mode="json")
     else:

@@ -70,7 +70,9 @@ def explore(
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
     chosen_seed = int(time.time()) if seed is None else seed
-    asked = command.Asked(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
+    asked = command.ExploreOptions(
+        menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile
+    )
     planned = command.planned(asked, resume, chosen_seed)
     if dry_run:
         for line in planned.lines():

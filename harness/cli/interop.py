@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 
-class Acks(StrEnum):
+class AcksOption(StrEnum):
     """The producers' acks."""
 
     NONE = "0"
@@ -17,7 +17,11 @@ class Acks(StrEnum):
     ALL = "all"
 
 
-_ACKS: dict[Acks, Literal["0", "1", "all"]] = {Acks.NONE: "0", Acks.LEADER: "1", Acks.ALL: "all"}
+_ACKS: dict[AcksOption, Literal["0", "1", "all"]] = {
+    AcksOption.NONE: "0",
+    AcksOption.LEADER: "1",
+    AcksOption.ALL: "all",
+}
 
 
 class Format(StrEnum):
@@ -45,7 +49,7 @@ def import_run(
     complete: Annotated[
         bool, typer.Option("--complete", help="Your word that the final read missed nothing.")
     ] = False,
-    acks: Annotated[Acks, typer.Option(help="The producers' acks.")] = Acks.ALL,
+    acks: Annotated[AcksOption, typer.Option(help="The producers' acks.")] = AcksOption.ALL,
     idempotent: Annotated[bool, typer.Option("--idempotent", help="The producers were idempotent.")] = False,
     topic: Annotated[str | None, typer.Option(help="The topic; default: the first one met.")] = None,
     partitions: Annotated[
@@ -121,7 +125,7 @@ def chaos_mesh(
     from harness.interop import chaos_mesh as mesh
     from harness.spec import files
 
-    place = mesh.Place(namespace, pod)
+    place = mesh.PodNaming(namespace, pod)
     typer.echo(mesh.text_of(mesh.converted(files.load(experiment), place)), nl=False)
 
 

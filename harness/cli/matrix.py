@@ -91,7 +91,7 @@ def matrix(
     planned = command.planned(
         spec,
         resume,
-        command.Changes(repeat, budget, seed, kafka_version, image, profile),
+        command.MatrixOptions(repeat, budget, seed, kafka_version, image, profile),
         chosen_seed,
     )
     if dry_run:

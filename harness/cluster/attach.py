@@ -6,12 +6,12 @@ from docker import DockerClient
 from docker.errors import NotFound
 
 from harness.cluster import external_containers
-from harness.cluster.external import ExistingCluster, access_to
+from harness.cluster.external import ExternalCluster, access_to
 from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import plan
 from harness.cluster.state_records import ClusterRecord
 from harness.containers import images
-from harness.protocol.client_security import Access
+from harness.protocol.client_security import ClientSecurity
 from harness.spec.cluster import ClusterSpec
 
 
@@ -32,7 +32,7 @@ def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | 
     cluster.client = client
     cluster.nodes = plan(record.spec, list(record.ports), record.cluster_id)
     cluster.client_address = record.client_address
-    cluster.access = Access(record.access)
+    cluster.access = ClientSecurity(record.access)
     cluster._addresses = dict(record.addresses)
     cluster._toolbox = images.toolbox(client)
     try:
@@ -50,13 +50,13 @@ def attached(
     brokers: dict[int, tuple[str, int]],
     topics: tuple[str, ...],
     groups: tuple[str, ...],
-) -> ExistingCluster:
+) -> ExternalCluster:
     """A handle on a cluster that another process used: nothing of it is asked.
 
     Raises:
         BadInput, ClusterError: the client's configuration cannot be used, or a container is gone.
     """
-    cluster = ExistingCluster(spec)
+    cluster = ExternalCluster(spec)
     cluster.name, cluster.topics, cluster.groups = name, topics, groups
     cluster.access = access_to(cluster.existing)
     cluster.place(brokers)

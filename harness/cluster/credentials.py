@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from harness.cluster.certificates import Identity, authority
 from harness.host.ports import HOST
-from harness.protocol.client_security import JAVA_MODULES, Access
-from harness.spec.security import Security
+from harness.protocol.client_security import JAVA_MODULES, ClientSecurity
+from harness.spec.security import SecuritySpec
 
 USER = "kafka-chaos"
 LISTEN_SECONDS = 80
@@ -20,17 +20,17 @@ _PASSWORD_BYTES = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Secured:
+class Credentials:
     """What one cluster's listeners for clients are protected with. `trusted` is the authority's certificate,
     `identities` are by node name."""
 
-    security: Security
+    security: SecuritySpec
     trusted: str = ""
     identities: Mapping[str, Identity] = field(default_factory=dict, repr=False)
     password: str = field(default="", repr=False)
 
     @property
-    def access(self) -> Access:
+    def access(self) -> ClientSecurity:
         """How clients get in."""
         given = {"security.protocol": self.security.protocol}
         if self.security.tls:
@@ -41,7 +41,7 @@ class Secured:
                 "sasl.username": USER,
                 "sasl.password": self.password,
             }
-        return Access(given)
+        return ClientSecurity(given)
 
     def settings(self, name: str, listeners: Iterable[str]) -> dict[str, str]:
         """Broker properties of the node called `name`, for each of these listeners."""
@@ -80,15 +80,15 @@ class Secured:
         )
 
 
-def make(security: Security, cluster: str, nodes: Iterable[str]) -> Secured:
+def make(security: SecuritySpec, cluster: str, nodes: Iterable[str]) -> Credentials:
     """New certificates and a new password for the cluster called `cluster`, whose brokers are `nodes`."""
     # Letters, digits, - and _: nothing that a shell, JAAS or a properties file would take for more.
     password = secrets.token_urlsafe(_PASSWORD_BYTES) if security.sasl is not None else ""
     if not security.tls:
-        return Secured(security, password=password)
+        return Credentials(security, password=password)
     signer = authority(f"{cluster} authority")
     identities = {name: signer.identity(name, (name, "localhost", HOST)) for name in nodes}
-    return Secured(security, signer.certificate, identities, password)
+    return Credentials(security, signer.certificate, identities, password)
 
 
 def one_line(pem: str) -> str:

@@ -21,13 +21,13 @@ from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import Node
 from harness.model.errors import BadInput, ClusterError
 from harness.model.run import ClusterInfo, ImageInfo
-from harness.protocol.auth import Login
+from harness.protocol.auth import BrokerAuth
 from harness.protocol.client_config import read_access
-from harness.protocol.client_security import PLAIN_TEXT, Access
+from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
 from harness.protocol.fetch import fetch
 from harness.spec.cluster import ClusterSpec
-from harness.spec.external_cluster import Existing
+from harness.spec.external_cluster import ExternalClusterSpec
 from workloads.log_format.segments import parse_segment
 
 _SECONDS = 5.0
@@ -36,7 +36,7 @@ _MOST_BYTES = 2 * 1024**3
 """Of one replica's log; more than that is not compared record by record."""
 
 
-class ExistingCluster(LiveCluster):
+class ExternalCluster(LiveCluster):
     """Somebody else's cluster; use it as a context manager. Nodes are its brokers, by their own ids.
 
     Raises (from `start`):
@@ -48,7 +48,7 @@ class ExistingCluster(LiveCluster):
         super().__init__()
         assert spec.existing is not None
         self.spec = spec
-        self.existing: Existing = spec.existing
+        self.existing: ExternalClusterSpec = spec.existing
         self.name = "kc-" + uuid.uuid4().hex[:8]
         self.nodes = []
         self.client_address = ""
@@ -214,7 +214,7 @@ class ExistingCluster(LiveCluster):
         return self._handles[number]
 
 
-def access_to(existing: Existing) -> Access:
+def access_to(existing: ExternalClusterSpec) -> ClientSecurity:
     """How to get in.
 
     Raises:
@@ -223,7 +223,7 @@ def access_to(existing: Existing) -> Access:
     return PLAIN_TEXT if existing.client_config is None else read_access(Path(existing.client_config))
 
 
-def advertised(existing: Existing, login: Login | None) -> dict[int, tuple[str, int]]:
+def advertised(existing: ExternalClusterSpec, login: BrokerAuth | None) -> dict[int, tuple[str, int]]:
     """Host and port of every broker, by id, as the first server that answers says.
 
     Raises:

@@ -15,7 +15,7 @@ _ID_VARIABLES = ("KAFKA_NODE_ID", "KAFKA_BROKER_ID", "KAFKA_CFG_NODE_ID", "KAFKA
 """Of Apache's image, Confluent's and Bitnami's."""
 
 
-class Handled(Protocol):
+class ContainerHandle(Protocol):
     """A cluster whose containers can be taken."""
 
     name: str
@@ -38,7 +38,7 @@ class Handled(Protocol):
         ...
 
 
-def attach(cluster: Handled, label: str) -> None:
+def attach(cluster: ContainerHandle, label: str) -> None:
     """Find the container of every broker among those with the label, and where its network is.
 
     Raises:
@@ -74,7 +74,7 @@ def attach(cluster: Handled, label: str) -> None:
     )
 
 
-def release(cluster: Handled) -> None:
+def release(cluster: ContainerHandle) -> None:
     """Remove what is ours beside them: sidecars that are left, by our own label."""
     engine.sweep(cluster.client, cluster=cluster.name)
 

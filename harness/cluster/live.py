@@ -16,7 +16,7 @@ from harness.model.broker_views import BrokerView, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import seen_within
 from harness.protocol import admin
-from harness.protocol.client_security import PLAIN_TEXT, Access
+from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
 
@@ -31,7 +31,7 @@ class LiveCluster(RunningNodes):
 
     client_address: str
     """Where clients on this machine seem to come from, seen from a node: the network's gateway."""
-    access: Access = PLAIN_TEXT
+    access: ClientSecurity = PLAIN_TEXT
     """What clients must come with."""
     spec: ClusterSpec
 

@@ -37,7 +37,7 @@ from harness.spec.cluster import ClusterSpec
 _log = logging.getLogger("kafka_chaos.cluster")
 
 
-class Cluster(LiveCluster):
+class ManagedCluster(LiveCluster):
     """A running cluster; use it as a context manager.
 
     What it is to be is a `ClusterSpec`, or the fields of one: `Cluster(brokers=3, version="4.3.1")`. Each
@@ -67,7 +67,7 @@ class Cluster(LiveCluster):
         self._given_ports = ports
         self._containers: dict[int, DockerContainer] = {}
         self._network: Network | None = None
-        self._secured: credentials.Secured | None = None
+        self._secured: credentials.Credentials | None = None
 
     def __enter__(self) -> Self:
         return self.start()

@@ -16,7 +16,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from harness.cluster.nodes import Node
 from harness.containers import capabilities, engine
 from harness.containers.exec import files_in, run_in
-from harness.containers.sidecar import Output, cgroups_of, run_sidecar
+from harness.containers.sidecar import ContainerOutput, cgroups_of, run_sidecar
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 
@@ -120,7 +120,7 @@ class RunningNodes:
         seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
         return seconds * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
 
-    def in_network(self, number: int, script: str) -> Output:
+    def in_network(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image inside the network namespace of a running node.
 
         Raises:
@@ -130,7 +130,7 @@ class RunningNodes:
         what = "in the node's network namespace"
         return self._sidecar(number, what, script, capabilities.NETWORK, network_mode=network)
 
-    def in_files(self, number: int, script: str) -> Output:
+    def in_files(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
 
         Raises:
@@ -139,7 +139,7 @@ class RunningNodes:
         placed = {"network_mode": "none", "volumes_from": [self._container(number).id]}
         return self._sidecar(number, "with the node's volumes", script, capabilities.FILES, **placed)
 
-    def in_node(self, number: int, script: str) -> Output:
+    def in_node(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script inside the container of a running node, as root.
 
         Raises:
@@ -148,7 +148,7 @@ class RunningNodes:
         with self._engine(number, "a command could not run in the node's container"):
             return run_in(self._container(number), script)
 
-    def in_cgroups(self, number: int, script: str) -> Output:
+    def in_cgroups(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, that sees a running node's process as PID 1 and
         the engine's control groups, writable, in /cgroup.
 
@@ -206,7 +206,7 @@ class RunningNodes:
 
     def _sidecar(
         self, number: int, where: str, script: str, allowed: capabilities.Rights, **placed: Any
-    ) -> Output:
+    ) -> ContainerOutput:
         with self._engine(number, f"a sidecar could not run {where}"):
             labels = engine.labels(self.name)
             return run_sidecar(self.client, self._toolbox, script, labels, allowed, **placed)

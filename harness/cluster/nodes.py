@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.cluster import zookeeper
-from harness.cluster.credentials import Secured
+from harness.cluster.credentials import Credentials
 from harness.host.ports import HOST
 from harness.model.node_layout import (
     CLIENT_PORT,
@@ -59,7 +59,7 @@ def plan(
     host_ports: list[int],
     cluster_id: str,
     heap: str = "-Xms256m -Xmx512m",
-    secured: Secured | None = None,
+    secured: Credentials | None = None,
 ) -> list[Node]:
     """The nodes of a cluster, controllers first.
 
@@ -138,7 +138,7 @@ exec /etc/kafka/docker/run
 
 
 def _with_zookeeper(
-    spec: ClusterSpec, host_ports: list[int], heap: str, secured: Secured | None
+    spec: ClusterSpec, host_ports: list[int], heap: str, secured: Credentials | None
 ) -> list[Node]:
     keeper = f"zookeeper-{FIRST_ZOOKEEPER_ID}"
     session = str(round(SESSION_SECONDS[spec.profile] * 1000))
@@ -213,7 +213,7 @@ def _protocols(spec: ClusterSpec, *more: str) -> str:
     return ",".join(f"{name}:{protocol}" for name, protocol in plain.items())
 
 
-def _listeners(spec: ClusterSpec, name: str, port: int, secured: Secured | None) -> dict[str, str]:
+def _listeners(spec: ClusterSpec, name: str, port: int, secured: Credentials | None) -> dict[str, str]:
     listening = {"CLIENT": CLIENT_PORT, "INTERNAL": INTERNAL_PORT}
     advertised = {"CLIENT": f"{HOST}:{port}", "INTERNAL": f"{name}:{INTERNAL_PORT}"}
     if spec.security is not None:

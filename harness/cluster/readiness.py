@@ -16,7 +16,7 @@ _ISR_SECONDS = 30.0
 _PROBE_TOPIC = "kafka-chaos-ready"
 
 
-class Starting(Protocol):
+class StartingNodes(Protocol):
     """The part of a starting cluster that is looked at."""
 
     @property
@@ -45,7 +45,7 @@ class _NodeEnded(Exception):
         self.node = node
 
 
-def await_ready(cluster: Starting) -> None:
+def await_ready(cluster: StartingNodes) -> None:
     """Wait until the cluster is ready.
 
     Raises:
@@ -69,7 +69,7 @@ def await_ready(cluster: Starting) -> None:
         raise _failed(cluster, str(error), cluster.nodes[-1]) from error
 
 
-def _unregistered(cluster: Starting) -> str | None:
+def _unregistered(cluster: StartingNodes) -> str | None:
     for node in cluster.nodes:
         code = cluster.exit_code(node.id)
         if code is not None:
@@ -83,14 +83,14 @@ def _unregistered(cluster: Starting) -> str | None:
     return f"broker(s) {missing} do not know all of {sorted(wanted)} yet" if missing else None
 
 
-def _isr_missing(cluster: Starting, factor: int) -> str | None:
+def _isr_missing(cluster: StartingNodes, factor: int) -> str | None:
     state = cluster.view((_PROBE_TOPIC,)).partition(_PROBE_TOPIC, 0)
     if state is None:
         return "no broker knows the topic"
     return None if len(state.isr) == factor else f"ISR {list(state.isr)} of {factor}"
 
 
-def _failed(cluster: Starting, why: str, node: Node) -> ClusterError:
+def _failed(cluster: StartingNodes, why: str, node: Node) -> ClusterError:
     return ClusterError(
         "the cluster did not come up",
         where=cluster.name,

@@ -35,7 +35,7 @@ _R = TypeVar("_R", bound=_Record)
 class ClusterRecord(_Record):
     """Where a cluster's containers are. `owner` is the process that started it
     (`harness.host.process_identity.owner`),
-    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in (`Access`): the
+    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in (`ClientSecurity`): the
     file is its owner's alone. Of a cluster that is not ours: `brokers` by id, and the `topics` and `groups`
     of a run that must be deleted."""
 
@@ -55,7 +55,7 @@ class ClusterRecord(_Record):
 class OpenFaultRecord(_Record):
     """One fault that may have been applied and was not seen to be healed.
 
-    `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its `Scene`.
+    `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its `InjectionContext`.
     """
 
     name: str
@@ -77,7 +77,7 @@ def state_folder() -> Path:
 
 
 def remember(cluster: Any) -> None:
-    """Record a cluster that was just started (a `harness.cluster.managed.Cluster`)."""
+    """Record a cluster that was just started (a `harness.cluster.managed.ManagedCluster`)."""
     if cluster.spec.existing is not None:
         # How to get in stays in the user's own file.
         record = ClusterRecord(

@@ -13,7 +13,7 @@ _MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PropertyLine:
     """One setting as written: where, its name and its value."""
 
     name: str
@@ -22,7 +22,7 @@ class Entry:
     line: int
 
 
-def read_properties(path: Path) -> tuple[Entry, ...]:
+def read_properties(path: Path) -> tuple[PropertyLine, ...]:
     """The settings of a file, in its order.
 
     Raises:
@@ -42,7 +42,7 @@ def read_properties(path: Path) -> tuple[Entry, ...]:
     return parse_properties(text, str(path))
 
 
-def parse_properties(text: str, file: str) -> tuple[Entry, ...]:
+def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
     """As `read_properties`, of text; `file` names it in messages."""
     found = []
     for number, line in _logical_lines(text):
@@ -54,7 +54,7 @@ def parse_properties(text: str, file: str) -> tuple[Entry, ...]:
                 expected="name=value",
                 next_step="correct the line",
             )
-        found.append(Entry(name, value, file, number))
+        found.append(PropertyLine(name, value, file, number))
     return tuple(found)
 
 

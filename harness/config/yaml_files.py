@@ -25,7 +25,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[Model]):
+class FileKind(Generic[Model]):
     """A kind of file, which holds a `model`. How messages speak of it: `one` with its article, what is
     `expected` of it, where an `example` is to be had, and the command that prints its `schema`. `folder`,
     below harness/, has those that come with kafka-chaos."""
@@ -158,7 +158,7 @@ class Kind(Generic[Model]):
         )
 
 
-def _explained(error: ValidationError, source: str, text: str, data: Any, kind: Kind[Model]) -> BadInput:
+def _explained(error: ValidationError, source: str, text: str, data: Any, kind: FileKind[Model]) -> BadInput:
     # A misspelt key also leaves its right name missing: the misspelling is what to show.
     problems = sorted(_told(error), key=lambda problem: problem["type"] != "extra_forbidden")
     first = problems[0]

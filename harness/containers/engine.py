@@ -33,7 +33,7 @@ PULL_ANSWER_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """How many things a sweep removed; `left` names what the engine would not give up, and why."""
 
     containers: int = 0
@@ -134,7 +134,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         waiting += [part for part in (current.__cause__, current.__context__) if part is not None]
 
 
-def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool = False) -> Swept:
+def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool = False) -> SweepResult:
     """Remove containers, networks and volumes of ours: of `cluster`, all (`everything`), or, by default,
     those whose owner process has ended. Anonymous volumes go with their container.
     """
@@ -144,7 +144,7 @@ def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool 
     def ours(found: dict[str, str] | None) -> bool:
         return any_owner or owner_gone((found or {}).get(OWNER_LABEL))
 
-    swept = Swept()
+    swept = SweepResult()
     for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
         if ours(container.labels):
             trouble = _remove(partial(container.remove, v=True, force=True))
@@ -170,7 +170,7 @@ def _remove(action: Callable[[], Any]) -> str | None:
     return None
 
 
-def _count(swept: Swept, kind: str, name: str, trouble: str | None) -> Swept:
+def _count(swept: SweepResult, kind: str, name: str, trouble: str | None) -> SweepResult:
     if trouble is not None:
         return replace(swept, left=(*swept.left, f"{name}: {trouble}"))
     return replace(swept, **{kind: getattr(swept, kind) + 1})

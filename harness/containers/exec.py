@@ -9,7 +9,7 @@ from typing import Any
 
 from docker.errors import NotFound
 
-from harness.containers.sidecar import Output
+from harness.containers.sidecar import ContainerOutput
 
 
 def files_in(container: Any, folder: str) -> dict[str, bytes]:
@@ -26,10 +26,10 @@ def files_in(container: Any, folder: str) -> dict[str, bytes]:
         }
 
 
-def run_in(container: Any, script: str) -> Output:
+def run_in(container: Any, script: str) -> ContainerOutput:
     """Run a sh script inside a running container, as root."""
     code, output = container.exec_run(["sh", "-c", script], user="root")
-    return Output(int(code), output.decode(errors="replace"))
+    return ContainerOutput(int(code), output.decode(errors="replace"))
 
 
 def memory_mib(container: Any) -> float:

@@ -13,7 +13,7 @@ _SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ContainerOutput:
     """What a command beside or in a node printed, and its exit code."""
 
     code: int
@@ -22,7 +22,7 @@ class Output:
 
 def run_sidecar(
     client: DockerClient, toolbox: str, script: str, labels: dict[str, str], rights: Rights, **placed: Any
-) -> Output:
+) -> ContainerOutput:
     """Run a shell script beside another container, with these rights (`harness.containers.capabilities`):
     `placed` says where (docker-py's `network_mode`, `volumes_from`, ...).
 
@@ -33,7 +33,7 @@ def run_sidecar(
     try:
         sidecar.start()
         code = int(sidecar.wait(timeout=_SECONDS)["StatusCode"])
-        return Output(code, sidecar.logs().decode(errors="replace"))
+        return ContainerOutput(code, sidecar.logs().decode(errors="replace"))
     finally:
         # Only volumes of its own go with it: those that it borrowed are still in use by their container.
         sidecar.remove(v=True, force=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.bugs import table
 from harness.bugs.catalog import registry
-from harness.bugs.model import ArmSeen, Bug, BugResult, Side
+from harness.bugs.model import Bug, BugArm, BugArmResult, BugResult
 from harness.docgen import files, saved_runs
 from harness.docgen.files import cell
 from harness.docgen.saved_runs import text_block
@@ -105,7 +105,7 @@ def _section(bug: Bug, results: Sequence[BugResult]) -> Iterable[str]:
     yield f"- **Proof that it was tried**: {bug.proof}"
     yield ""
     if results:
-        for side in Side:
+        for side in BugArm:
             for name, seen in table.arms_of(results, side).items():
                 yield from _arm(side, name, seen)
     else:
@@ -120,7 +120,7 @@ def _section(bug: Bug, results: Sequence[BugResult]) -> Iterable[str]:
     yield "</details>"
 
 
-def _arm(side: Side, name: str, seen: Sequence[ArmSeen]) -> Iterable[str]:
+def _arm(side: BugArm, name: str, seen: Sequence[BugArmResult]) -> Iterable[str]:
     latest = seen[-1]
     counts = table.counted(map(table.said, seen))
     yield f"{side.capitalize()}: `{name}` of {latest.experiment}: {cell(counts)}. The latest run:"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.claims import plots
 from harness.claims.catalog import registry
-from harness.claims.model import Answer, Claim, ClaimResult, Role, TrialResult
+from harness.claims.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.docgen import files, saved_runs
 from harness.docgen.files import cell
 from harness.docgen.saved_runs import text_block
@@ -96,7 +96,9 @@ def _row(claim: Claim, results: Sequence[ClaimResult]) -> str:
 def verdicts(results: Sequence[ClaimResult]) -> str:
     """How often a claim came out how: `yes 3/3`, or `yes 2/3, unknown 1/3`."""
     counted = Counter(result.answer for result in results)
-    return ", ".join(f"{answer} {counted[answer]}/{len(results)}" for answer in Answer if counted[answer])
+    return ", ".join(
+        f"{answer} {counted[answer]}/{len(results)}" for answer in ClaimVerdict if counted[answer]
+    )
 
 
 def page(claim: Claim, runs: Runs) -> str:
@@ -172,7 +174,7 @@ def _stories(result: ClaimResult) -> Iterable[str]:
         yield from text_block(trial.story)
 
 
-def _trial(trial: TrialResult) -> Iterable[str]:
+def _trial(trial: ClaimArmResult) -> Iterable[str]:
     yield f"{trial.role.capitalize()}: `{trial.arm}` of {trial.experiment}"
     yield ""
     yield from saved_runs.expected_and_seen(trial)

@@ -33,7 +33,7 @@ BEGIN, END = "<!-- columns:begin -->", "<!-- columns:end -->"
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class JournalDoc:
     """One journal of a run folder. `columns` says what each column means, and what null means in it."""
 
     path: str
@@ -46,8 +46,8 @@ _TOPIC = "topic"
 _READER = "name of the reader; of live readers one of `readers` in run.json"
 _NS = "ns since the epoch, by the clock of the machine that wrote the journal"
 
-JOURNALS: tuple[Journal, ...] = (
-    Journal(
+JOURNALS: tuple[JournalDoc, ...] = (
+    JournalDoc(
         "sends/part-*.parquet",
         "a send, once it closed. `sends/open.parquet`, only there while running or after a crash, has the "
         "same columns and holds sends that were still open: unless a part holds it too, such a send is "
@@ -69,7 +69,7 @@ JOURNALS: tuple[Journal, ...] = (
             "txn": "number of the producer's transaction. Null: sent in none",
         },
     ),
-    Journal(
+    JournalDoc(
         "transactions/part-*.parquet",
         "a transaction, once it ended; only of transactional producers",
         TRANSACTIONS,
@@ -84,7 +84,7 @@ JOURNALS: tuple[Journal, ...] = (
             "error": "the client's name for the error. Null: no error",
         },
     ),
-    Journal(
+    JournalDoc(
         "reads/part-*.parquet",
         "a record of the final read, read_uncommitted. `committed/` (a second final read, read_committed, of "
         "transactional runs) and `live/READER/` (what a reader was given while the faults went on) have the "
@@ -111,7 +111,7 @@ JOURNALS: tuple[Journal, ...] = (
             "them. Null: final read",
         },
     ),
-    Journal(
+    JournalDoc(
         "assignments/part-*.parquet",
         "a partition that a live reader was given or lost",
         ASSIGNMENTS,
@@ -125,7 +125,7 @@ JOURNALS: tuple[Journal, ...] = (
             "offset": "where reading begins. Null: not known",
         },
     ),
-    Journal(
+    JournalDoc(
         "commits/part-*.parquet",
         "an offset that a live reader committed, or tried to",
         COMMITS,
@@ -139,7 +139,7 @@ JOURNALS: tuple[Journal, ...] = (
             "error": "the client's name for the error. Null: committed",
         },
     ),
-    Journal(
+    JournalDoc(
         "faults.parquet",
         "a moment in the life of a fault",
         FAULTS,
@@ -153,7 +153,7 @@ JOURNALS: tuple[Journal, ...] = (
             "detail": "the evidence, as JSON",
         },
     ),
-    Journal(
+    JournalDoc(
         "samples/part-*.parquet",
         "a broker and partition at a sampling moment (every 250 ms): that broker's own belief",
         SAMPLES,
@@ -172,7 +172,7 @@ JOURNALS: tuple[Journal, ...] = (
             "high_watermark": "as the leader tells it. Null: this broker is not the leader",
         },
     ),
-    Journal(
+    JournalDoc(
         "answers/part-*.parquet",
         "a broker's answer to a question of an ask step; without rows where there is no such step",
         ANSWERS,
@@ -189,7 +189,7 @@ JOURNALS: tuple[Journal, ...] = (
             "detail": "all else that it answered, as JSON",
         },
     ),
-    Journal(
+    JournalDoc(
         "checkpoints/part-*.parquet",
         "an entry of a checkpoint file of a broker whose replicas were read",
         CHECKPOINTS,
@@ -203,7 +203,7 @@ JOURNALS: tuple[Journal, ...] = (
             "offset": "a high watermark, a recovery point, a log start offset, or where the epoch begins",
         },
     ),
-    Journal(
+    JournalDoc(
         "replicas/part-*.parquet",
         "a record in a replica's own segment files; only where these were read",
         REPLICAS,

@@ -12,11 +12,11 @@ from typing import Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from harness.claims.html import MARKS
-from harness.claims.model import ArmTold, Result
+from harness.claims.model import ArmNarrative, SuiteResult
 from harness.docgen.files import cell
 
-Told = TypeVar("Told", bound=Result)
-AnArm = TypeVar("AnArm", bound=ArmTold)
+Told = TypeVar("Told", bound=SuiteResult)
+AnArm = TypeVar("AnArm", bound=ArmNarrative)
 
 
 class Runs(BaseModel, Generic[Told]):
@@ -59,7 +59,7 @@ def without_stories(arms: Iterable[AnArm]) -> tuple[AnArm, ...]:
     return tuple(arm.model_copy(update={"story": ()}) for arm in arms)
 
 
-def expected_and_seen(arm: ArmTold) -> Iterable[str]:
+def expected_and_seen(arm: ArmNarrative) -> Iterable[str]:
     """A table of what was expected and seen of an arm, and why it proves nothing, as lines of Markdown."""
     yield "| | expected | seen | |"
     yield "|---|---|---|---|"

@@ -8,16 +8,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.campaign.backend import RealRig, Tell
+from harness.campaign.backend import DockerBackend, Tell
 from harness.explore.cluster_reset import reset
-from harness.explore.phases import Seen, seen_in
+from harness.explore.phases import ObservedFault, seen_in
 from harness.model.result import ArmResult
 from harness.run import runner
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
 
-class Rig(Protocol):
+class ExploreBackend(Protocol):
     """What `harness.explore.explorer` needs."""
 
     def impossible(self, experiments: Sequence[Experiment]) -> dict[str, str]:
@@ -34,19 +34,19 @@ class Rig(Protocol):
 
     def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]: ...
 
-    def look(self, folder: Path, replicas: int) -> tuple[Seen, ...]:
+    def look(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         """What the cluster was at when each fault hit."""
         ...
 
 
-class ExploreRig(RealRig):
+class DockerExploreBackend(DockerBackend):
     """Kafka in containers."""
 
     def reset(self, cluster: Any) -> str:
         return reset(cluster)
 
     def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
-        runner.Run(cluster, experiment, {folder: experiment.arms[0]}, seed, tell).execute()
+        runner.ExperimentRun(cluster, experiment, {folder: experiment.arms[0]}, seed, tell).execute()
 
-    def look(self, folder: Path, replicas: int) -> tuple[Seen, ...]:
+    def look(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         return seen_in(folder, replicas)

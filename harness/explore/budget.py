@@ -16,7 +16,7 @@ _ONE_VIOLATION = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class ExploreSpent:
     """What was used up: over all, in shrinking, and in shrinking the violation at hand."""
 
     seconds: float = 0.0
@@ -26,7 +26,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ExploreBudget:
     """`seconds` or `runs` (one is None), `share` of it for shrinking at most."""
 
     seconds: float | None = None
@@ -37,17 +37,17 @@ class Budget:
     def whole(self) -> float:
         return float(self.seconds if self.seconds is not None else self.runs or 0)
 
-    def allows(self, spent: Spent, expected: float) -> bool:
+    def allows(self, spent: ExploreSpent, expected: float) -> bool:
         """Whether a run of so many seconds may begin: it would end within the budget."""
         if self.runs is not None:
             return spent.runs < self.runs
         return spent.seconds + expected <= self.whole
 
-    def for_one(self, spent: Spent) -> float:
+    def for_one(self, spent: ExploreSpent) -> float:
         """What the next violation may use for shrinking, in seconds or in runs."""
         return max(0.0, self.whole * self.share - spent.shrinking) * _ONE_VIOLATION
 
-    def left(self, spent: Spent) -> float | None:
+    def left(self, spent: ExploreSpent) -> float | None:
         """Seconds left; None: it counts runs."""
         return None if self.seconds is None else max(0.0, self.seconds - spent.seconds)
 

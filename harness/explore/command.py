@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from harness.campaign.run_time import run_seconds, told
 from harness.explore import menu as menus
-from harness.explore.backend import ExploreRig, Rig
-from harness.explore.budget import DEFAULT_SECONDS, SHRINK_SHARE, Budget, parse_confirm, parse_seconds
+from harness.explore.backend import DockerExploreBackend, ExploreBackend
+from harness.explore.budget import DEFAULT_SECONDS, SHRINK_SHARE, ExploreBudget, parse_confirm, parse_seconds
 from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
-from harness.explore.explorer import Exploration, Given
-from harness.explore.menu import Menu, experiment_of
+from harness.explore.explorer import Exploration, ExplorationInput
+from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.selection import choose
 from harness.explore.shrinking import Confirm
@@ -25,7 +25,7 @@ from harness.spec.cluster import ClusterSpec, Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExploreOptions:
     """The options as given; None: not given."""
 
     menu: Path | None = None
@@ -40,13 +40,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ExplorationPlan:
     """What would be explored. `before` is what an earlier process left of it."""
 
-    menu: Menu
+    menu: ExploreMenu
     seed: int
     confirm: Confirm
-    budget: Budget
+    budget: ExploreBudget
     before: ExploreResult | None = None
 
     def lines(self) -> list[str]:
@@ -72,7 +72,7 @@ class Planned:
         ]
 
 
-def planned(asked: Asked, resume: Path | None, seed: int) -> Planned:
+def planned(asked: ExploreOptions, resume: Path | None, seed: int) -> ExplorationPlan:
     """What the options ask for; `seed` is taken where none was given.
 
     Raises:
@@ -90,9 +90,9 @@ def planned(asked: Asked, resume: Path | None, seed: int) -> Planned:
         menu = _on(menus.load(asked.menu), asked)
         share = SHRINK_SHARE if asked.share is None else asked.share
         seconds = DEFAULT_SECONDS if asked.budget is None else parse_seconds(asked.budget)
-        budget = Budget(None if asked.runs else seconds, asked.runs, share)
+        budget = ExploreBudget(None if asked.runs else seconds, asked.runs, share)
         confirm = Confirm() if asked.confirm is None else parse_confirm(asked.confirm)
-        return Planned(menu, seed if asked.seed is None else asked.seed, confirm, budget)
+        return ExplorationPlan(menu, seed if asked.seed is None else asked.seed, confirm, budget)
     before = load_result(resume)
     _same(asked, before, resume)
     place = masked_at(before.menu)
@@ -108,11 +108,13 @@ def planned(asked: Asked, resume: Path | None, seed: int) -> Planned:
         seconds_before, runs_before = parse_seconds(asked.budget), None
     elif asked.runs is not None:
         seconds_before, runs_before = None, asked.runs
-    budget = Budget(seconds_before, runs_before, before.shrink_share if asked.share is None else asked.share)
-    return Planned(before.parsed_menu(), before.seed, parse_confirm(before.confirm), budget, before)
+    budget = ExploreBudget(
+        seconds_before, runs_before, before.shrink_share if asked.share is None else asked.share
+    )
+    return ExplorationPlan(before.parsed_menu(), before.seed, parse_confirm(before.confirm), budget, before)
 
 
-def _same(asked: Asked, before: ExploreResult, resume: Path) -> None:
+def _same(asked: ExploreOptions, before: ExploreResult, resume: Path) -> None:
     """Refuse to go on with something else than was begun."""
     if asked.version or asked.image or asked.profile:
         what = "--kafka-version, --image and --profile cannot change in the middle"
@@ -132,7 +134,7 @@ def _same(asked: Asked, before: ExploreResult, resume: Path) -> None:
     )
 
 
-def _on(menu: Menu, asked: Asked) -> Menu:
+def _on(menu: ExploreMenu, asked: ExploreOptions) -> ExploreMenu:
     """The menu on another version, image or profile."""
     given = (("version", asked.version), ("image", asked.image), ("profile", asked.profile))
     changes = {key: value for key, value in given if value is not None}
@@ -157,9 +159,13 @@ def _on(menu: Menu, asked: Asked) -> Menu:
 
 
 def executed(
-    plan: Planned, store: ExploreStore, command: str, tell: Callable[[str], None], rig: Rig | None = None
+    plan: ExplorationPlan,
+    store: ExploreStore,
+    command: str,
+    tell: Callable[[str], None],
+    rig: ExploreBackend | None = None,
 ) -> ExploreResult:
     """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
     kept = plan.before.command if plan.before is not None else command
-    given = Given(plan.menu, store, plan.seed, plan.confirm, plan.budget, kept, tell, plan.before)
-    return Exploration(given, rig or ExploreRig()).execute()
+    given = ExplorationInput(plan.menu, store, plan.seed, plan.confirm, plan.budget, kept, tell, plan.before)
+    return Exploration(given, rig or DockerExploreBackend()).execute()

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Protocol
 
-from harness.explore.menu import Menu
-from harness.explore.phases import Phase, Seen
+from harness.explore.menu import ExploreMenu
+from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.trial import Trial
 
-Cell = tuple[str, Phase]
+CoverageCell = tuple[str, ClusterPhase]
 """A fault of the menu (with its target) and a phase."""
 Pair = tuple[str, str]
 """Two faults of one run, the one that is earlier in the alphabet first."""
@@ -20,37 +20,37 @@ Under = tuple[str, str, str]
 """A fault, a setting, and its level."""
 
 
-class Made(Protocol):
+class CompletedTrial(Protocol):
     """A run that was made; `aims` are the phases that each fault was meant to hit."""
 
     @property
     def trial(self) -> Trial: ...
 
     @property
-    def aims(self) -> tuple[Phase, ...]: ...
+    def aims(self) -> tuple[ClusterPhase, ...]: ...
 
     @property
-    def seen(self) -> tuple[Seen, ...]: ...
+    def seen(self) -> tuple[ObservedFault, ...]: ...
 
 
 @dataclass(slots=True)
 class Coverage:
     """How often each thing was covered. `missed`: a fault was meant to hit that phase, and did not."""
 
-    cells: Counter[Cell] = field(default_factory=Counter)
+    cells: Counter[CoverageCell] = field(default_factory=Counter)
     pairs: Counter[Pair] = field(default_factory=Counter)
     under: Counter[Under] = field(default_factory=Counter)
-    missed: Counter[Cell] = field(default_factory=Counter)
+    missed: Counter[CoverageCell] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, menu: Menu, runs: Iterable[Made]) -> Coverage:
+    def of(cls, menu: ExploreMenu, runs: Iterable[CompletedTrial]) -> Coverage:
         """Only faults that were shown to take effect count."""
         found = cls()
         for run in runs:
             found.add(menu, run)
         return found
 
-    def add(self, menu: Menu, run: Made) -> None:
+    def add(self, menu: ExploreMenu, run: CompletedTrial) -> None:
         hit = {one.place: one for one in run.seen if one.verified}
         names = {place: run.trial.faults[place].name for place in hit if place < len(run.trial.faults)}
         for place, name in names.items():
@@ -65,7 +65,7 @@ class Coverage:
                 self.missed[fault.name, aim] += 1
 
 
-def levels_of(menu: Menu, trial: Trial) -> Iterator[tuple[str, str]]:
+def levels_of(menu: ExploreMenu, trial: Trial) -> Iterator[tuple[str, str]]:
     """The level of every setting, defaults too."""
     for axis in menu.settings:
         yield axis, trial.settings.get(axis, menu.default_of(axis))
@@ -76,24 +76,24 @@ def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
     yield from {(min(pair), max(pair)) for pair in combinations(names, 2)}
 
 
-def all_cells(menu: Menu, names: Sequence[str]) -> tuple[Cell, ...]:
+def all_cells(menu: ExploreMenu, names: Sequence[str]) -> tuple[CoverageCell, ...]:
     """Every fault in every phase that the menu can have: without transactions none is open."""
     transactional = menu.workload.transactional or any(
         level.workload.get("transactions") for levels in menu.settings.values() for level in levels.values()
     )
-    phases = [phase for phase in Phase if transactional or phase is not Phase.TRANSACTION_OPEN]
+    phases = [phase for phase in ClusterPhase if transactional or phase is not ClusterPhase.TRANSACTION_OPEN]
     if menu.most_faults == 1:
-        phases = [phase for phase in phases if phase in (Phase.STEADY, Phase.TRANSACTION_OPEN)]
+        phases = [phase for phase in phases if phase in (ClusterPhase.STEADY, ClusterPhase.TRANSACTION_OPEN)]
     return tuple((name, phase) for name in names for phase in phases)
 
 
-def all_pairs(menu: Menu, names: Sequence[str]) -> tuple[Pair, ...]:
+def all_pairs(menu: ExploreMenu, names: Sequence[str]) -> tuple[Pair, ...]:
     if menu.most_faults == 1:
         return ()
     return tuple((min(one, two), max(one, two)) for number, one in enumerate(names) for two in names[number:])
 
 
-def all_under(menu: Menu, names: Sequence[str]) -> tuple[Under, ...]:
+def all_under(menu: ExploreMenu, names: Sequence[str]) -> tuple[Under, ...]:
     return tuple(
         (name, axis, label) for name in names for axis, levels in menu.settings.items() for label in levels
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from checkers.judgement.promise import bounds_of
 from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
-from harness.explore.menu import Menu
+from harness.explore.menu import ExploreMenu
 from harness.explore.result import CoverageResult, Covered
 from harness.model.result import ArmResult, FindingClass
 
@@ -21,7 +21,7 @@ def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
     return tuple(finding for finding, bound in bounds.items() if bound.exceeded(summary.count(finding)))
 
 
-def coverage_result(menu: Menu, coverage: Coverage, left_out: Collection[str] = ()) -> CoverageResult:
+def coverage_result(menu: ExploreMenu, coverage: Coverage, left_out: Collection[str] = ()) -> CoverageResult:
     """Everything that there is to cover, in the menu's order, with how often it was."""
     names = [fault.name for fault in menu.faults if fault.name not in left_out]
     return CoverageResult(

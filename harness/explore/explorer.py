@@ -8,32 +8,32 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.campaign.run_time import told
-from harness.explore.backend import Rig
-from harness.explore.budget import Budget, Spent
+from harness.explore.backend import ExploreBackend
+from harness.explore.budget import ExploreBudget, ExploreSpent
 from harness.explore.coverage import Coverage
 from harness.explore.coverage_report import coverage_result
-from harness.explore.menu import Menu, experiment_of
-from harness.explore.phases import Phase
+from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.phases import ClusterPhase
 from harness.explore.reproducers import write_violation
-from harness.explore.result import ExploreResult, Run, State, Violation
+from harness.explore.result import ExploreResult, ShrinkState, TrialRun, Violation
 from harness.explore.selection import choose
 from harness.explore.shrinking import Confirm, Shrinking
 from harness.explore.store import ExploreStore
-from harness.explore.trial import Planned, Trial
-from harness.explore.trial_runner import Maker
+from harness.explore.trial import Trial, TrialFault
+from harness.explore.trial_runner import TrialRunner
 from harness.model.errors import BadInput, JournalError
 from harness.model.result import VerdictWord
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ExplorationInput:
     """What is to be explored. `before` is what an earlier process left of the same exploration."""
 
-    menu: Menu
+    menu: ExploreMenu
     store: ExploreStore
     seed: int
     confirm: Confirm
-    budget: Budget
+    budget: ExploreBudget
     command: str
     tell: Callable[[str], None]
     before: ExploreResult | None = None
@@ -43,12 +43,12 @@ class Exploration:
     """One exploration under way. What comes next hangs on the seed and on the runs so far alone, so that a
     later process goes on where one stopped: runs that are over are taken from the folder."""
 
-    def __init__(self, given: Given, rig: Rig) -> None:
+    def __init__(self, given: ExplorationInput, rig: ExploreBackend) -> None:
         self._given = given
         self._rig = rig
         self._menu = given.menu
         self._kept = given.store.runs()
-        self._runs: list[Run] = []
+        self._runs: list[TrialRun] = []
         self._coverage = Coverage()
         self._violations: list[Violation] = []
         self._left_out: dict[str, str] = {}
@@ -57,7 +57,7 @@ class Exploration:
         self._started_ns = before.started_ns if before is not None else time.time_ns()
         self._began = time.monotonic()
         clusters = before.clusters if before is not None else 0
-        self._maker = Maker(given.menu, given.store, rig, given.tell, clusters)
+        self._maker = TrialRunner(given.menu, given.store, rig, given.tell, clusters)
 
     def execute(self) -> ExploreResult:
         """Explore until the budget is spent; returns what is also written as result.json.
@@ -83,7 +83,7 @@ class Exploration:
         experiments = [
             experiment_of(
                 self._menu,
-                Trial(faults=(Planned(name=fault.name, at=1.0, lasting=fault.lasting[0]),)),
+                Trial(faults=(TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0]),)),
                 arm=fault.name,
             )
             for fault in self._menu.faults
@@ -121,7 +121,7 @@ class Exploration:
             if run.fails and not self._seen_before(run):
                 self._shrink(run)
 
-    def _seen_before(self, run: Run) -> bool:
+    def _seen_before(self, run: TrialRun) -> bool:
         """Whether a violation that is known already explains this one; then it is counted there."""
         for place, one in enumerate(self._violations):
             alike = set(one.classes) & set(run.broken)
@@ -131,7 +131,7 @@ class Exploration:
                 return True
         return False
 
-    def _shrink(self, run: Run) -> None:
+    def _shrink(self, run: TrialRun) -> None:
         """Make the schedule of a run that failed smaller, for as long as its share of the budget lasts."""
         number = len(self._violations) + 1
         limit = self._given.budget.for_one(self._spent())
@@ -141,7 +141,7 @@ class Exploration:
         # The run that showed it counts: it is one of n runs of this very schedule.
         answer = self._vote(run.trial, run, number, limit, outcomes)
         failed, of = sum(outcomes), len(outcomes)
-        state: State = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
+        state: ShrinkState = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
         while state == "shrunk" and (candidate := shrinking.candidate()) is not None:
             outcomes = []
             answer = self._vote(candidate, run, number, limit, outcomes)
@@ -156,7 +156,9 @@ class Exploration:
         self._violations[-1] = self._violation(run, shrinking, number, failed, of, state)
         self._note()
 
-    def _vote(self, trial: Trial, run: Run, number: int, limit: float, outcomes: list[bool]) -> bool | None:
+    def _vote(
+        self, trial: Trial, run: TrialRun, number: int, limit: float, outcomes: list[bool]
+    ) -> bool | None:
         """Whether a schedule fails as `run` did, by as many runs as that takes; None: the budget is spent."""
         unclear = 0
         while (answer := self._given.confirm.answer(outcomes)) is None:
@@ -173,7 +175,7 @@ class Exploration:
         return answer
 
     def _violation(
-        self, run: Run, shrinking: Shrinking, number: int, failed: int, of: int, state: State
+        self, run: TrialRun, shrinking: Shrinking, number: int, failed: int, of: int, state: ShrinkState
     ) -> Violation:
         mine = [one for one in self._runs if one.violation == number]
         found = Violation(
@@ -193,8 +195,13 @@ class Exploration:
         return write_violation(self._given.store.folder, self._menu, found, self._given.confirm)
 
     def _make(
-        self, trial: Trial, aims: tuple[Phase, ...], violation: int | None, seed: int, limit: float | None
-    ) -> Run | None:
+        self,
+        trial: Trial,
+        aims: tuple[ClusterPhase, ...],
+        violation: int | None,
+        seed: int,
+        limit: float | None,
+    ) -> TrialRun | None:
         """The next run: from the folder, if it is over, else made now. None: the budget does not allow it."""
         number = len(self._runs) + 1
         run = self._kept.get(number)
@@ -232,10 +239,10 @@ class Exploration:
             return len(mine) + 1 <= max(1.0, limit)
         return sum(one.seconds for one in mine) + expected <= limit
 
-    def _spent(self) -> Spent:
+    def _spent(self) -> ExploreSpent:
         shrinking = [one for one in self._runs if one.violation is not None]
         in_runs = self._given.budget.runs is not None
-        return Spent(
+        return ExploreSpent(
             seconds=self._elapsed(),
             runs=len(self._runs),
             shrinking=float(len(shrinking)) if in_runs else sum(one.seconds for one in shrinking),

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from faults.schedules.entries import Choice
 from faults.schedules.fields import NAME, Frozen, IfImpossible
 from harness.config.safe_yaml import label_of
-from harness.config.yaml_files import Kind
+from harness.config.yaml_files import FileKind
 from harness.explore.trial import Trial
 from harness.model.config_value import Setting
 from harness.model.errors import placed_words_of
@@ -50,7 +50,7 @@ def _labelled(value: Any) -> Any:
 Levels = Annotated[dict[str, Level], BeforeValidator(_labelled), Field(min_length=1)]
 
 
-class Menu(Frozen):
+class ExploreMenu(Frozen):
     """What is explored. Every schedule has one level of each setting, and one to `most_faults` faults.
 
     The first level of a setting is its default: what a violation is shrunk towards. `rates` are records/s
@@ -73,7 +73,7 @@ class Menu(Frozen):
     at_most_down: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
-    def _possible(self) -> Menu:
+    def _possible(self) -> ExploreMenu:
         place, what = next(self._problems(), ("", ""))
         if what:
             raise PydanticCustomError("misplaced", "{what}", {"place": place, "what": what})
@@ -82,7 +82,7 @@ class Menu(Frozen):
     def _problems(self) -> Iterator[tuple[str, str]]:
         """What cannot be, with its place in the file."""
         # At run time, since a trial is made of a menu.
-        from harness.explore.trial import Planned, Trial
+        from harness.explore.trial import Trial, TrialFault
 
         seen: set[str] = set()
         for number, fault in enumerate(self.faults):
@@ -90,10 +90,10 @@ class Menu(Frozen):
             if fault.name in seen:
                 yield f"{place}.name", f"two faults are named {fault.name!r}"
             seen.add(fault.name)
-            planned = Planned(name=fault.name, at=1.0, lasting=fault.lasting[0])
+            planned = TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0])
             if (why := _refused(lambda one=planned: experiment_of(self, Trial(faults=(one,))))) is not None:
                 yield place, why
-        some = (Planned(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
+        some = (TrialFault(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
         for axis, levels in self.settings.items():
             for label in levels:
                 chosen = Trial(settings={axis: label}, faults=some)
@@ -122,8 +122,8 @@ def _refused(make: Any) -> str | None:
     return None
 
 
-MENU = Kind(
-    Menu,
+MENU = FileKind(
+    ExploreMenu,
     one="a menu",
     expected="a mapping with name, title and faults",
     example="`kafka-chaos explore --show` prints the built-in menu",
@@ -133,7 +133,7 @@ MENU = Kind(
 BUILT_IN = "ordinary"
 
 
-def load(path: Path | None) -> Menu:
+def load(path: Path | None) -> ExploreMenu:
     """A menu file; None: the built-in one.
 
     Raises:
@@ -145,18 +145,18 @@ def load(path: Path | None) -> Menu:
 WRITE = "steady"
 
 
-def seconds_of(menu: Menu, trial: Trial) -> float:
+def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
     """How long is written."""
     rest = menu.rest if trial.rest is None else trial.rest
     return max(1.0, max((one.end for one in trial.faults), default=0.0) + rest)
 
 
-def rate_of(menu: Menu, trial: Trial) -> int:
+def rate_of(menu: ExploreMenu, trial: Trial) -> int:
     return trial.rate or menu.rates[0]
 
 
 def experiment_of(
-    menu: Menu, trial: Trial, *, name: str = "explore", arm: str = "found", control: bool = False
+    menu: ExploreMenu, trial: Trial, *, name: str = "explore", arm: str = "found", control: bool = False
 ) -> Experiment:
     """The experiment that runs a schedule; `control` adds an arm with every setting at its default.
 
@@ -180,7 +180,7 @@ def experiment_of(
     )
 
 
-def _write(menu: Menu, trial: Trial) -> dict[str, Any]:
+def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
     return {
         "name": WRITE,
         "seconds": seconds_of(menu, trial),
@@ -192,7 +192,7 @@ def _write(menu: Menu, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _arm(menu: Menu, name: str, settings: Mapping[str, str], base: dict[str, Any]) -> Arm:
+def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], base: dict[str, Any]) -> Arm:
     levels = list(_levels(menu, settings))
     producer = _over(menu.producer, (level.producer for level in levels), "producer")
     workload = _workload(menu, settings)
@@ -204,12 +204,12 @@ def _arm(menu: Menu, name: str, settings: Mapping[str, str], base: dict[str, Any
     return Arm.model_validate(given if workload == base else given | {"workload": workload})
 
 
-def _workload(menu: Menu, settings: Mapping[str, str]) -> dict[str, Any]:
+def _workload(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
     base = menu.workload.model_dump(exclude_unset=True)
     return _over(base, (level.workload for level in _levels(menu, settings)), "workload")
 
 
-def _levels(menu: Menu, settings: Mapping[str, str]) -> Iterable[Level]:
+def _levels(menu: ExploreMenu, settings: Mapping[str, str]) -> Iterable[Level]:
     for axis, levels in menu.settings.items():
         label = settings.get(axis, menu.default_of(axis))
         yield levels[label]

@@ -26,7 +26,7 @@ from harness.model.errors import JournalError
 from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, UNREADABLE, FaultPhase
 
 
-class Phase(StrEnum):
+class ClusterPhase(StrEnum):
     """What the cluster is at; see the module."""
 
     STEADY = "steady"
@@ -36,19 +36,19 @@ class Phase(StrEnum):
     TRANSACTION_OPEN = "transaction_open"
 
 
-class Seen(BaseModel):
+class ObservedFault(BaseModel):
     """A fault of a schedule as it happened: `place` is its number there (from 0). `phases` are those that the
     cluster was in when it was injected (empty: no sample tells). `verified`: its effect was seen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     place: int
-    phases: tuple[Phase, ...]
+    phases: tuple[ClusterPhase, ...]
     verified: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class BrokerBelief:
     """Who leads a partition in which epoch, and the size of the ISR, as one broker believes."""
 
     leader: int
@@ -57,11 +57,11 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SampledMoment:
     """One sample: what each broker that answered believes of each partition; `silent` did not answer."""
 
     at_ns: int
-    beliefs: Mapping[int, Mapping[int, Belief]]
+    beliefs: Mapping[int, Mapping[int, BrokerBelief]]
     silent: frozenset[int]
 
 
@@ -76,21 +76,21 @@ class Hit:
 
 
 def phases_at(
-    moments: Sequence[Moment], at_ns: int, *, replicas: int, others_open: bool, transaction: bool
-) -> tuple[Phase, ...]:
+    moments: Sequence[SampledMoment], at_ns: int, *, replicas: int, others_open: bool, transaction: bool
+) -> tuple[ClusterPhase, ...]:
     """The phases at a moment; `moments` in order of time, `replicas` is the replication factor."""
     before = [moment for moment in moments if moment.at_ns <= at_ns][-2:]
     if not before:
         return ()
     found = _phase(before, replicas, others_open)
-    return (found, Phase.TRANSACTION_OPEN) if transaction else (found,)
+    return (found, ClusterPhase.TRANSACTION_OPEN) if transaction else (found,)
 
 
-def _phase(before: Sequence[Moment], replicas: int, others_open: bool) -> Phase:
+def _phase(before: Sequence[SampledMoment], replicas: int, others_open: bool) -> ClusterPhase:
     now = before[-1]
     # A busy machine answers late once; only who was silent twice is gone.
     silent = frozenset.intersection(*(moment.silent for moment in before))
-    by_partition: dict[int, list[tuple[int, Belief]]] = {}
+    by_partition: dict[int, list[tuple[int, BrokerBelief]]] = {}
     for broker, beliefs in now.beliefs.items():
         for partition, belief in beliefs.items():
             by_partition.setdefault(partition, []).append((broker, belief))
@@ -100,18 +100,18 @@ def _phase(before: Sequence[Moment], replicas: int, others_open: bool) -> Phase:
         newest = max(told, key=lambda one: (one[1].epoch, one[0] == one[1].leader))[1]
         disagree = len({(belief.leader, belief.epoch) for _, belief in told}) > 1
         if newest.leader < 0 or newest.leader in silent or disagree:
-            return Phase.ELECTING
+            return ClusterPhase.ELECTING
         shrunk = shrunk or newest.isr < replicas
     if not by_partition:
-        return Phase.ELECTING
+        return ClusterPhase.ELECTING
     if shrunk and others_open:
-        return Phase.ISR_SHRUNK
+        return ClusterPhase.ISR_SHRUNK
     if shrunk or (silent and not others_open):
-        return Phase.RECOVERING
-    return Phase.STEADY
+        return ClusterPhase.RECOVERING
+    return ClusterPhase.STEADY
 
 
-def seen_in(folder: Path, replicas: int) -> tuple[Seen, ...]:
+def seen_in(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
     """Each fault of a run's write step that was injected, in the schedule's order.
 
     Raises:
@@ -131,7 +131,7 @@ def seen_in(folder: Path, replicas: int) -> tuple[Seen, ...]:
             next_step="move the run's folder away; `kafka-chaos explore --resume` then makes it again",
         ) from error
     return tuple(
-        Seen(
+        ObservedFault(
             place=hit.place,
             phases=phases_at(
                 moments,
@@ -171,9 +171,9 @@ def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
     return sorted(found, key=lambda hit: hit.place)
 
 
-def moments_of(rows: Sequence[Mapping[str, Any]]) -> list[Moment]:
+def moments_of(rows: Sequence[Mapping[str, Any]]) -> list[SampledMoment]:
     """Samples in order of time, from rows of their journal."""
-    beliefs: dict[int, dict[int, dict[int, Belief]]] = {}
+    beliefs: dict[int, dict[int, dict[int, BrokerBelief]]] = {}
     silent: dict[int, set[int]] = {}
     for row in rows:
         at, broker = row["at_ns"], row["broker"]
@@ -181,10 +181,10 @@ def moments_of(rows: Sequence[Mapping[str, Any]]) -> list[Moment]:
         if not row["answered"]:
             silent.setdefault(at, set()).add(broker)
         elif row["partition"] is not None:
-            mine.setdefault(broker, {})[row["partition"]] = Belief(
+            mine.setdefault(broker, {})[row["partition"]] = BrokerBelief(
                 row["leader"], row["leader_epoch"], len(row["isr"] or ())
             )
-    return [Moment(at, beliefs[at], frozenset(silent.get(at, ()))) for at in sorted(beliefs)]
+    return [SampledMoment(at, beliefs[at], frozenset(silent.get(at, ()))) for at in sorted(beliefs)]
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

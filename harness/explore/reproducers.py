@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from harness.explore.menu import Menu, experiment_of
+from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.result import Violation
 from harness.explore.shrinking import Confirm
 from harness.model.errors import KafkaChaosError
@@ -20,7 +20,7 @@ from harness.spec.files import parse
 FOUND, DEFAULTS = "found", "defaults"
 
 
-def write_violation(folder: Path, menu: Menu, violation: Violation, confirm: Confirm) -> Violation:
+def write_violation(folder: Path, menu: ExploreMenu, violation: Violation, confirm: Confirm) -> Violation:
     """Write both files; returns the violation with their names.
 
     Raises:
@@ -41,7 +41,7 @@ def write_violation(folder: Path, menu: Menu, violation: Violation, confirm: Con
     return violation.model_copy(update=files)
 
 
-def experiment_text(menu: Menu, violation: Violation) -> str:
+def experiment_text(menu: ExploreMenu, violation: Violation) -> str:
     """The minimal schedule as an experiment file; it is read back, and is the same experiment."""
     name = f"{menu.name}-violation-{violation.number}"
     experiment = experiment_of(menu, violation.minimal, name=name, arm=FOUND, control=True)

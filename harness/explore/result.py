@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.explore.menu import Menu
-from harness.explore.phases import Phase, Seen
+from harness.explore.menu import ExploreMenu
+from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.trial import Trial
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import FindingClass, VerdictWord
@@ -23,7 +23,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Run(_Frozen):
+class TrialRun(_Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored). `aims` are the phases that its faults were meant to hit, `seen` what they
     hit. `broken` are the classes of which it found more than its settings allow. `reset` says what was proved
@@ -34,8 +34,8 @@ class Run(_Frozen):
     number: int
     violation: int | None
     trial: Trial
-    aims: tuple[Phase, ...] = ()
-    seen: tuple[Seen, ...] = ()
+    aims: tuple[ClusterPhase, ...] = ()
+    seen: tuple[ObservedFault, ...] = ()
     folder: str
     seed: int
     verdict: VerdictWord
@@ -53,7 +53,7 @@ class Run(_Frozen):
         return self.verdict is VerdictWord.INVALID
 
 
-State = Literal["shrunk", "budget spent", "not confirmed", "under way"]
+ShrinkState = Literal["shrunk", "budget spent", "not confirmed", "under way"]
 
 
 class Violation(_Frozen):
@@ -69,7 +69,7 @@ class Violation(_Frozen):
     number: int
     found_in: int
     classes: tuple[FindingClass, ...]
-    state: State
+    state: ShrinkState
     original: Trial
     minimal: Trial
     failed: int
@@ -122,7 +122,7 @@ class ExploreResult(_Frozen):
     left_out: dict[str, str] = {}
     coverage: CoverageResult = CoverageResult()
     violations: tuple[Violation, ...] = ()
-    runs: tuple[Run, ...] = ()
+    runs: tuple[TrialRun, ...] = ()
 
     def exit_code(self) -> int:
         """1 something broke; 3 nothing did, but no run can say so; 0 nothing did."""
@@ -130,8 +130,8 @@ class ExploreResult(_Frozen):
             return 1
         return 0 if any(run.verdict is VerdictWord.VALID for run in self.runs) else 3
 
-    def parsed_menu(self) -> Menu:
-        return Menu.model_validate(self.menu)
+    def parsed_menu(self) -> ExploreMenu:
+        return ExploreMenu.model_validate(self.menu)
 
 
 def load_result(folder: Path) -> ExploreResult:

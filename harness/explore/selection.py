@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from harness.campaign.run_time import OF_EVERY_RUN
 from harness.explore.coverage import Coverage, levels_of, pairs_of
-from harness.explore.menu import Menu, experiment_of, seconds_of
-from harness.explore.phases import Phase
-from harness.explore.trial import GRID, Planned, Trial
+from harness.explore.menu import ExploreMenu, experiment_of, seconds_of
+from harness.explore.phases import ClusterPhase
+from harness.explore.trial import GRID, Trial, TrialFault
 from harness.model.errors import KafkaChaosError
 from harness.spec.cluster import PROFILES, SESSION_SECONDS
 
@@ -35,16 +35,21 @@ _NUMBERS = (0.35, 0.45, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTrial:
     """A schedule, and the phase that each of its faults is meant to hit."""
 
     trial: Trial
-    aims: tuple[Phase, ...]
+    aims: tuple[ClusterPhase, ...]
 
 
 def choose(
-    menu: Menu, names: Sequence[str], coverage: Coverage, known: Sequence[Trial], seed: int, number: int
-) -> Drawn:
+    menu: ExploreMenu,
+    names: Sequence[str],
+    coverage: Coverage,
+    known: Sequence[Trial],
+    seed: int,
+    number: int,
+) -> DrawnTrial:
     """The schedule of run `number`. `names` are the faults that this machine can have, `known` the minimal
     schedules of violations found before.
 
@@ -64,7 +69,7 @@ def choose(
     return rng.choices(candidates, weights)[0]
 
 
-def draw(menu: Menu, names: Sequence[str], rng: random.Random) -> Drawn | None:
+def draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial | None:
     """One schedule, by weight alone; None: chance gave only what is not possible."""
     for _ in range(_TRIES):
         drawn = _draw(menu, names, rng)
@@ -76,7 +81,7 @@ def draw(menu: Menu, names: Sequence[str], rng: random.Random) -> Drawn | None:
     return None
 
 
-def _draw(menu: Menu, names: Sequence[str], rng: random.Random) -> Drawn:
+def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial:
     settings = {}
     for axis, levels in menu.settings.items():
         label = rng.choices(list(levels), [level.weight for level in levels.values()])[0]
@@ -87,41 +92,43 @@ def _draw(menu: Menu, names: Sequence[str], rng: random.Random) -> Drawn:
     if count == most and menu.most_faults > most:
         count = rng.randint(most, menu.most_faults)
     pool = [menu.fault(name) for name in names]
-    planned: list[Planned] = []
-    aims: list[Phase] = []
+    planned: list[TrialFault] = []
+    aims: list[ClusterPhase] = []
     for _ in range(count):
         fault = rng.choices(pool, [one.weight for one in pool])[0]
         lasting = _grid(rng.uniform(*fault.lasting))
         if not planned:
-            planned.append(Planned(name=fault.name, at=FIRST_AT, lasting=lasting))
-            aims.append(Phase.STEADY)
+            planned.append(TrialFault(name=fault.name, at=FIRST_AT, lasting=lasting))
+            aims.append(ClusterPhase.STEADY)
             continue
         aim, at = _aimed(menu, rng, planned[-1])
-        if aim is Phase.ISR_SHRUNK and at >= planned[-1].end:
+        if aim is ClusterPhase.ISR_SHRUNK and at >= planned[-1].end:
             # The fault that is to shrink the ISR must last that long.
             planned[-1] = planned[-1].model_copy(update={"lasting": at - planned[-1].at + 2.0})
-        planned.append(Planned(name=fault.name, at=at, lasting=lasting))
+        planned.append(TrialFault(name=fault.name, at=at, lasting=lasting))
         aims.append(aim)
     trial = Trial(settings=settings, faults=tuple(planned), rate=rng.choice(menu.rates))
-    return Drawn(trial, tuple(aims))
+    return DrawnTrial(trial, tuple(aims))
 
 
-def _aimed(menu: Menu, rng: random.Random, before: Planned) -> tuple[Phase, float]:
+def _aimed(menu: ExploreMenu, rng: random.Random, before: TrialFault) -> tuple[ClusterPhase, float]:
     """A phase that a fault may hit after another one, and when that is to be expected."""
     session = SESSION_SECONDS[menu.cluster.profile]
     lag = _lag_seconds(menu)
-    aim = rng.choice((Phase.ELECTING, Phase.ISR_SHRUNK, Phase.RECOVERING, Phase.STEADY))
-    if aim is Phase.ELECTING:
+    aim = rng.choice(
+        (ClusterPhase.ELECTING, ClusterPhase.ISR_SHRUNK, ClusterPhase.RECOVERING, ClusterPhase.STEADY)
+    )
+    if aim is ClusterPhase.ELECTING:
         return aim, _grid(before.at + rng.uniform(0.5, session * 0.9))
-    if aim is Phase.ISR_SHRUNK:
+    if aim is ClusterPhase.ISR_SHRUNK:
         # A follower that lags leaves between one and one and a half times replica.lag.time.max.ms.
         return aim, _grid(before.at + lag * 1.5 + rng.uniform(0.0, 2.0))
-    if aim is Phase.RECOVERING:
+    if aim is ClusterPhase.RECOVERING:
         return aim, _grid(before.end + rng.uniform(0.0, 1.5))
     return aim, _grid(before.end + lag)
 
 
-def novelty(menu: Menu, drawn: Drawn, coverage: Coverage, known: Sequence[Trial]) -> float:
+def novelty(menu: ExploreMenu, drawn: DrawnTrial, coverage: Coverage, known: Sequence[Trial]) -> float:
     """How much of what a schedule is meant to cover has not been covered yet."""
     trial = drawn.trial
     names = [fault.name for fault in trial.faults]
@@ -143,12 +150,12 @@ def _fresh(times: int) -> float:
     return 1.0 / (1 + times) ** 2
 
 
-def _cost(menu: Menu, trial: Trial) -> float:
+def _cost(menu: ExploreMenu, trial: Trial) -> float:
     """Seconds that it takes."""
     return OF_EVERY_RUN + seconds_of(menu, trial)
 
 
-def _lag_seconds(menu: Menu) -> float:
+def _lag_seconds(menu: ExploreMenu) -> float:
     given = {**PROFILES[menu.cluster.profile], **menu.cluster.properties}.get("replica.lag.time.max.ms")
     return float(given) / 1000 if given is not None else _LAG_SECONDS
 

@@ -13,16 +13,16 @@ from itertools import combinations
 
 from pydantic import ValidationError
 
-from harness.explore.menu import Menu, experiment_of, rate_of
+from harness.explore.menu import ExploreMenu, experiment_of, rate_of
 from harness.explore.selection import FIRST_AT
-from harness.explore.trial import GRID, Planned, Trial
+from harness.explore.trial import GRID, Trial, TrialFault
 
 LEAST_RATE = 100
 LEAST_SECONDS = 1.0
 LEAST_AT = 1.0
 
 
-def size(menu: Menu, trial: Trial) -> tuple[int, int, int, float]:
+def size(menu: ExploreMenu, trial: Trial) -> tuple[int, int, int, float]:
     """Faults, levels away from the defaults, records/s, seconds: none ever grows while shrinking."""
     away = sum(list(menu.settings[axis]).index(label) for axis, label in trial.settings.items())
     rest = menu.rest if trial.rest is None else trial.rest
@@ -30,7 +30,7 @@ def size(menu: Menu, trial: Trial) -> tuple[int, int, int, float]:
     return len(trial.faults), away, rate_of(menu, trial), seconds
 
 
-def candidates(menu: Menu, trial: Trial) -> Iterator[Trial]:
+def candidates(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
     """Smaller schedules that are possible, the boldest first: fewer faults, settings back at their defaults,
     shorter windows, fewer records."""
     seen = {trial}
@@ -45,7 +45,7 @@ def candidates(menu: Menu, trial: Trial) -> Iterator[Trial]:
         yield one
 
 
-def _smaller(menu: Menu, trial: Trial) -> Iterator[Trial]:
+def _smaller(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
     faults = trial.faults
     for keep in range(1, len(faults)):
         for chosen in combinations(faults, keep):
@@ -61,7 +61,7 @@ def _smaller(menu: Menu, trial: Trial) -> Iterator[Trial]:
         yield trial.model_copy(update={"rest": GRID})
 
 
-def _settings(menu: Menu, trial: Trial) -> Iterator[Trial]:
+def _settings(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
     """All at their defaults, halves of them, each; then each one level nearer to it."""
     axes = list(trial.settings)
     chunk = len(axes)
@@ -100,16 +100,16 @@ def _windows(trial: Trial) -> Iterator[Trial]:
         yield _with(trial, _earlier(faults, faults[0].at - LEAST_AT))
 
 
-def _with(trial: Trial, faults: Sequence[Planned]) -> Trial:
+def _with(trial: Trial, faults: Sequence[TrialFault]) -> Trial:
     return trial.model_copy(update={"faults": tuple(faults)})
 
 
-def _from_the_start(faults: Sequence[Planned]) -> tuple[Planned, ...]:
+def _from_the_start(faults: Sequence[TrialFault]) -> tuple[TrialFault, ...]:
     """The same faults, the first one as early as a first one is."""
     return _earlier(faults, max(0.0, faults[0].at - FIRST_AT))
 
 
-def _earlier(faults: Sequence[Planned], by: float) -> tuple[Planned, ...]:
+def _earlier(faults: Sequence[TrialFault], by: float) -> tuple[TrialFault, ...]:
     return tuple(one.model_copy(update={"at": one.at - by}) for one in faults)
 
 
@@ -138,7 +138,7 @@ class Confirm:
 class Shrinking:
     """One violation being shrunk. Ask `candidate`, try it, `tell` what came of it, until there is none."""
 
-    def __init__(self, menu: Menu, trial: Trial) -> None:
+    def __init__(self, menu: ExploreMenu, trial: Trial) -> None:
         self._menu = menu
         self.minimal = trial
         self.steps: list[Trial] = [trial]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.campaign.run_store import RUNS, RunStore, moved_away
-from harness.explore.result import EXPLORE_VERSION, RESULT_FILE, ExploreResult, Run
+from harness.explore.result import EXPLORE_VERSION, RESULT_FILE, ExploreResult, TrialRun
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
@@ -22,7 +22,7 @@ class ExploreStore(RunStore):
     def run_folder(self, number: int) -> Path:
         return self.folder / self.path_of(number)
 
-    def runs(self) -> dict[int, Run]:
+    def runs(self) -> dict[int, TrialRun]:
         """All runs that are over, by number.
 
         Raises:
@@ -41,7 +41,7 @@ class ExploreStore(RunStore):
 
 
 _OUTCOME = VersionedFile(
-    Run,
+    TrialRun,
     EXPLORE_VERSION,
     damaged=Refusal(
         "what is kept of a run cannot be read",

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from harness.campaign.run_time import told as time_told
-from harness.explore.menu import Menu
+from harness.explore.menu import ExploreMenu
 from harness.explore.reproducers import told
 from harness.explore.result import CoverageResult, ExploreResult
 from harness.model.result import VerdictWord
 
-Rows = list[tuple[str, ...]]
+ExploreRows = list[tuple[str, ...]]
 
 
-def phase_rows(menu: Menu, coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
+def phase_rows(menu: ExploreMenu, coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
     """Header and rows: a fault, its target, and how often it hit each phase (`-`: never)."""
     phases = list(dict.fromkeys(row.what[1] for row in coverage.phases))
     by_fault: dict[str, list[str]] = {}
@@ -25,7 +25,7 @@ def phase_rows(menu: Menu, coverage: CoverageResult) -> tuple[tuple[str, ...], R
     return ("fault", "target", *(phase.replace("_", " ") for phase in phases)), rows
 
 
-def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
+def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
     """Header and rows: in how many runs each pair of faults was; each pair once."""
     times = {row.what: row.times for row in coverage.pairs}
     names = list(dict.fromkeys(name for pair in times for name in pair))
@@ -44,7 +44,7 @@ def pair_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
     ]
 
 
-def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], Rows]:
+def level_rows(coverage: CoverageResult) -> tuple[tuple[str, ...], ExploreRows]:
     """Header and rows: how often each fault was under each level of each setting."""
     columns = list(dict.fromkeys(f"{row.what[1]}={row.what[2]}" for row in coverage.levels))
     by_fault: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ VIOLATION_COLUMNS = (
 )
 
 
-def violation_rows(result: ExploreResult) -> Rows:
+def violation_rows(result: ExploreResult) -> ExploreRows:
     return [
         (
             f"{one.number}",
@@ -85,7 +85,7 @@ def violation_rows(result: ExploreResult) -> Rows:
     ]
 
 
-def target_of(menu: Menu, name: str) -> str:
+def target_of(menu: ExploreMenu, name: str) -> str:
     """A fault's target in words."""
     return " | ".join(str(target) for target in menu.fault(name).fault.targets()) or "topic"
 
@@ -110,7 +110,7 @@ def _reached(coverage: CoverageResult) -> dict[str, str]:
     return {what: f"{done} of {of} covered" for what, (done, of) in shares.items()}
 
 
-def _table(title: str, header: Sequence[str], rows: Rows, *, left: int) -> Table:
+def _table(title: str, header: Sequence[str], rows: ExploreRows, *, left: int) -> Table:
     shown = Table(
         title=title, title_justify="left", title_style="bold", box=None, pad_edge=False,
         header_style="bold underline",

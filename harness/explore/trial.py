@@ -18,7 +18,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Planned(_Frozen):
+class TrialFault(_Frozen):
     """A fault of the menu (by its name) `at` so many seconds after writing began, for `lasting` seconds."""
 
     name: str
@@ -35,7 +35,7 @@ class Trial(_Frozen):
     (0: the menu's first); `rest` is for how long writing goes on after the last fault (None: the menu's)."""
 
     settings: dict[str, str] = {}
-    faults: tuple[Planned, ...] = ()
+    faults: tuple[TrialFault, ...] = ()
     rate: int = Field(default=0, ge=0)
     rest: float | None = None
 

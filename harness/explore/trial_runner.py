@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.campaign.run_time import run_seconds
-from harness.explore.backend import Rig
+from harness.explore.backend import ExploreBackend
 from harness.explore.coverage_report import broken_in
-from harness.explore.menu import Menu, experiment_of
-from harness.explore.phases import Phase
-from harness.explore.result import Run
+from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.phases import ClusterPhase
+from harness.explore.result import TrialRun
 from harness.explore.store import ExploreStore
 from harness.explore.trial import Trial
 from harness.model.errors import (
@@ -34,12 +34,17 @@ MOST_FAILURES = 3
 _NOT_KNOWN = "not known: made by a process that was stopped before it was kept"
 
 
-class Maker:
+class TrialRunner:
     """Holds the cluster. Use as a context manager: at its end the cluster is removed. `clusters` counts
     starts."""
 
     def __init__(
-        self, menu: Menu, store: ExploreStore, rig: Rig, tell: Callable[[str], None], clusters: int
+        self,
+        menu: ExploreMenu,
+        store: ExploreStore,
+        rig: ExploreBackend,
+        tell: Callable[[str], None],
+        clusters: int,
     ) -> None:
         self._menu = menu
         self._store = store
@@ -51,7 +56,7 @@ class Maker:
         self._failures = 0
         self._guessed = self._took = 0.0
 
-    def __enter__(self) -> Maker:
+    def __enter__(self) -> TrialRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,11 +71,11 @@ class Maker:
         self,
         number: int,
         trial: Trial,
-        aims: tuple[Phase, ...],
+        aims: tuple[ClusterPhase, ...],
         violation: int | None,
         seed: int,
         tell: Callable[[str], None],
-    ) -> Run:
+    ) -> TrialRun:
         """A run, made, checked and kept. One that could not be made says nothing: its verdict is unknown.
 
         Raises:
@@ -103,7 +108,7 @@ class Maker:
             self._failures = 0
             self._took += time.monotonic() - began
             self._guessed += run_seconds(experiment)
-        run = Run(**common, **found, seconds=round(time.monotonic() - began, 1))
+        run = TrialRun(**common, **found, seconds=round(time.monotonic() - began, 1))
         self._store.keep(run)
         return run
 

@@ -42,7 +42,7 @@ _DIRECTIONS = {"both": "both", "from_to": "to", "to_from": "from", "out": "to", 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodNaming:
     """Where the pods are: `pod` is the name of a broker's, with its id for `{broker}`."""
 
     namespace: str
@@ -70,7 +70,7 @@ Resource = tuple[str, dict[str, Any]]
 """A resource's kind and its `spec`."""
 
 
-def converted(experiment: Experiment, place: Place) -> dict[str, Any]:
+def converted(experiment: Experiment, place: PodNaming) -> dict[str, Any]:
     """The experiment, as its file would hold it, without `cluster`, and with commands for its faults.
 
     Raises:
@@ -86,7 +86,7 @@ def text_of(data: dict[str, Any]) -> str:
     return yaml.safe_dump(data, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _walked(data: Any, place: Place, where: str) -> Any:
+def _walked(data: Any, place: PodNaming, where: str) -> Any:
     if isinstance(data, dict):
         if data.get("kind") in KINDS:
             fault = KINDS[data["kind"]].model_validate(data)
@@ -97,7 +97,7 @@ def _walked(data: Any, place: Place, where: str) -> Any:
     return data
 
 
-def command_of(fault: FaultSpec, place: Place, where: str) -> dict[str, Any]:
+def command_of(fault: FaultSpec, place: PodNaming, where: str) -> dict[str, Any]:
     """The fields of a `command` that does the same.
 
     Raises:
@@ -138,7 +138,7 @@ def command_of(fault: FaultSpec, place: Place, where: str) -> dict[str, Any]:
     }
 
 
-def resource_of(fault: FaultSpec, place: Place, where: str = "") -> Resource:
+def resource_of(fault: FaultSpec, place: PodNaming, where: str = "") -> Resource:
     """Kind and spec of the resource; pods stand for themselves as marks.
 
     Raises:
@@ -169,7 +169,7 @@ def resource_of(fault: FaultSpec, place: Place, where: str = "") -> Resource:
     return kind, {**selected, **spec}
 
 
-def _selector(place: Place, mark: str) -> dict[str, Any]:
+def _selector(place: PodNaming, mark: str) -> dict[str, Any]:
     return {"namespaces": [place.namespace], "pods": {place.namespace: [mark]}}
 
 

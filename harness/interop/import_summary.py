@@ -43,7 +43,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ImportSummary:
     """`told` is a line for each file, `problems` is what makes the run doubtful, `gaps` its final read."""
 
     told: tuple[str, ...]
@@ -51,7 +51,7 @@ class Account:
     gaps: tuple[str, ...]
 
 
-def account_of(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> Account:
+def account_of(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> ImportSummary:
     """Account for every line of every file."""
     told: list[str] = []
     problems: list[str] = []
@@ -82,7 +82,7 @@ def account_of(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> Account:
             gaps.append(f"{path.name}: {read.lines.damaged:,} damaged lines may have told of records")
         if read.untold:
             gaps.append(f"{path.name}: {read.untold:,} consumed records are not told one by one")
-    return Account(tuple(told), tuple(problems), tuple(gaps))
+    return ImportSummary(tuple(told), tuple(problems), tuple(gaps))
 
 
 def _of(lines: Lines) -> list[tuple[int, str]]:
@@ -106,7 +106,7 @@ def metadata(
     live: Reads,
     finals: Reads,
     records: int,
-    account: Account,
+    account: ImportSummary,
 ) -> RunMeta:
     """run.json of an imported history; `records` are the rows of its final read."""
     every: list[ForeignSends | ForeignReads] = [*sends, *(one for _, one in [*live, *finals])]

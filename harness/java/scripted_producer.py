@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from harness.model.journal import Outcome, RowSink, TxnOutcome
+from harness.model.journal import RowSink, SendOutcome, TxnOutcome
 from harness.spec.steps import Send
 from workloads.interop.java_outcomes import exception_name, outcome_of
-from workloads.producer.open_sends import NO_KEY, NO_TXN, Batch
+from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
 from workloads.producer.send_journal import NO_OFFSET, SendJournal
 from workloads.producer.tally import Tally
 from workloads.record.identity import ValueBuilder
@@ -35,7 +35,7 @@ class _Waiting:
     future: Any
 
 
-class DrivenProducer:
+class ScriptedProducer:
     """A producer, made by `connect` (a Java KafkaProducer), that writes `topic`.
 
     Reports are taken when a call waits for them, when `take` is called, and at the end.
@@ -129,7 +129,7 @@ class DrivenProducer:
         record = self._jvm.org.apache.kafka.clients.producer.ProducerRecord
         made = [record(self._topic, send.partition, None, builder(first + n)) for n in range(send.records)]
         self._journal.opened(
-            Batch(
+            SendBatch(
                 producer=self.number,
                 first=first,
                 step=step,
@@ -199,7 +199,7 @@ class DrivenProducer:
             offsets=np.array([NO_OFFSET if offset is None else offset], dtype=np.int64),
             errors=[name],
         )
-        if outcome in (Outcome.ACKED, Outcome.UNCONFIRMED):
+        if outcome in (SendOutcome.ACKED, SendOutcome.UNCONFIRMED):
             self.tally.succeeded(outcome, 1)
         else:
             self.tally.failed([outcome], [name or "?"])

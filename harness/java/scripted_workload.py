@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.jvm import Jvm, client_jar
-from harness.java.scripted_producer import DrivenProducer, told
+from harness.java.scripted_producer import ScriptedProducer, told
 from harness.model.errors import BadInput, ClusterError
 from harness.model.journal import RowSink
 from harness.spec.steps import Drive, SendCall
@@ -25,7 +25,7 @@ _COORDINATOR_SECONDS = 30.0
 _TRIED_NAMES = 100
 
 
-class DrivenWorkload:
+class PyScriptedWorkload:
     """Producers of one topic in a JVM of their own, each made when a drive step first names it.
 
     Use as a context manager or call `close`; the journals are the caller's.
@@ -40,7 +40,7 @@ class DrivenWorkload:
         spec: WorkloadSpec,
         settings: ProducerSettings,
         *,
-        cluster: Cluster,
+        cluster: ManagedCluster,
         topic: str,
         run_id: int,
         seed: int,
@@ -55,7 +55,7 @@ class DrivenWorkload:
         self._seed = seed
         self._journal = journal
         self._transactions = transactions
-        self._producers: dict[str, DrivenProducer] = {}
+        self._producers: dict[str, ScriptedProducer] = {}
         self._closed = False
         self._names = (f"kafka-chaos-driven-{number}" for number in count())
         version = spec.drive.version or cluster.image.kafka_version
@@ -82,7 +82,7 @@ class DrivenWorkload:
                 producer.end(call)
         return problems
 
-    def _made(self, name: str) -> DrivenProducer:
+    def _made(self, name: str) -> ScriptedProducer:
         packages = self._jvm.packages
         transactional_id = self._transactional_id() if self._spec.drive.transactional else None
         given = driven_properties(self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id)
@@ -103,7 +103,7 @@ class DrivenWorkload:
                 next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
             ) from error
         try:
-            producer = DrivenProducer(
+            producer = ScriptedProducer(
                 packages,
                 made,
                 number=len(self._producers),

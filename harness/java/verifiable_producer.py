@@ -19,7 +19,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from docker.types import EndpointConfig, LogConfig
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import capabilities, engine
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.node_layout import INTERNAL_PORT, TOOLS_PORT
@@ -35,14 +35,19 @@ _ADDRESSES = 90
 _STDERR_LINES = 20
 
 
-def tools_bootstrap(cluster: Cluster) -> str:
+def tools_bootstrap(cluster: ManagedCluster) -> str:
     """Addresses of all brokers for tools on the cluster's network."""
     port = INTERNAL_PORT if cluster.spec.security is None else TOOLS_PORT
     return ",".join(f"{node.name}:{port}" for node in cluster.nodes if node.broker)
 
 
 def tool_container(
-    client: DockerClient, cluster: Cluster, name: str, number: int, script: str, environment: dict[str, str]
+    client: DockerClient,
+    cluster: ManagedCluster,
+    name: str,
+    number: int,
+    script: str,
+    environment: dict[str, str],
 ) -> Any:
     """A container of the cluster's image on its network, not started; its output is not kept.
 
@@ -74,7 +79,7 @@ def tool_container(
         ) from error
 
 
-def tool_output(client: DockerClient, cluster: Cluster, name: str, number: int, script: str) -> str:
+def tool_output(client: DockerClient, cluster: ManagedCluster, name: str, number: int, script: str) -> str:
     """Run a script in a container of the cluster's image on its network; returns what it printed.
 
     Raises:
@@ -105,7 +110,7 @@ class JavaProcess:
     def __init__(
         self,
         client: DockerClient,
-        cluster: Cluster,
+        cluster: ManagedCluster,
         number: int,
         arguments: list[str],
         properties: str,

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.verifiable_producer import CONFIG_FILE, JavaProcess, await_all, tools_bootstrap
 from harness.model.errors import BadInput
@@ -33,7 +33,13 @@ class JavaWorkload:
     """
 
     def __init__(
-        self, spec: WorkloadSpec, settings: ProducerSettings, *, cluster: Cluster, topic: str, folder: Path
+        self,
+        spec: WorkloadSpec,
+        settings: ProducerSettings,
+        *,
+        cluster: ManagedCluster,
+        topic: str,
+        folder: Path,
     ) -> None:
         self._spec = spec
         self._settings = settings

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.campaign.backend import RealRig, Rig
+from harness.campaign.backend import Backend, DockerBackend
 from harness.campaign.run_time import DAY, told
 from harness.matrix.estimate import Estimate, estimate
 from harness.matrix.expand import MatrixArm, expanded
 from harness.matrix.files import MATRIX
 from harness.matrix.result import MatrixResult, load_result
-from harness.matrix.runner import Given, MatrixRun
+from harness.matrix.runner import MatrixInput, MatrixRun
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
 from harness.model.errors import BadInput, JournalError, words_of
@@ -24,7 +24,7 @@ from harness.spec.cluster import ClusterSpec, Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class MatrixOptions:
     """Options that go over the spec's own (None: as written)."""
 
     repeat: int | None = None
@@ -36,7 +36,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class MatrixPlan:
     """What would be run. `before` is what an earlier process left of it."""
 
     spec: MatrixSpec
@@ -83,7 +83,7 @@ class Planned:
             )
 
 
-def planned(spec: str | None, resume: Path | None, changes: Changes, seed: int) -> Planned:
+def planned(spec: str | None, resume: Path | None, changes: MatrixOptions, seed: int) -> MatrixPlan:
     """What the options ask for.
 
     Raises:
@@ -101,7 +101,7 @@ def planned(spec: str | None, resume: Path | None, changes: Changes, seed: int) 
         loaded, source = MATRIX.load(spec)
         changed = _changed(loaded, changes)
         arms = expanded(changed, source)
-        return Planned(changed, arms, seed, estimate(arms, changed.repeats))
+        return MatrixPlan(changed, arms, seed, estimate(arms, changed.repeats))
     before = load_result(resume)
     try:
         kept = _with_secrets(spec, before, resume) or MatrixSpec.model_validate(before.spec)
@@ -114,9 +114,9 @@ def planned(spec: str | None, resume: Path | None, changes: Changes, seed: int) 
             next_step="resume with the version that began it, or begin it anew",
         ) from error
     _same(spec, kept, before, changes, resume)
-    changed = _changed(kept, Changes(repeat=changes.repeat, budget=changes.budget))
+    changed = _changed(kept, MatrixOptions(repeat=changes.repeat, budget=changes.budget))
     arms = expanded(changed, str(resume))
-    return Planned(changed, arms, before.seed, estimate(arms, changed.repeats), before)
+    return MatrixPlan(changed, arms, before.seed, estimate(arms, changed.repeats), before)
 
 
 def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> MatrixSpec | None:
@@ -136,7 +136,9 @@ def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> Matri
     return again
 
 
-def _same(spec: str | None, kept: MatrixSpec, before: MatrixResult, changes: Changes, resume: Path) -> None:
+def _same(
+    spec: str | None, kept: MatrixSpec, before: MatrixResult, changes: MatrixOptions, resume: Path
+) -> None:
     """Refuse to go on with something else than was begun."""
     if changes.version or changes.image or changes.profile:
         what = "--kafka-version, --image and --profile cannot change in the middle"
@@ -154,7 +156,7 @@ def _same(spec: str | None, kept: MatrixSpec, before: MatrixResult, changes: Cha
     )
 
 
-def _changed(spec: MatrixSpec, changes: Changes) -> MatrixSpec:
+def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
     """The spec with what the options set.
 
     Raises:
@@ -209,15 +211,15 @@ def _changed(spec: MatrixSpec, changes: Changes) -> MatrixSpec:
 
 
 def executed(
-    plan: Planned,
+    plan: MatrixPlan,
     store: MatrixStore,
     command: str,
     tell: Callable[[str], None],
-    rig: Rig | None = None,
+    rig: Backend | None = None,
     clusters: int = 1,
 ) -> MatrixResult:
     """Run it on up to so many clusters at a time; returns what matrix.json holds. Raises what
     `MatrixRun.execute` raises."""
     kept = plan.before.command if plan.before is not None else command
-    given = Given(plan.spec, plan.arms, store, plan.seed, kept, tell, plan.before, clusters)
-    return MatrixRun(given, rig or RealRig()).execute()
+    given = MatrixInput(plan.spec, plan.arms, store, plan.seed, kept, tell, plan.before, clusters)
+    return MatrixRun(given, rig or DockerBackend()).execute()

@@ -13,7 +13,7 @@ from checkers.statistics.rates import rate_difference
 from checkers.statistics.shares import difference
 from harness.matrix.figures import of_which
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.slo import Breach, breaches
+from harness.matrix.slo import ServiceLevelBreach, breaches
 from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
 from harness.model.result import FindingClass
@@ -242,7 +242,7 @@ def _median(values: Sequence[float]) -> float:
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
-def _breach(one: Breach) -> SloBreach:
+def _breach(one: ServiceLevelBreach) -> SloBreach:
     return SloBreach(arm=one.arm, bound=one.bound, allowed=one.allowed, found=one.found)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from harness.matrix.client_refusal import librdkafka_refuses
-from harness.matrix.spec import MOST_ARMS, MatrixSpec, Patch, Where, matches
+from harness.matrix.spec import MOST_ARMS, ArmSelector, MatrixSpec, Patch, matches
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Arm, Experiment
 from workloads.config.java_settings import java_problem
@@ -93,7 +93,7 @@ def _no_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], source
         )
 
 
-def _told(where: Where) -> str:
+def _told(where: ArmSelector) -> str:
     return ", ".join(f"{axis}={'|'.join(labels)}" for axis, labels in where.items()) or "every arm"
 
 

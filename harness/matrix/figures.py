@@ -8,24 +8,17 @@ from typing import Literal
 from checkers.statistics.rates import per_million, percentile, percentile_interval
 from checkers.statistics.shares import share
 from harness.matrix.expand import MatrixArm
-from harness.matrix.result import (
-    Figures,
-    MatrixArmResult,
-    RateFigure,
-    RunRow,
-    SecondsFigure,
-    ShareFigure,
-)
-from harness.model.journal import Outcome
+from harness.matrix.result import ArmFigures, MatrixArmResult, RateFigure, RunRow, SecondsFigure, ShareFigure
+from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
 
-State = Literal["refused", "impossible"]
+CellState = Literal["refused", "impossible"]
 
 
-def figures_of(runs: Sequence[RunRow], seed: int = 0) -> Figures:
+def figures_of(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
     """All figures of one arm; runs of verdict `unknown` are left out. `seed` is that of the bootstrap."""
     good = [run for run in runs if run.counts]
-    return Figures(
+    return ArmFigures(
         runs=len(good),
         left_out=len(runs) - len(good),
         with_loss=_share(good, lambda run: run.count(FindingClass.LOST) > 0),
@@ -48,9 +41,9 @@ def loss_width(runs: Sequence[RunRow]) -> float:
 def of_which(run: RunRow, finding: FindingClass) -> int:
     """How many records there are of which a finding is a share."""
     if finding is FindingClass.LOST:
-        return run.outcomes.get(Outcome.ACKED, 0)
+        return run.outcomes.get(SendOutcome.ACKED, 0)
     if finding is FindingClass.UNCONFIRMED_ABSENT:
-        return run.outcomes.get(Outcome.UNCONFIRMED, 0)
+        return run.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     return run.sent
 
 
@@ -85,7 +78,7 @@ def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigur
 
 
 def arms_of(
-    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[State, str]], seed: int
+    arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[CellState, str]], seed: int
 ) -> tuple[MatrixArmResult, ...]:
     """What each arm comes to so far."""
     found = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.config.yaml_files import Kind
+from harness.config.yaml_files import FileKind
 from harness.matrix.spec import MatrixSpec
 
-MATRIX = Kind(
+MATRIX = FileKind(
     MatrixSpec,
     one="a matrix",
     expected="a mapping with name, title, base and axes",

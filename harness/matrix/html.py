@@ -26,7 +26,7 @@ MOST_SECTIONS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeatMapCell:
     """One cell of a heat map. `heat` is 0 to 100; None: nothing is known, and `text` says why."""
 
     text: str
@@ -43,10 +43,10 @@ class HeatMap:
     explanation: str
     corner: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[HeatMapCell | None, ...]], ...]
 
 
-CellOf = Callable[[MatrixArmResult, float], Cell]
+CellOf = Callable[[MatrixArmResult, float], HeatMapCell]
 """From an arm, and the longest median of all arms, to its cell."""
 
 
@@ -134,7 +134,7 @@ def _map(result: MatrixResult, title: str, explanation: str, cell: CellOf) -> He
     across = axes[-1] if len(axes) > 1 else None
     down = axes[:-1] if across else axes
     columns = list(dict.fromkeys(arm.labels[across] for arm in result.arms)) if across else ["all"]
-    rows: dict[str, dict[str, Cell]] = {}
+    rows: dict[str, dict[str, HeatMapCell]] = {}
     most = max((_median(arm) for arm in result.arms), default=0.0)
     for arm in result.arms:
         label = ", ".join(arm.labels[axis] for axis in down)
@@ -148,38 +148,44 @@ def _map(result: MatrixResult, title: str, explanation: str, cell: CellOf) -> He
     )
 
 
-def _loss(arm: MatrixArmResult, _: float) -> Cell:
+def _loss(arm: MatrixArmResult, _: float) -> HeatMapCell:
     if arm.figures is None or not arm.figures.runs:
         return _nothing(arm)
     aside = arm.figures.unconfirmed_absent_per_million.records > 0
     share = arm.figures.with_unconfirmed_absent if aside else arm.figures.with_loss
     text = f"{share.k} of {share.n}"
-    return Cell(f"({text})" if aside else text, interval_of(share), round(100 * share.k / share.n), arm.name)
+    return HeatMapCell(
+        f"({text})" if aside else text, interval_of(share), round(100 * share.k / share.n), arm.name
+    )
 
 
-def _duplicates(arm: MatrixArmResult, _: float) -> Cell:
+def _duplicates(arm: MatrixArmResult, _: float) -> HeatMapCell:
     if arm.figures is None or not arm.figures.runs:
         return _nothing(arm)
     share = arm.figures.with_duplicates
-    return Cell(f"{share.k} of {share.n}", interval_of(share), round(100 * share.k / share.n), arm.name)
+    return HeatMapCell(
+        f"{share.k} of {share.n}", interval_of(share), round(100 * share.k / share.n), arm.name
+    )
 
 
-def _seconds(arm: MatrixArmResult, most: float) -> Cell:
+def _seconds(arm: MatrixArmResult, most: float) -> HeatMapCell:
     if arm.figures is None or arm.figures.unavailable_seconds.median is None:
         return _nothing(arm)
     found = arm.figures.unavailable_seconds
     known = found.low is not None and found.high is not None
     interval = f"{found.low:.1f} to {found.high:.1f} s" if known else "too few runs for an interval"
-    return Cell(f"{found.median:.1f} s", interval, round(100 * _median(arm) / most) if most else 0, arm.name)
+    return HeatMapCell(
+        f"{found.median:.1f} s", interval, round(100 * _median(arm) / most) if most else 0, arm.name
+    )
 
 
 def _median(arm: MatrixArmResult) -> float:
     return (arm.figures.unavailable_seconds.median or 0.0) if arm.figures is not None else 0.0
 
 
-def _nothing(arm: MatrixArmResult) -> Cell:
+def _nothing(arm: MatrixArmResult) -> HeatMapCell:
     text = "no run counts" if arm.state == "ran" else arm.state
-    return Cell(text, arm.reason or "", None, arm.name)
+    return HeatMapCell(text, arm.reason or "", None, arm.name)
 
 
 def _worst_first(result: MatrixResult) -> list[MatrixArmResult]:

@@ -8,11 +8,15 @@ from typing import TypeVar
 
 from harness.matrix.spec import Repeats
 
-Cluster = TypeVar("Cluster", bound=Hashable)
+ClusterKey = TypeVar("ClusterKey", bound=Hashable)
 
 
 def in_round(
-    arms: Sequence[str], cluster_of: Callable[[str], Cluster], seed: int, repeat: int, up: Cluster | None
+    arms: Sequence[str],
+    cluster_of: Callable[[str], ClusterKey],
+    seed: int,
+    repeat: int,
+    up: ClusterKey | None,
 ) -> list[str]:
     """The arms of one round in random order, those that share a cluster together.
 

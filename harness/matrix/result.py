@@ -109,7 +109,7 @@ class SecondsFigure(_Frozen):
     most: float | None
 
 
-class Figures(_Frozen):
+class ArmFigures(_Frozen):
     """What the runs of an arm that count add up to: shares of runs, rates per million records (lost: of those
     acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of those sent), seconds."""
 
@@ -136,7 +136,7 @@ class MatrixArmResult(_Frozen):
     reason: str | None = None
     runs: tuple[RunRow, ...] = ()
     left_out: tuple[str, ...] = ()
-    figures: Figures | None = None
+    figures: ArmFigures | None = None
 
 
 class MatrixResult(_Frozen):

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from harness.campaign import run_time
-from harness.campaign.backend import Rig
-from harness.campaign.cluster_pool import ClusterLane, side_by_side
+from harness.campaign.backend import Backend
+from harness.campaign.cluster_pool import ClusterSlot, side_by_side
 from harness.matrix.expand import MatrixArm
-from harness.matrix.figures import State, arms_of, loss_width
+from harness.matrix.figures import CellState, arms_of, loss_width
 from harness.matrix.ordering import in_round, is_due
 from harness.matrix.result import MatrixResult, RunRow, row_of
 from harness.matrix.spec import MatrixSpec
@@ -30,7 +30,7 @@ MOST_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class MatrixInput:
     """What is to be run. `before` is what an earlier process left of the same matrix; None: nothing.
     `clusters`: how many may be up at a time."""
 
@@ -47,7 +47,7 @@ class Given:
 class MatrixRun:
     """One matrix under way. `execute` goes on where an earlier process stopped."""
 
-    def __init__(self, given: Given, rig: Rig) -> None:
+    def __init__(self, given: MatrixInput, rig: Backend) -> None:
         self._given = given
         self._rig = rig
         self._experiments: dict[str, Experiment] = {
@@ -55,7 +55,7 @@ class MatrixRun:
         }
         self._labels = {arm.name: arm.labels for arm in given.arms}
         self._rows = given.store.outcomes([arm.name for arm in given.arms])
-        self._out: dict[str, tuple[State, str]] = {
+        self._out: dict[str, tuple[CellState, str]] = {
             arm.name: ("refused", arm.refusal or "") for arm in given.arms if arm.experiment is None
         }
         before = given.before
@@ -67,7 +67,7 @@ class MatrixRun:
         self._began = time.monotonic()
         self._checks: dict[tuple[str, int], Future[ArmResult]] = {}
         self._took: dict[str, list[float]] = {}
-        self._lanes = [ClusterLane(rig, given.store, given.tell) for _ in range(max(1, given.clusters))]
+        self._lanes = [ClusterSlot(rig, given.store, given.tell) for _ in range(max(1, given.clusters))]
         # Held for what is kept of runs, never while one is made.
         self._lock = threading.RLock()
         self._failures = 0
@@ -119,7 +119,7 @@ class MatrixRun:
             if not side_by_side(self._lanes, left, self._key, partial(self._one, repeat)):
                 return
 
-    def _one(self, repeat: int, lane: ClusterLane, name: str) -> bool:
+    def _one(self, repeat: int, lane: ClusterSlot, name: str) -> bool:
         """Make a run; False: the budget does not allow it."""
         with self._lock:
             folder = self._prepared(name, repeat)
@@ -163,7 +163,7 @@ class MatrixRun:
         return folder
 
     def _ended_badly(
-        self, lane: ClusterLane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
+        self, lane: ClusterSlot, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
     ) -> None:
         """Keep why a run was not made: of the arm, or of the run."""
         why = f"{error.what}: {error.found}" if error.found else error.what
@@ -178,7 +178,7 @@ class MatrixRun:
             self._broke(lane, name, repeat, started, seconds, error)
 
     def _broke(
-        self, lane: ClusterLane, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
+        self, lane: ClusterSlot, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
     ) -> None:
         """Keep a run that could not be made as one that says nothing, and take a new cluster."""
         row = RunRow(

@@ -11,7 +11,7 @@ from harness.model.result import FindingClass
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class ServiceLevelBreach:
     """An arm that does not keep a bound."""
 
     arm: str
@@ -20,12 +20,12 @@ class Breach:
     found: float
 
 
-def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> tuple[Breach, ...]:
+def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> tuple[ServiceLevelBreach, ...]:
     """Every bound that the runs that count do not keep."""
     return tuple(_breaches(spec, arms))
 
 
-def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[Breach]:
+def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[ServiceLevelBreach]:
     for arm in arms:
         figures = arm.figures
         if figures is None or not figures.runs:
@@ -41,4 +41,4 @@ def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[Bre
                 ("unavailable_seconds", slo.unavailable_seconds, figures.unavailable_seconds.median),
             ):
                 if allowed is not None and found is not None and found > allowed:
-                    yield Breach(arm.name, bound, allowed, found)
+                    yield ServiceLevelBreach(arm.name, bound, allowed, found)

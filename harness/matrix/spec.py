@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from faults.schedules.entries import Entry
+from faults.schedules.entries import ScheduleEntry
 from harness.config.safe_yaml import label_of
 from harness.model.config_value import Setting
 from harness.model.secrets import without_secret_values
@@ -40,7 +40,7 @@ class Patch(Frozen):
     workload: dict[str, Any] = Field(default={}, description="as `workload` in an experiment file")
     readers: tuple[ReaderSpec, ...] | None = None
     steps: tuple[Step, ...] | None = None
-    faults: tuple[Entry, ...] | None = None
+    faults: tuple[ScheduleEntry, ...] | None = None
     promise: dict[str, Setting] = {}
 
 
@@ -118,7 +118,7 @@ def _number_or_mapping(value: Any) -> Any:
     return {"at_least": value, "at_most": value} if isinstance(value, int) else value
 
 
-Where = Annotated[
+ArmSelector = Annotated[
     dict[str, tuple[str, ...]],
     BeforeValidator(
         lambda value: (
@@ -136,13 +136,13 @@ Where = Annotated[
 """Which arms: labels by axis, one or several; axes that are not named may have any."""
 
 
-class Slo(Frozen):
+class ServiceLevel(Frozen):
     """Bounds for the arms `at` (default: all) that `compare` holds a new result to, whatever the base did.
 
     `lost` - records in any one run; the rates are over all runs; `unavailable_seconds` - the median run.
     """
 
-    at: Where = {}
+    at: ArmSelector = {}
     lost: int | None = Field(default=None, ge=0)
     lost_per_million: float | None = Field(default=None, ge=0)
     duplicates_per_million: float | None = Field(default=None, ge=0)
@@ -161,10 +161,10 @@ class MatrixSpec(Frozen):
     description: str = ""
     base: Base = Base()
     axes: dict[AxisName, Annotated[Axis, BeforeValidator(_spelt_out)]] = Field(min_length=1)
-    include: tuple[Where, ...] = ()
-    exclude: tuple[Where, ...] = ()
+    include: tuple[ArmSelector, ...] = ()
+    exclude: tuple[ArmSelector, ...] = ()
     repeats: Annotated[Repeats, BeforeValidator(_number_or_mapping)] = Repeats()
-    slo: tuple[Slo, ...] = ()
+    slo: tuple[ServiceLevel, ...] = ()
 
     def kept(self) -> dict[str, Any]:
         """As `matrix.json` keeps it: as written, with its secrets masked."""

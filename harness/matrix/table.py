@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from harness.matrix.result import Figures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
+from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
 _NARROW = {
@@ -97,7 +97,7 @@ def notes(result: MatrixResult) -> Iterator[str]:
         yield "the budget was spent before all runs were made; `--resume` with a larger one goes on"
 
 
-def _rates(figures: Figures) -> str:
+def _rates(figures: ArmFigures) -> str:
     told = []
     for what, one in (
         ("lost", figures.lost_per_million),

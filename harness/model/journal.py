@@ -36,7 +36,7 @@ SCHEMA_VERSION = 2
 """Version of everything in a run folder; a check refuses folders of another version."""
 
 
-class Outcome(StrEnum):
+class SendOutcome(StrEnum):
     """What the client knows about one send."""
 
     ACKED = "acked"

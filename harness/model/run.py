@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.secrets import hidden
-from harness.model.storage import Place
+from harness.model.storage import StoragePath
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
@@ -172,7 +172,7 @@ class RunMeta(_Frozen):
         scratch.replace(target)
 
     @classmethod
-    def load(cls, folder: Place) -> RunMeta:
+    def load(cls, folder: StoragePath) -> RunMeta:
         """Read `run.json` of a run folder.
 
         Raises:

@@ -127,10 +127,10 @@ class UrlPath:
         return _system(self.url.split("://")[0].lower(), parts.netloc), _inner(self.url)
 
 
-Place = Path | UrlPath
+StoragePath = Path | UrlPath
 
 
-def place(text: str | Path) -> Place:
+def place(text: str | Path) -> StoragePath:
     """A local path, or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths.
 
     Raises:
@@ -154,7 +154,7 @@ def place(text: str | Path) -> Place:
     return found
 
 
-def matching(folder: Place, pattern: str) -> list[Place]:
+def matching(folder: StoragePath, pattern: str) -> list[StoragePath]:
     """Files and folders of `folder` that match a pattern of the shell, in the order of their names."""
     if isinstance(folder, UrlPath):
         return list(folder.glob(pattern))
@@ -186,7 +186,7 @@ def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any)
 
 
 @contextmanager
-def scratch_in(folder: Place) -> Iterator[Place]:
+def scratch_in(folder: StoragePath) -> Iterator[StoragePath]:
     """A new folder in `folder` for what tasks write for each other; who sees `folder` sees it.
     It is removed with what it holds. Its name begins with a dot: Spark and Arrow skip such names.
 
@@ -204,7 +204,7 @@ def scratch_in(folder: Place) -> Iterator[Place]:
             made.remove()
 
 
-def write_whole(target: Place, text: str) -> None:
+def write_whole(target: StoragePath, text: str) -> None:
     """Write a text so that a reader sees all of it or what was there before.
 
     Raises:
@@ -218,7 +218,7 @@ def write_whole(target: Place, text: str) -> None:
     scratch.replace(target)
 
 
-def spark_path(where: Place) -> str:
+def spark_path(where: StoragePath) -> str:
     """A place as Spark names it: Hadoop knows Amazon's store as `s3a`."""
     text = str(where)
     scheme, found, rest = text.partition("://")

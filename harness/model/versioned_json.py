@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.model.errors import JournalError
 from harness.model.journal import SCHEMA_VERSION
-from harness.model.storage import Place
+from harness.model.storage import StoragePath
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -41,7 +41,7 @@ class VersionedFile(Generic[Model]):
     runs: Callable[[Model], Iterable[int]] | None = None
     no_text: Literal["strict", "replace"] = "strict"
 
-    def read(self, path: Place) -> Model:
+    def read(self, path: StoragePath) -> Model:
         """What the file holds.
 
         Raises:
@@ -66,12 +66,12 @@ class VersionedFile(Generic[Model]):
             raise self._refused(self.another, path, f"run folders of {', '.join(map(str, sorted(others)))}")
         return value
 
-    def misfit(self, path: Place, error: ValidationError) -> JournalError:
+    def misfit(self, path: StoragePath, error: ValidationError) -> JournalError:
         """The refusal of a file whose fields are not those of the model."""
         first = error.errors()[0]
         return self._refused(self.damaged, path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
 
-    def _refused(self, refusal: Refusal, path: Place, found: str) -> JournalError:
+    def _refused(self, refusal: Refusal, path: StoragePath, found: str) -> JournalError:
         expected = refusal.expected or f"JSON of schema version {self.version}"
         if refusal is self.another and self.runs:
             expected += f", run folders of {SCHEMA_VERSION}"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.campaign.backend import Rig
+from harness.campaign.backend import Backend
 from harness.campaign.cluster_pool import room
-from harness.matrix.command import Changes, executed, planned
+from harness.matrix.command import MatrixOptions, executed, planned
 from harness.matrix.compare import compare
 from harness.matrix.export import junit_text, markdown_text
 from harness.matrix.files import MATRIX
@@ -19,7 +19,7 @@ from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
 from harness.model.errors import KafkaChaosError
 from harness.model.storage import write_whole
-from harness.report.markdown import Counted
+from harness.report.markdown import ArmCounts
 
 OF_ITS_OWN = "its own versions"
 """In place of a version, for a matrix that has an axis of them."""
@@ -54,7 +54,7 @@ def run_matrices(
     seed: int,
     repeat: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
-    rig: Rig | None = None,
+    rig: Backend | None = None,
 ) -> list[MatrixNight]:
     """Run every matrix on every version, one that has an axis of versions once. What cannot be run does not
     keep the rest from running.
@@ -71,7 +71,7 @@ def run_matrices(
     for name, version in chosen:
         shown = version or OF_ITS_OWN
         try:
-            plan = planned(name, None, Changes(repeat=repeat, version=version), seed)
+            plan = planned(name, None, MatrixOptions(repeat=repeat, version=version), seed)
             plan.refuse_days(yes=False)
             store = MatrixStore.created(results / shown.replace(" ", "-"), plan.spec.name)
             command = f"kafka-chaos matrix {name} --seed {seed}"
@@ -129,11 +129,11 @@ def parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
             yield f"\nNot compared with the last night: {'; '.join(one.uncompared)}\n"
 
 
-def counted(nights: Sequence[MatrixNight]) -> Counted:
+def counted(nights: Sequence[MatrixNight]) -> ArmCounts:
     """For the headline."""
     results = [one.result for one in nights if one.result is not None]
     arms = [arm for result in results for arm in result.arms if arm.state not in ("refused", "impossible")]
-    return Counted(
+    return ArmCounts(
         arms=len(arms),
         broken=sum(any(run.as_promised is False for run in arm.runs) for arm in arms),
         untold=sum(not any(run.counts for run in arm.runs) for arm in arms),

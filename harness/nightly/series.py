@@ -29,7 +29,7 @@ from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
 from harness.nightly import matrices
 from harness.report.html import write_report
-from harness.report.junit import Outcome, junit_text
+from harness.report.junit import SeriesOutcome, junit_text
 from harness.report.markdown import headline, summary_text
 from harness.run import executor
 from harness.spec import files
@@ -50,7 +50,7 @@ def run_all(
     seed: int,
     repeat: int = 1,
     tell: Callable[[str], None] = lambda _: None,
-) -> list[Outcome]:
+) -> list[SeriesOutcome]:
     """Run every experiment on every version. What cannot be run does not keep the rest from running.
 
     Raises:
@@ -70,9 +70,9 @@ def run_all(
                 write_report(result, folder)
             except (KafkaChaosError, ValidationError) as error:
                 tell(f"{name} on Kafka {version}: {error}")
-                outcomes.append(Outcome(version, experiment.name, error=str(error)))
+                outcomes.append(SeriesOutcome(version, experiment.name, error=str(error)))
                 continue
-            outcomes.append(Outcome(version, experiment.name, folder, result))
+            outcomes.append(SeriesOutcome(version, experiment.name, folder, result))
     return outcomes
 
 
@@ -95,7 +95,7 @@ def last_results(folder: Path) -> tuple[dict[Key, ArmResult], tuple[str, ...]]:
     return {key: arm for key, (_, arm) in found.items()}, tuple(left_out)
 
 
-def worse(last: dict[Key, ArmResult], outcomes: Sequence[Outcome]) -> list[str]:
+def worse(last: dict[Key, ArmResult], outcomes: Sequence[SeriesOutcome]) -> list[str]:
     """Arms that are worse than the last time, a sentence each: as promised then and not now; or neither time,
     and now with a worse verdict or with classes of findings that were not there.
 
@@ -136,7 +136,9 @@ def _arms(result: ExperimentResult) -> Iterator[tuple[Key, ArmResult]]:
         yield (arm.meta.cluster.image.kafka_version, result.experiment, arm.folder), arm
 
 
-def exit_code(outcomes: Sequence[Outcome], regressions: Sequence[str], others: Sequence[int] = ()) -> int:
+def exit_code(
+    outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], others: Sequence[int] = ()
+) -> int:
     """1 a promise broken or a regression, 3 something could not be run or told, 0 neither."""
     codes = [*others, *(3 if one.result is None else one.result.exit_code() for one in outcomes)]
     if regressions or 1 in codes:
@@ -241,7 +243,7 @@ def _night(options: Any) -> int:
     return code
 
 
-def _keep(outcomes: Sequence[Outcome], last: Path) -> None:
+def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
     """Make these the results that the next night is held against: only good ones, so that what is worse stays
     worse until it is mended."""
     for outcome in outcomes:

@@ -25,7 +25,7 @@ from harness.containers import engine, images
 from harness.model.errors import PrerequisiteMissing
 from harness.preflight import kernel_probes
 
-State = Literal["ok", "missing", "limited"]
+PrerequisiteState = Literal["ok", "missing", "limited"]
 
 MIN_PYTHON = (3, 11)
 MIN_JAVA = 17
@@ -33,7 +33,7 @@ MIN_DISK_GIB = 5.0
 MIN_MEMORY_GIB = 4.0
 MIN_CORES = 2
 PARTS = ("confluent-kafka", "docker", "pyspark", "pyarrow", "testcontainers")
-STYLES: dict[State, str] = {"ok": "green", "limited": "yellow", "missing": "red"}
+STYLES: dict[PrerequisiteState, str] = {"ok": "green", "limited": "yellow", "missing": "red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Prerequisite:
     """One thing looked at. `required`: the main job needs it. `remedy`: empty when all is well."""
 
     name: str
-    state: State
+    state: PrerequisiteState
     found: str
     needed_for: str
     remedy: str
@@ -137,7 +137,9 @@ def capability(row: kernel_probes.Capability) -> Prerequisite:
         None: "build the toolbox image (compose/setup.sh), then look again",
     }[row.works]
     required = row.name == "iptables"
-    state: State = "ok" if row.works else "missing" if required and row.works is False else "limited"
+    state: PrerequisiteState = (
+        "ok" if row.works else "missing" if required and row.works is False else "limited"
+    )
     return Prerequisite(row.name, state, row.found, row.needed_for, remedy, required)
 
 

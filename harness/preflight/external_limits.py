@@ -10,7 +10,7 @@ from harness.cluster.external import access_to, advertised
 from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
-from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, Existing
+from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, ExternalClusterSpec
 from harness.spec.fault_index import specs_of
 
 
@@ -27,7 +27,7 @@ def pointed(
         ClusterError: the cluster does not answer.
     """
     try:
-        existing = Existing(
+        existing = ExternalClusterSpec(
             bootstrap_servers=bootstrap_servers, client_config=client_config, containers=containers
         )
     except ValidationError as error:

@@ -23,7 +23,7 @@ from harness.containers.tmpfs_volumes import KAFKA_USER, create_log_dirs
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 
-Row = tuple[str, str, bool | None, str]
+LimitProbe = tuple[str, str, bool | None, str]
 """Name, the fault that needs it, whether it works (None: not probed), what came out."""
 
 _MEMORY = 64 * MIB
@@ -109,10 +109,10 @@ PROBES: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] =
 """Name, the fault that needs it, and what tries it: None when it works, else what came out."""
 
 
-def probe_limits(client: DockerClient, toolbox: str) -> tuple[Row, ...]:
+def probe_limits(client: DockerClient, toolbox: str) -> tuple[LimitProbe, ...]:
     """Try everything at once; leaves nothing."""
 
-    def tried(entry: tuple[str, str, Callable[[DockerClient, str], str | None]]) -> Row:
+    def tried(entry: tuple[str, str, Callable[[DockerClient, str], str | None]]) -> LimitProbe:
         name, needed_for, probe = entry
         try:
             trouble = probe(client, toolbox)

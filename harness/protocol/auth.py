@@ -31,8 +31,8 @@ _MOST_ITERATIONS = 1_000_000
 """A server that asks for more would only have the client work."""
 _NONCE_BYTES = 18
 
-Ask = Callable[[Any, type[Any]], Any]
-Talk = Generator[bytes, bytes, None]
+SendRequest = Callable[[Any, type[Any]], Any]
+SaslExchange = Generator[bytes, bytes, None]
 """Gives what is to be said, and is sent the answer."""
 
 
@@ -74,7 +74,7 @@ class Tls:
 
 
 @dataclass(frozen=True)
-class Login:
+class BrokerAuth:
     """What every new connection does first. Raises OSError (`LoginRefused` where the broker says no)."""
 
     tls: Tls | None = None
@@ -86,7 +86,7 @@ class Login:
         """The connection to go on with."""
         return plain if self.tls is None else self.tls.wrap(plain, host)
 
-    def introduce(self, ask: Ask) -> None:
+    def introduce(self, ask: SendRequest) -> None:
         """Log in over an open connection; `ask` sends a message of kio and gives its answer."""
         if self.mechanism is None:
             return
@@ -114,12 +114,12 @@ class Login:
                 return
 
 
-def plain(user: str, password: str) -> Talk:
+def plain(user: str, password: str) -> SaslExchange:
     """SASL PLAIN: RFC 4616."""
     yield f"\0{user}\0{password}".encode()
 
 
-def scram(algorithm: str, user: str, password: str, nonce: str | None = None) -> Talk:
+def scram(algorithm: str, user: str, password: str, nonce: str | None = None) -> SaslExchange:
     """SASL SCRAM without channel binding: RFC 5802, section 3. The server proves itself too.
 
     Raises:

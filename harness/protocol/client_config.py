@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.config.properties import read_properties
 from harness.model.errors import BadInput
 from harness.model.secrets import learn
-from harness.protocol.client_security import MECHANISMS, Access
+from harness.protocol.client_security import MECHANISMS, ClientSecurity
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SAME = frozenset(
@@ -30,7 +30,7 @@ _OPTION = re.compile(r"""(\w+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]+)""")
 _RELEVANT = ("security.", "ssl.", "sasl.", "enable.ssl.")
 
 
-def read_access(path: Path) -> Access:
+def read_access(path: Path) -> ClientSecurity:
     """How to get in, by the file's security.*, ssl.* and sasl.* settings; its others mean nothing here.
 
     Raises:
@@ -41,7 +41,7 @@ def read_access(path: Path) -> Access:
     return access_of(given, str(path))
 
 
-def access_of(given: Mapping[str, str], where: str) -> Access:
+def access_of(given: Mapping[str, str], where: str) -> ClientSecurity:
     """As `read_access`, of settings by name; `where` names them in messages.
 
     Raises:
@@ -57,7 +57,7 @@ def access_of(given: Mapping[str, str], where: str) -> Access:
             found |= _OTHERS[name](value, given, where)
         else:
             raise _refused(name, where, "a setting that all our clients can follow", "it is not one")
-    access = Access(found)
+    access = ClientSecurity(found)
     if access.protocol not in _PROTOCOLS:
         raise _refused("security.protocol", where, f"one of {', '.join(_PROTOCOLS)}", access.protocol)
     if access.sasl:
@@ -71,7 +71,7 @@ def access_of(given: Mapping[str, str], where: str) -> Access:
     return access
 
 
-Setting = Callable[[str, Mapping[str, str], str], dict[str, str]]
+SettingTranslator = Callable[[str, Mapping[str, str], str], dict[str, str]]
 
 
 def _mechanism(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
@@ -129,7 +129,7 @@ def _nothing(_: str, __: Mapping[str, str], ___: str) -> dict[str, str]:
     return {}
 
 
-_OTHERS: dict[str, Setting] = {
+_OTHERS: dict[str, SettingTranslator] = {
     "sasl.mechanism": _mechanism,
     "sasl.mechanisms": _mechanism,
     "sasl.jaas.config": _jaas,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.model.secrets import without_secrets
-from harness.protocol.auth import Login, Tls
+from harness.protocol.auth import BrokerAuth, Tls
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 JAVA_MODULES = {
@@ -22,7 +22,7 @@ JAVA_MODULES = {
 
 
 @dataclass(frozen=True)
-class Access:
+class ClientSecurity:
     """Settings of librdkafka that say how to get in (none: in plain text, without a name).
 
     Known: security.protocol, ssl.ca.pem, ssl.ca.location, ssl.certificate.location, ssl.key.location,
@@ -45,7 +45,7 @@ class Access:
         return self.protocol.startswith("SASL")
 
     @cached_property
-    def login(self) -> Login | None:
+    def login(self) -> BrokerAuth | None:
         """For `harness.protocol.connection`; None: nothing is asked for.
 
         Raises:
@@ -66,8 +66,8 @@ class Access:
                 check_certificate=given.get("enable.ssl.certificate.verification", "true") == "true",
             )
         if not self.sasl:
-            return Login(tls)
-        return Login(tls, given["sasl.mechanism"], given["sasl.username"], given["sasl.password"])
+            return BrokerAuth(tls)
+        return BrokerAuth(tls, given["sasl.mechanism"], given["sasl.username"], given["sasl.password"])
 
     def java(self) -> dict[str, str]:
         """The same by the Java client's names, for a client that has no files of ours (PEM as values).
@@ -99,7 +99,7 @@ class Access:
         return without_secrets(text, self.properties)
 
 
-PLAIN_TEXT = Access()
+PLAIN_TEXT = ClientSecurity()
 
 
 def _quoted(text: str) -> str:

@@ -27,7 +27,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32, i64
 
 from harness.model.broker_views import BrokerView, PartitionState
-from harness.protocol.auth import Login
+from harness.protocol.auth import BrokerAuth
 
 CLIENT_ID = "kafka-chaos"
 LATEST, EARLIEST = -1, -2
@@ -49,7 +49,7 @@ class BrokerConnection:
     """
 
     def __init__(
-        self, broker: int, host: str, port: int, timeout: float = 1.0, login: Login | None = None
+        self, broker: int, host: str, port: int, timeout: float = 1.0, login: BrokerAuth | None = None
     ) -> None:
         self.broker = broker
         self._login = login

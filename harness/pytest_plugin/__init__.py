@@ -16,8 +16,8 @@ from harness.pytest_plugin.marks import MARK, marked, refuse_strange
 from harness.pytest_plugin.settings import WORKER_SEED, Settings, add_options, settings_of
 
 if TYPE_CHECKING:
-    from harness.cluster.managed import Cluster
-    from harness.pytest_plugin.cluster_pool import Clusters
+    from harness.cluster.managed import ManagedCluster
+    from harness.pytest_plugin.cluster_pool import SessionClusters
     from harness.pytest_plugin.fixture import Chaos
 
 _SETTINGS = pytest.StashKey[Settings]()
@@ -96,18 +96,18 @@ def kafka_cluster_spec() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def _chaos_clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
-    from harness.pytest_plugin.cluster_pool import Clusters
+def _chaos_clusters(request: pytest.FixtureRequest) -> Iterator[SessionClusters]:
+    from harness.pytest_plugin.cluster_pool import SessionClusters
 
-    clusters = Clusters(request.config.stash[_SETTINGS])
+    clusters = SessionClusters(request.config.stash[_SETTINGS])
     yield clusters
     clusters.close()
 
 
 @pytest.fixture(scope=_scope)
 def kafka_cluster(
-    request: pytest.FixtureRequest, _chaos_clusters: Clusters, kafka_cluster_spec: dict[str, Any]
-) -> Iterator[Cluster]:
+    request: pytest.FixtureRequest, _chaos_clusters: SessionClusters, kafka_cluster_spec: dict[str, Any]
+) -> Iterator[ManagedCluster]:
     """A running Kafka cluster: `kafka_cluster.bootstrap` is where clients connect.
 
     With the ini setting `chaos_reuse = yes` (the default) experiments of the fixture `chaos` that ask for an
@@ -124,7 +124,7 @@ def kafka_cluster(
 
 
 @pytest.fixture
-def chaos(request: pytest.FixtureRequest, _chaos_clusters: Clusters) -> Iterator[Chaos]:
+def chaos(request: pytest.FixtureRequest, _chaos_clusters: SessionClusters) -> Iterator[Chaos]:
     """Runs experiments: `chaos("kill-leader").assert_lost(0)`. See `harness.pytest_plugin.fixture.Chaos`."""
     from harness.pytest_plugin.fixture import Chaos
 

@@ -9,24 +9,24 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HIGHEST, LOWEST, free_ports
 from harness.model.errors import BadInput
-from harness.pytest_plugin.settings import Settings, Spent
+from harness.pytest_plugin.settings import ChaosSpent, Settings
 from harness.run.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec
 
 
 @dataclass
 class _Held:
-    cluster: Cluster
+    cluster: ManagedCluster
     key: str
     users: int = 1
 
 
-def start_cluster(spec: ClusterSpec, logs: Path, ports: list[int]) -> Cluster:
+def start_cluster(spec: ClusterSpec, logs: Path, ports: list[int]) -> ManagedCluster:
     """A started cluster on these host ports."""
-    return Cluster(spec, log_folder=logs, ports=ports).start()
+    return ManagedCluster(spec, log_folder=logs, ports=ports).start()
 
 
 def spec_of(given: dict[str, Any], settings: Settings) -> ClusterSpec:
@@ -51,7 +51,7 @@ def spec_of(given: dict[str, Any], settings: Settings) -> ClusterSpec:
         ) from error
 
 
-class Clusters:
+class SessionClusters:
     """Clusters by their spec. Those that somebody holds are up, and the last one that nobody does.
 
     `spent` is what their users have had of the session's budget.
@@ -60,16 +60,16 @@ class Clusters:
     def __init__(
         self,
         settings: Settings,
-        start: Callable[[ClusterSpec, Path, list[int]], Cluster] | None = None,
-        heal: Callable[[Cluster], bool] = lambda cluster: heal_cluster(cluster).clean,
+        start: Callable[[ClusterSpec, Path, list[int]], ManagedCluster] | None = None,
+        heal: Callable[[ManagedCluster], bool] = lambda cluster: heal_cluster(cluster).clean,
     ) -> None:
-        self.spent = Spent()
+        self.spent = ChaosSpent()
         self._settings = settings
         self._start = start_cluster if start is None else start
         self._heal = heal
         self._held: list[_Held] = []
 
-    def lease(self, spec: ClusterSpec) -> Cluster:
+    def lease(self, spec: ClusterSpec) -> ManagedCluster:
         """A running cluster of this spec, healed if somebody had it before. Give it back with `release`.
 
         Raises:
@@ -90,7 +90,7 @@ class Clusters:
         self._held.append(_Held(cluster, key))
         return cluster
 
-    def release(self, cluster: Cluster) -> None:
+    def release(self, cluster: ManagedCluster) -> None:
         """Nobody needs it here any more; it stays for the next one, if it may."""
         held = next((held for held in self._held if held.cluster is cluster), None)
         if held is None:

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from checkers.spark.session import java_version
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.pytest_plugin.background_run import Running
-from harness.pytest_plugin.cluster_pool import Clusters
+from harness.pytest_plugin.cluster_pool import SessionClusters
 from harness.pytest_plugin.error_reporting import readable
 from harness.pytest_plugin.experiment_lookup import loaded
 from harness.pytest_plugin.marks import Marked
@@ -42,7 +42,7 @@ class Chaos:
     """
 
     def __init__(
-        self, settings: Settings, clusters: Clusters, mark: Marked, nodeid: str, beside: Path
+        self, settings: Settings, clusters: SessionClusters, mark: Marked, nodeid: str, beside: Path
     ) -> None:
         self._settings = settings
         self._clusters = clusters
@@ -120,7 +120,7 @@ class Chaos:
             running.wait()
 
     @contextmanager
-    def fault(self, spec: dict[str, Any], *, on: Cluster, topic: str) -> Iterator[OpenedFault]:
+    def fault(self, spec: dict[str, Any], *, on: ManagedCluster, topic: str) -> Iterator[OpenedFault]:
         """Inject one fault for as long as the block lasts; on leaving, it is healed.
 
         with chaos.fault({"kill": {"target": {"leader": 0}}}, on=kafka_cluster, topic="orders"):
@@ -168,7 +168,7 @@ class Chaos:
     @contextmanager
     def _prepared(
         self, experiment: Any, arms: Sequence[str], seed: int | None, repeat: int
-    ) -> Iterator[tuple[Experiment, executor.Options, Cluster]]:
+    ) -> Iterator[tuple[Experiment, executor.Options, ManagedCluster]]:
         __tracebackhide__ = True
         self._within_budget()
         began = time.monotonic()
@@ -190,7 +190,7 @@ class Chaos:
                 self._clusters.release(cluster)
                 self._clusters.spent.seconds += time.monotonic() - began
 
-    def _run(self, cluster: Cluster, spec: Experiment, options: executor.Options) -> ChaosResult:
+    def _run(self, cluster: ManagedCluster, spec: Experiment, options: executor.Options) -> ChaosResult:
         folder, result = executor.run_on(cluster, spec, options)
         write_report(result, folder)
         done = ChaosResult(result, folder)

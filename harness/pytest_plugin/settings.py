@@ -11,7 +11,7 @@ from typing import Any, Literal, cast, get_args
 import pytest
 
 Scope = Literal["session", "package", "module", "class", "function"]
-Keep = Literal["failed", "all"]
+KeepResults = Literal["failed", "all"]
 Missing = Literal["fail", "skip"]
 
 WORKER_SEED = "kafka_chaos_seed"
@@ -41,7 +41,7 @@ OPTIONS: dict[str, tuple[str, str]] = {
 
 
 @dataclass(slots=True)
-class Spent:
+class ChaosSpent:
     """What a session has had of its budget."""
 
     seconds: float = 0.0
@@ -49,13 +49,13 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ChaosBudget:
     """The most chaos that one session (with pytest-xdist: one worker) may have. None: no limit."""
 
     seconds: float | None = None
     faults: int | None = None
 
-    def gone(self, spent: Spent) -> str | None:
+    def gone(self, spent: ChaosSpent) -> str | None:
         """Why nothing may be started any more; None: there is something left."""
         if self.seconds is not None and spent.seconds >= self.seconds:
             return f"experiments took {spent.seconds:.0f} s of {self.seconds:.0f} s"
@@ -73,8 +73,8 @@ class Settings:
     profile: str | None
     seed: int
     results: Path
-    keep: Keep
-    budget: Budget
+    keep: KeepResults
+    budget: ChaosBudget
     scope: Scope
     reuse: bool
     missing: Missing
@@ -111,7 +111,7 @@ def settings_of(config: pytest.Config) -> Settings:
         profile=_one_of("profile", given["profile"], ("kafka", "fast")) if given["profile"] else None,
         seed=int(worker[WORKER_SEED]) if WORKER_SEED in worker else _seed(given["seed"]),
         results=config.rootpath / (given["results"] or _DEFAULT_RESULTS),
-        keep=cast(Keep, _one_of("keep", given["keep"] or "failed", get_args(Keep))),
+        keep=cast(KeepResults, _one_of("keep", given["keep"] or "failed", get_args(KeepResults))),
         budget=parse_budget(given["budget"]),
         scope=cast(Scope, _one_of("cluster-scope", given["cluster-scope"] or "session", get_args(Scope))),
         reuse=_one_of("reuse", given["reuse"] or "yes", ("yes", "no")) == "yes",
@@ -121,7 +121,7 @@ def settings_of(config: pytest.Config) -> Settings:
     )
 
 
-def parse_budget(text: str | None) -> Budget:
+def parse_budget(text: str | None) -> ChaosBudget:
     """Read `10m`, `600s`, `1h`, `20 faults`, or one of each with a comma.
 
     Raises:
@@ -137,7 +137,7 @@ def parse_budget(text: str | None) -> Budget:
             found["faults"] = int(faults_given[1])
         else:
             raise _refused("budget", part, "a time like 10m, 600s or 1h, a number like `20 faults`, or both")
-    return Budget(**found)
+    return ChaosBudget(**found)
 
 
 def _given(config: pytest.Config, name: str) -> str | None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.schedules.fields import WrittenFault
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import images
 from harness.model.errors import BadInput, FaultError, PrerequisiteMissing
 from harness.model.journal import FAULTS, FAULTS_FILE
@@ -21,7 +21,7 @@ from harness.preflight import kernel_probes
 from harness.preflight.feasibility import lacking
 from harness.pytest_plugin.error_reporting import readable
 from harness.pytest_plugin.settings import Missing
-from harness.run.fault_ledger import FaultBook
+from harness.run.fault_ledger import FaultLedger
 from harness.spec.cluster import SESSION_SECONDS
 from workloads.journal.row_journal import TableFile
 
@@ -58,7 +58,7 @@ def fault_of(written: dict[str, Any]) -> Any:
 
 @contextmanager
 def opened(
-    cluster: Cluster, written: dict[str, Any], topic: str, folder: Path, seed: int, missing: Missing
+    cluster: ManagedCluster, written: dict[str, Any], topic: str, folder: Path, seed: int, missing: Missing
 ) -> Iterator[OpenedFault]:
     """Inject, prove, yield, heal.
 
@@ -69,8 +69,8 @@ def opened(
     mark = secrets.token_hex(4)
     with TableFile(folder / mark / FAULTS_FILE, FAULTS) as events:
 
-        def scene(name: str) -> Scene:
-            return Scene(
+        def scene(name: str) -> InjectionContext:
+            return InjectionContext(
                 cluster=cluster,
                 topic=topic,
                 session_seconds=SESSION_SECONDS[cluster.spec.profile],
@@ -78,7 +78,7 @@ def opened(
                 seed=f"{seed}/{name}",
             )
 
-        book = FaultBook(scene, events, cluster.name)
+        book = FaultLedger(scene, events, cluster.name)
         forget = cluster.on_start(book.restarted)
         try:
             with readable(missing):
@@ -100,7 +100,7 @@ def opened(
                     raise FaultError("a fault could not be healed", found="; ".join(failures))
 
 
-def _possible(cluster: Cluster, spec: Any) -> None:
+def _possible(cluster: ManagedCluster, spec: Any) -> None:
     needed = spec.required()
     if not needed:
         return

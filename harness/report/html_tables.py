@@ -10,10 +10,10 @@ from harness.report.timeline import Timeline
 
 MOST_CHANGES = 40
 
-Rows = tuple[tuple[str, ...], ...]
+TableRows = tuple[tuple[str, ...], ...]
 
 
-def windows(meta: RunMeta) -> Rows:
+def windows(meta: RunMeta) -> TableRows:
     return tuple(
         (
             window.name,
@@ -27,7 +27,7 @@ def windows(meta: RunMeta) -> Rows:
     )
 
 
-def leader_changes(timeline: Timeline) -> Rows:
+def leader_changes(timeline: Timeline) -> TableRows:
     rows = []
     for strip in timeline.strips:
         for before, after in zip(strip.spans, strip.spans[1:], strict=False):
@@ -41,7 +41,7 @@ def leader_changes(timeline: Timeline) -> Rows:
     )
 
 
-def counts(summary: Summary, meta: RunMeta) -> Rows:
+def counts(summary: Summary, meta: RunMeta) -> TableRows:
     """Class, partition, write step, windows, count; producers are added up, the largest first."""
     names = {step.index: step.name for step in meta.steps}
     totals: Counter[tuple[str, ...]] = Counter()
@@ -52,7 +52,7 @@ def counts(summary: Summary, meta: RunMeta) -> Rows:
     return tuple((*key, f"{count:,}") for key, count in order)
 
 
-def examples(summary: Summary, meta: RunMeta) -> Rows:
+def examples(summary: Summary, meta: RunMeta) -> TableRows:
     read = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
     nobody = "none" if read else "not read"
     return tuple(

@@ -15,7 +15,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SeriesOutcome:
     """One experiment of a series on one Kafka version. `result` None: it could not be run, see `error`."""
 
     version: str
@@ -26,7 +26,7 @@ class Outcome:
 
 
 def junit_text(
-    outcomes: Sequence[Outcome], regressions: Sequence[str] = (), suites: Sequence[str] = ()
+    outcomes: Sequence[SeriesOutcome], regressions: Sequence[str] = (), suites: Sequence[str] = ()
 ) -> str:
     """An arm that broke its promise is a failure, one that proves nothing an error, and so is an experiment
     that could not be run. Regressions are failures of a suite of their own. `suites` are further ones, as

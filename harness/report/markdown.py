@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.model.result import ArmResult
-from harness.report.junit import Outcome
+from harness.report.junit import SeriesOutcome
 from harness.report.table import COLUMNS, cells, explanation
 
 MOST_BYTES = 1024 * 1024
@@ -16,7 +16,7 @@ _ROOM = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ArmCounts:
     """Arms beside those of experiments, for the headline; `not_run` are whole matrices."""
 
     arms: int = 0
@@ -26,11 +26,11 @@ class Counted:
 
 
 def summary_text(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[SeriesOutcome],
     regressions: Sequence[str] = (),
     limit: int = MOST_BYTES,
     *,
-    beside: Counted = Counted(),
+    beside: ArmCounts = ArmCounts(),
     more: Iterable[str] = (),
 ) -> str:
     """The verdict first, then a table an experiment, then `more`, then what broke with its evidence. What
@@ -51,7 +51,7 @@ def summary_text(
 
 
 def _parts(
-    outcomes: Sequence[Outcome], regressions: Sequence[str], beside: Counted, more: Iterable[str]
+    outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], beside: ArmCounts, more: Iterable[str]
 ) -> Iterator[str]:
     yield f"# kafka-chaos: {headline(outcomes, regressions, beside)}\n"
     if regressions:
@@ -72,9 +72,9 @@ def _parts(
 
 
 def headline(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[SeriesOutcome],
     regressions: Sequence[str],
-    beside: Counted = Counted(),
+    beside: ArmCounts = ArmCounts(),
 ) -> str:
     """All of it in one line."""
     arms = [arm for one in outcomes if one.result is not None for arm in one.result.arms]
@@ -92,7 +92,7 @@ def headline(
     return f"{bad} (of {total} arms)" if bad else f"all {total} arms as promised"
 
 
-def _evidence(outcome: Outcome, arm: ArmResult) -> str:
+def _evidence(outcome: SeriesOutcome, arm: ArmResult) -> str:
     title = f"\n### {cell(outcome.experiment)} / {cell(arm.folder)} on Kafka {cell(outcome.version)}\n\n"
     image = arm.meta.cluster.image
     again = (

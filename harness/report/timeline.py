@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, UNREADABLE, Outcome
+from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, UNREADABLE, SendOutcome
 from harness.model.run import RunMeta
 
 BUCKET_NS = 250_000_000
@@ -34,7 +34,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LeaderStretch:
     """A stretch of time with one leader (-1: none), leader epoch and ISR size."""
 
     from_ns: int
@@ -53,7 +53,7 @@ class Strip:
 
     partition: int
     successes: tuple[int, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[LeaderStretch, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     names = ("sent_ns", "closed_ns", "outcome", "partition")
     for batch in _batches(folder / SENDS_DIR, SENDS, names, problems):
         sends.add(batch["sent_ns"])
-        good = pc.is_in(batch["outcome"], pa.array([Outcome.ACKED.value, Outcome.UNCONFIRMED.value]))
+        good = pc.is_in(batch["outcome"], pa.array([SendOutcome.ACKED.value, SendOutcome.UNCONFIRMED.value]))
         done = batch.filter(good)
         successes.add(done["closed_ns"])
         errors.add(batch["closed_ns"].filter(pc.invert(good)))
@@ -158,9 +158,9 @@ def _batches(
 
 def _leaders(
     folder: Path, origin: int, problems: list[str]
-) -> tuple[dict[int, tuple[Span, ...]], int | None]:
+) -> tuple[dict[int, tuple[LeaderStretch, ...]], int | None]:
     """The leaders' spans by partition, and when the last sample was taken."""
-    spans: dict[int, list[Span]] = {}
+    spans: dict[int, list[LeaderStretch]] = {}
     held: npt.NDArray[np.int64] | None = None
     last: int | None = None
     names = ("at_ns", "broker", "partition", "leader", "leader_epoch", "isr")
@@ -208,7 +208,7 @@ def _beliefs(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return best
 
 
-def _extend(spans: dict[int, list[Span]], beliefs: npt.NDArray[np.int64]) -> None:
+def _extend(spans: dict[int, list[LeaderStretch]], beliefs: npt.NDArray[np.int64]) -> None:
     """Add beliefs, sorted by partition and time, to the spans: one Python step a change, not a sample."""
     if not len(beliefs):
         return
@@ -218,13 +218,13 @@ def _extend(spans: dict[int, list[Span]], beliefs: npt.NDArray[np.int64]) -> Non
     ends = np.append(starts[1:], len(beliefs)) - 1
     for first, final in zip(beliefs[starts].tolist(), beliefs[ends].tolist(), strict=True):
         from_ns, partition, epoch, _, leader, isr = first
-        span = Span(from_ns, final[0], leader, epoch, isr)
+        span = LeaderStretch(from_ns, final[0], leader, epoch, isr)
         mine = spans.setdefault(partition, [])
         if mine and 0 <= from_ns - mine[-1].to_ns < _SILENCE_NS:
             before = mine.pop()
             if (before.leader, before.epoch, before.isr) == (leader, epoch, isr):
-                span = Span(before.from_ns, span.to_ns, leader, epoch, isr)
+                span = LeaderStretch(before.from_ns, span.to_ns, leader, epoch, isr)
             else:
                 # What was so at the last sample is taken to hold until the next.
-                mine.append(Span(before.from_ns, from_ns, before.leader, before.epoch, before.isr))
+                mine.append(LeaderStretch(before.from_ns, from_ns, before.leader, before.epoch, before.isr))
         mine.append(span)

@@ -53,7 +53,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PartitionRow:
     """One partition: its leader boxes, a path where it had success reports, and the ISR's size as a polygon
     of SVG points with labels."""
 
@@ -77,7 +77,7 @@ class Chart:
     errors: str
     bands: tuple[Band, ...]
     steps: tuple[Box, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PartitionRow, ...]
     rows_bottom: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
@@ -204,7 +204,7 @@ def _steps(scale: _Scale, meta: RunMeta, y: float) -> tuple[Box, ...]:
     return tuple(boxes)
 
 
-def _row(scale: _Scale, strip: Strip, timeline: Timeline, y: float, replicas: int) -> Row:
+def _row(scale: _Scale, strip: Strip, timeline: Timeline, y: float, replicas: int) -> PartitionRow:
     leaders: list[Box] = []
     points: list[str] = []
     labels: list[Tick] = []
@@ -229,7 +229,7 @@ def _row(scale: _Scale, strip: Strip, timeline: Timeline, y: float, replicas: in
             labels.append(Tick(left + 3, f"ISR {span.isr}" if width >= 7 * _LETTER else str(span.isr)))
             isr_named, free_from = span.isr, left + 7 * _LETTER
     middle = y + STRIP_HEIGHT + 1 + ALIVE_HEIGHT / 2
-    return Row(
+    return PartitionRow(
         label=f"p{strip.partition}",
         y=y,
         leaders=tuple(leaders),

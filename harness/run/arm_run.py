@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from harness.cluster.convergence import await_isr
-from harness.cluster.external import ExistingCluster
-from harness.cluster.managed import Cluster
+from harness.cluster.external import ExternalCluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.journal import (
     ANSWERS,
     ANSWERS_DIR,
@@ -29,11 +29,11 @@ from harness.model.journal import (
 from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.model.secrets import masked
 from harness.run import phase_timer
-from harness.run.clients import Traffic, topics_of, transaction_seconds
-from harness.run.final_read import Subject, final_read, together
-from harness.run.phase_timer import Stopwatch
+from harness.run.clients import RunClients, topics_of, transaction_seconds
+from harness.run.final_read import FinalReadTarget, final_read, together
+from harness.run.phase_timer import PhaseTimer
 from harness.run.sampler import Sampler
-from harness.run.workload_factory import AnyWorkload, properties_of
+from harness.run.workload_factory import WorkloadBackend, properties_of
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal, TableFile
 from workloads.producer.processor import GROUP as PROCESSORS
@@ -43,7 +43,7 @@ _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
 
 
-class Lane:
+class ArmRun:
     """One arm in its run folder. `create` comes first, then `open` and `produce`, at the end `finish`.
 
     `topic` is this lane's alone, `answers` gets what brokers say in ask steps, `faults` every fault event.
@@ -52,11 +52,11 @@ class Lane:
     answers: RowJournal
     faults: TableFile
     sampler: Sampler
-    traffic: Traffic
+    traffic: RunClients
 
     def __init__(
         self,
-        cluster: Cluster | ExistingCluster,
+        cluster: ManagedCluster | ExternalCluster,
         experiment: Experiment,
         arm: Arm,
         folder: Path,
@@ -124,7 +124,7 @@ class Lane:
             BadInput: the client refuses their settings.
         """
         self.traffic = stack.enter_context(
-            Traffic(
+            RunClients(
                 self._experiment,
                 self.arm,
                 cluster=self._cluster,
@@ -136,7 +136,7 @@ class Lane:
         )
 
     @property
-    def workload(self) -> AnyWorkload:
+    def workload(self) -> WorkloadBackend:
         return self.traffic.workload
 
     def note(self, steps: Sequence[StepInfo], windows: tuple[FaultWindow, ...], problems: list[str]) -> None:
@@ -153,7 +153,7 @@ class Lane:
     def finish(self, timings: Mapping[str, float]) -> RunMeta:
         """Read everything, and save the metadata of a run that came to its end; `timings` are the seconds
         of its phases so far."""
-        watch = Stopwatch()
+        watch = PhaseTimer()
         watch.enter(phase_timer.READ)
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self._cluster.memory_mib)
@@ -188,7 +188,7 @@ class Lane:
         codec = codec_of(self._experiment.workload_of(self.arm).client)
         reads = []
         for number, name in enumerate(self.topics):
-            subject = Subject(
+            subject = FinalReadTarget(
                 name,
                 topic.partitions,
                 topic.replication_factor,

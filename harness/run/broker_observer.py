@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
@@ -16,11 +16,13 @@ from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
 _SECONDS = 1.0
 
 
-class LiveLook:
-    """`harness.spec.conditions.Look` at one topic. `scene` gives what targets are resolved in; logs are
-    looked through from `since_ns` on."""
+class BrokerObserver:
+    """`harness.spec.conditions.ConditionView` at one topic. `scene` gives what targets are resolved in;
+    logs are looked through from `since_ns` on."""
 
-    def __init__(self, cluster: LiveCluster, topic: str, scene: Callable[[], Scene], since_ns: int) -> None:
+    def __init__(
+        self, cluster: LiveCluster, topic: str, scene: Callable[[], InjectionContext], since_ns: int
+    ) -> None:
         self._cluster = cluster
         self._topic = topic
         self._scene = scene

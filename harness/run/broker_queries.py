@@ -19,7 +19,7 @@ from harness.model.journal import RowSink
 from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
 from harness.protocol.fetch import epoch_end, fetch
 from harness.protocol.probes import end_offset, fetch_as_of_old, produce
-from harness.run.broker_observer import LiveLook
+from harness.run.broker_observer import BrokerObserver
 from harness.spec.steps import Ask
 from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
 from workloads.log_format.segments import log_end_offset, parse_segment
@@ -31,7 +31,7 @@ _ROUND_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class BrokerAnswer:
     """What one broker answers: an error's name, a number, or more."""
 
     error: str | None = None
@@ -44,7 +44,7 @@ class _Asked:
     """One broker, and what it is asked about."""
 
     cluster: LiveCluster
-    look: LiveLook
+    look: BrokerObserver
     broker: int
     topic: str
     step: Ask
@@ -56,7 +56,7 @@ class _Asked:
         return self.link
 
 
-def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: RowSink) -> None:
+def ask(cluster: LiveCluster, topic: str, step: Ask, look: BrokerObserver, answers: RowSink) -> None:
     """Ask, once or for `step.seconds`; a row of ANSWERS an answer.
 
     Raises:
@@ -105,57 +105,59 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, look: LiveLook, answers: Ro
             time.sleep(_ROUND_SECONDS)
 
 
-def _leader(asked: _Asked) -> Answer:
+def _leader(asked: _Asked) -> BrokerAnswer:
     for topic in asked.connection.metadata([asked.topic]).topics:
         for part in topic.partitions:
             if part.partition_index == asked.step.partition:
                 isr = [int(node) for node in part.isr_nodes]
                 told = {"leader_epoch": int(part.leader_epoch), "isr": isr}
-                return Answer(None, int(part.leader_id), told)
-    return Answer("UNKNOWN_TOPIC_OR_PARTITION")
+                return BrokerAnswer(None, int(part.leader_id), told)
+    return BrokerAnswer("UNKNOWN_TOPIC_OR_PARTITION")
 
 
-def _log_end(asked: _Asked) -> Answer:
-    return Answer(*end_offset(asked.connection, asked.topic, asked.step.partition, DEBUGGING_REPLICA))
+def _log_end(asked: _Asked) -> BrokerAnswer:
+    return BrokerAnswer(*end_offset(asked.connection, asked.topic, asked.step.partition, DEBUGGING_REPLICA))
 
 
-def _list_offsets(asked: _Asked) -> Answer:
-    return Answer(*end_offset(asked.connection, asked.topic, asked.step.partition))
+def _list_offsets(asked: _Asked) -> BrokerAnswer:
+    return BrokerAnswer(*end_offset(asked.connection, asked.topic, asked.step.partition))
 
 
-def _high_watermark(asked: _Asked) -> Answer:
+def _high_watermark(asked: _Asked) -> BrokerAnswer:
     found = fetch(asked.connection, asked.topic, asked.step.partition, 0, max_bytes=1)
-    return Answer(found.error, found.high_watermark)
+    return BrokerAnswer(found.error, found.high_watermark)
 
 
-def _fetch(asked: _Asked) -> Answer:
+def _fetch(asked: _Asked) -> BrokerAnswer:
     found = fetch(asked.connection, asked.topic, asked.step.partition, 0)
-    return Answer(found.error, found.high_watermark, {"records": _records(found.data, found.high_watermark)})
+    return BrokerAnswer(
+        found.error, found.high_watermark, {"records": _records(found.data, found.high_watermark)}
+    )
 
 
-def _fetch_v10(asked: _Asked) -> Answer:
-    return Answer(fetch_as_of_old(asked.connection, asked.topic, asked.step.partition))
+def _fetch_v10(asked: _Asked) -> BrokerAnswer:
+    return BrokerAnswer(fetch_as_of_old(asked.connection, asked.topic, asked.step.partition))
 
 
-def _produce(asked: _Asked) -> Answer:
-    return Answer(*produce(asked.connection, asked.topic, asked.step.partition))
+def _produce(asked: _Asked) -> BrokerAnswer:
+    return BrokerAnswer(*produce(asked.connection, asked.topic, asked.step.partition))
 
 
-def _epoch_ends(asked: _Asked) -> Answer:
+def _epoch_ends(asked: _Asked) -> BrokerAnswer:
     latest = _leader(asked).detail.get("leader_epoch", -1)
     ends = {
         epoch: epoch_end(asked.connection, asked.topic, asked.step.partition, epoch)
         for epoch in range(latest + 1)
     }
-    return Answer(None, latest, {"ends": ends})
+    return BrokerAnswer(None, latest, {"ends": ends})
 
 
-def _checkpoint(asked: _Asked) -> Answer:
+def _checkpoint(asked: _Asked) -> BrokerAnswer:
     file = "replication-offset-checkpoint"
-    return Answer(None, asked.look.checkpoint(asked.broker, file, asked.step.partition))
+    return BrokerAnswer(None, asked.look.checkpoint(asked.broker, file, asked.step.partition))
 
 
-def _files(asked: _Asked) -> Answer:
+def _files(asked: _Asked) -> BrokerAnswer:
     files = asked.cluster.log_files(asked.broker, asked.topic, asked.step.partition)
     segments = {name: data for name, data in sorted(files.items()) if name.endswith(".log")}
     batches = [one for data in segments.values() for one in parse_segment(data)]
@@ -176,13 +178,13 @@ def _files(asked: _Asked) -> Answer:
         "records": _records(b"".join(segments.values()), None),
         "epochs": [[row["leader_epoch"], row["offset"]] for row in lines],
     }
-    return Answer(None, log_end_offset(segments), detail)
+    return BrokerAnswer(None, log_end_offset(segments), detail)
 
 
-def _printed(asked: _Asked) -> Answer:
+def _printed(asked: _Asked) -> BrokerAnswer:
     text = asked.step.text or ""
     lines = [line for line in asked.look.log(asked.broker).splitlines() if text in line]
-    return Answer(None, len(lines), {"lines": lines})
+    return BrokerAnswer(None, len(lines), {"lines": lines})
 
 
 def _records(data: bytes, below: int | None) -> list[list[int]]:
@@ -199,12 +201,12 @@ def _records(data: bytes, below: int | None) -> list[list[int]]:
     return found
 
 
-def _answered(question: Callable[[_Asked], Answer]) -> Callable[[_Asked], Answer]:
-    def guarded(asked: _Asked) -> Answer:
+def _answered(question: Callable[[_Asked], BrokerAnswer]) -> Callable[[_Asked], BrokerAnswer]:
+    def guarded(asked: _Asked) -> BrokerAnswer:
         try:
             return question(asked)
         except (OSError, ClusterError) as error:
-            return Answer(NO_ANSWER, None, {"why": str(error)})
+            return BrokerAnswer(NO_ANSWER, None, {"why": str(error)})
 
     return guarded
 

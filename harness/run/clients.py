@@ -21,7 +21,7 @@ from harness.model.journal import (
 from harness.run.workload_factory import start_workload
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
-from workloads.producer.processor import Output, processors, reader_of
+from workloads.producer.processor import ProcessorOutput, processors, reader_of
 from workloads.producer.send_journal import SendJournal
 from workloads.reader.reader_journal import NO_SINKS, ReaderSinks
 from workloads.reader.readers import Readers
@@ -32,7 +32,7 @@ _CATCH_UP_SECONDS = 60.0
 _READY_SECONDS = 60.0
 
 
-class Traffic:
+class RunClients:
     """Who writes and who reads. Journals of what an arm does not have are not there.
 
     Use as a context manager: leaving it closes what is still open.
@@ -84,7 +84,7 @@ class Traffic:
                 )
             )
             if spec.process is not None and transactions is not None and journal is not None:
-                output = Output(processed(topic), spec, arm.producer, seed, journal, transactions)
+                output = ProcessorOutput(processed(topic), spec, arm.producer, seed, journal, transactions)
                 members = processors(
                     spec.process,
                     output,

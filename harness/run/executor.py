@@ -15,8 +15,8 @@ from pathlib import Path
 from checkers.spark.session import java_version
 from harness.check.recheck import RESULT_FILE
 from harness.check.worker import start_checking
-from harness.cluster.external import ExistingCluster
-from harness.cluster.managed import Cluster
+from harness.cluster.external import ExternalCluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
@@ -24,7 +24,7 @@ from harness.model.secrets import hidden, without_secret_values
 from harness.preflight import feasibility
 from harness.preflight.external_limits import refuse_unreachable
 from harness.preflight.kernel_probes import Capability
-from harness.run.runner import Run
+from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 
@@ -51,15 +51,15 @@ class Options:
 @contextmanager
 def running(
     spec: ClusterSpec, logs: Path, tell: Callable[[str], None]
-) -> Iterator[Cluster | ExistingCluster]:
+) -> Iterator[ManagedCluster | ExternalCluster]:
     """A started cluster, removed at the end whatever happens; or one that is not ours, left as it was."""
     if spec.existing is not None:
         tell(f"reaching the cluster at {spec.existing.bootstrap_servers}")
-        with ExistingCluster(spec) as existing:
+        with ExternalCluster(spec) as existing:
             yield existing
         return
     tell(f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)")
-    with Cluster(spec, log_folder=logs) as cluster:
+    with ManagedCluster(spec, log_folder=logs) as cluster:
         yield cluster
 
 
@@ -118,14 +118,16 @@ def _found(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     return feasibility.probed(engine.connect(), asking) if asking else ()
 
 
-def run_on(cluster: Cluster, experiment: Experiment, options: Options) -> tuple[Path, ExperimentResult]:
+def run_on(
+    cluster: ManagedCluster, experiment: Experiment, options: Options
+) -> tuple[Path, ExperimentResult]:
     """Run one experiment on a cluster that is up already, and check it; returns what `execute` does."""
     job = job_of(experiment, options, feasibility.probed(cluster.client, [experiment]))
     job.run(cluster)
     return job.folder, job.result()
 
 
-def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]) -> Job:
+def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]) -> RunningExperiment:
     """An experiment ready to run in a new folder; `found` is what kernel and engine can do.
 
     Raises:
@@ -134,11 +136,11 @@ def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]
     left, skipped = feasibility.sifted(experiment, found)
     for line in skipped:
         options.tell(line)
-    return Job(left, choose_arms(left, options.arms), options, skipped)
+    return RunningExperiment(left, choose_arms(left, options.arms), options, skipped)
 
 
 def made(
-    cluster: Cluster | ExistingCluster,
+    cluster: ManagedCluster | ExternalCluster,
     experiment: Experiment,
     arms: Sequence[Arm],
     folder: Path,
@@ -160,11 +162,11 @@ def made(
         suffix = "" if repeat == 1 else f"-{turn + 1:03d}"
         for side in sides:
             named = {folder / f"{arm.name}{suffix}": arm for arm in side}
-            Run(cluster, experiment, named, seed + turn, tell, skipped, started).execute()
+            ExperimentRun(cluster, experiment, named, seed + turn, tell, skipped, started).execute()
             yield from (path.name for path in named)
 
 
-class Job:
+class RunningExperiment:
     """One experiment under way, in a folder of its own below the results."""
 
     def __init__(
@@ -191,7 +193,7 @@ class Job:
                 next_step="name another folder with --results",
             ) from error
 
-    def run(self, cluster: Cluster | ExistingCluster) -> None:
+    def run(self, cluster: ManagedCluster | ExternalCluster) -> None:
         """Run every arm as often as asked; a finished run is checked while the next one goes on."""
         began = time.monotonic()
         self.started_ns = time.time_ns()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from faults.base import Evidence, FaultSpec, Injection, Scene
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext
 from harness.cluster import state_records
 from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.journal import FaultPhase, RowSink
@@ -23,7 +23,7 @@ class OpenFault:
 
     name: str
     kind: str
-    scene: Scene
+    scene: InjectionContext
     injection: Injection
     opened_ns: int
     verified: bool = False
@@ -33,18 +33,18 @@ class OpenFault:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class PutOff(Exception):
+class FaultDeferred(Exception):
     """A fault was not injected now: another one holds the process of a node that it chose."""
 
 
-class FaultBook:
+class FaultLedger:
     """All faults of a run on the cluster called `cluster`. May be used from several threads.
 
     `scene` makes the scene of an injection from its name. What is open stands in the records of this machine
     too (`harness.cluster.state_records`), so that it can be healed when this process is gone.
     """
 
-    def __init__(self, scene: Callable[[str], Scene], sink: RowSink, cluster: str) -> None:
+    def __init__(self, scene: Callable[[str], InjectionContext], sink: RowSink, cluster: str) -> None:
         self.scene = scene
         self._sink = sink
         self._cluster = cluster
@@ -104,7 +104,7 @@ class FaultBook:
             if holder is not None:
                 why_not = f"{holder.name} holds {holder.injection.target}"
                 self._note(name, kind, FaultPhase.PUT_OFF, injection.target, {"what": why_not})
-                raise PutOff(why_not)
+                raise FaultDeferred(why_not)
             injection.apply(scene)
         except KafkaChaosError as error:
             self._note(name, kind, FaultPhase.FAILED, "", {"error": str(error)})

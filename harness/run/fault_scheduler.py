@@ -13,14 +13,23 @@ from contextlib import contextmanager
 from functools import partial
 
 from faults.schedules.decide import begin, decide, unmet
-from faults.schedules.state import Decision, Heal, Now, Occurrence, Phase, Schedule, Start, to_the_millisecond
+from faults.schedules.state import (
+    Decision,
+    FaultState,
+    HealDecision,
+    Now,
+    Occurrence,
+    Schedule,
+    Start,
+    to_the_millisecond,
+)
 from harness.model.broker_views import TopologyView
 from harness.model.errors import KafkaChaosError
-from harness.run.fault_ledger import FaultBook, OpenFault, PutOff
+from harness.run.fault_ledger import FaultDeferred, FaultLedger, OpenFault
 
 TICK_SECONDS = 0.05
 _AGAIN_SECONDS = 0.5
-_OPEN = (Phase.BEGUN, Phase.INJECTED, Phase.SHOWN)
+_OPEN = (FaultState.BEGUN, FaultState.INJECTED, FaultState.SHOWN)
 
 
 class Scheduler:
@@ -30,7 +39,7 @@ class Scheduler:
     def __init__(
         self,
         schedule: Schedule,
-        book: FaultBook,
+        book: FaultLedger,
         topic: str,
         problems: list[str],
         *,
@@ -46,7 +55,7 @@ class Scheduler:
         self._acked = acked
         self._down_before = down_before
         self._lock = threading.Lock()
-        self._phases: dict[Occurrence, Phase] = {}
+        self._phases: dict[Occurrence, FaultState] = {}
         self._faults: dict[Occurrence, OpenFault] = {}
         self._healing: set[Occurrence] = set()
         self._ended = threading.Event()
@@ -106,11 +115,11 @@ class Scheduler:
 
     def _do(self, decision: Decision) -> None:
         if isinstance(decision, Start):
-            self._note(decision.occurrence, Phase.BEGUN)
+            self._note(decision.occurrence, FaultState.BEGUN)
             # Here and not in the thread: names, and with them random choices, go by the order of decisions.
             name = self._book.reserve(decision.fault)
             self._in_thread(partial(self._inject, decision, name), name)
-        elif isinstance(decision, Heal):
+        elif isinstance(decision, HealDecision):
             with self._lock:
                 self._healing.add(decision.occurrence)
             self._in_thread(partial(self._heal, decision.occurrence), "heal")
@@ -130,13 +139,13 @@ class Scheduler:
         with self._failing(occurrence):
             try:
                 fault = self._book.inject(start.fault, name, why, yielding=True)
-            except PutOff:
-                self._note(occurrence, Phase.PUT_OFF)
+            except FaultDeferred:
+                self._note(occurrence, FaultState.PUT_OFF)
                 return
             self._faults[occurrence] = fault
-            self._note(occurrence, Phase.INJECTED)
+            self._note(occurrence, FaultState.INJECTED)
             self._book.verify(fault)
-            self._note(occurrence, Phase.SHOWN)
+            self._note(occurrence, FaultState.SHOWN)
 
     def _heal(self, occurrence: Occurrence) -> None:
         with self._failing(occurrence):
@@ -144,12 +153,12 @@ class Scheduler:
             while not self._cancelled.is_set():
                 self._book.heal(fault)
                 if fault.closed_ns is not None:
-                    self._note(occurrence, Phase.HEALED)
+                    self._note(occurrence, FaultState.HEALED)
                     return
                 # Taken back, but the cluster is not whole while others are open. When they are not of this
                 # step, or are being healed too, the end of the run will tell.
                 if not self._others_stay(occurrence):
-                    self._note(occurrence, Phase.FAILED)
+                    self._note(occurrence, FaultState.FAILED)
                     return
                 self._cancelled.wait(_AGAIN_SECONDS)
 
@@ -166,7 +175,7 @@ class Scheduler:
             where = self._schedule.tracks[occurrence.track].place
             known = isinstance(error, KafkaChaosError)
             self._problems.append(str(error) if known else f"{where} broke: {error!r}")
-            self._note(occurrence, Phase.FAILED)
+            self._note(occurrence, FaultState.FAILED)
 
     def _others_stay(self, mine: Occurrence) -> bool:
         """Whether another fault of this step is open, and not being healed yet."""
@@ -176,6 +185,6 @@ class Scheduler:
                 for other, phase in self._phases.items()
             )
 
-    def _note(self, occurrence: Occurrence, phase: Phase) -> None:
+    def _note(self, occurrence: Occurrence, phase: FaultState) -> None:
         with self._lock:
             self._phases[occurrence] = phase

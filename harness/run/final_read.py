@@ -42,7 +42,7 @@ TRANSACTION_MARGIN_SECONDS = 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class FinalReadTarget:
     """The topic to be read, and what the experiment expects of it. `transaction_seconds` - the producers'
     transaction.timeout.ms in seconds (None: nothing was transactional); `every_replica` - read the replicas'
     own files even if nothing is missing; `codec` - how its values are read; `compacted` - cleanup.policy may
@@ -63,7 +63,9 @@ class Subject:
 Passes = dict[int, PartitionDigest]
 
 
-def final_read(cluster: LiveCluster, subject: Subject, folder: Path, say: Callable[[str], None]) -> FinalRead:
+def final_read(
+    cluster: LiveCluster, subject: FinalReadTarget, folder: Path, say: Callable[[str], None]
+) -> FinalRead:
     """Read the topic to the end into `folder`/reads (and committed) and prove that nothing was missed.
 
     Never raises for what the cluster does: a read that proves nothing is returned with the reasons why.
@@ -155,11 +157,13 @@ def differences(
     return reasons
 
 
-def _settle(cluster: LiveCluster, subject: Subject) -> tuple[PartitionBounds, ...]:
+def _settle(cluster: LiveCluster, subject: FinalReadTarget) -> tuple[PartitionBounds, ...]:
     return settle(cluster, subject.topic, subject.partitions, subject.isr, SETTLE_SECONDS)
 
 
-def _ended(cluster: LiveCluster, subject: Subject) -> tuple[tuple[PartitionBounds, ...], dict[int, int]]:
+def _ended(
+    cluster: LiveCluster, subject: FinalReadTarget
+) -> tuple[tuple[PartitionBounds, ...], dict[int, int]]:
     """Settle, and go on doing so until no transaction is open: its coordinator aborts it in the end.
 
     Returns the bounds and, by partition, the last stable offset where one is open still, though it timed out
@@ -205,13 +209,13 @@ def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) ->
     }
 
 
-def _stable(cluster: LiveCluster, subject: Subject, partitions: Iterable[int]) -> dict[int, int]:
+def _stable(cluster: LiveCluster, subject: FinalReadTarget, partitions: Iterable[int]) -> dict[int, int]:
     return last_stable(cluster.bootstrap, subject.topic, list(partitions), cluster.access.properties)
 
 
 def _both(
     cluster: LiveCluster,
-    subject: Subject,
+    subject: FinalReadTarget,
     bounds: tuple[PartitionBounds, ...],
     held: Mapping[int, int],
     reader: str,
@@ -232,7 +236,7 @@ def _both(
 
 def _read(
     cluster: LiveCluster,
-    subject: Subject,
+    subject: FinalReadTarget,
     bounds: tuple[PartitionBounds, ...],
     reader: str,
     folder: Path | None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from docker import DockerClient
 
 import faults  # noqa: F401 - makes every fault known
-from faults.base import KINDS, Injection, Scene
+from faults.base import KINDS, Injection, InjectionContext
 from harness.cluster import attach, state_records
 from harness.cluster.live import LiveCluster
 from harness.host import process_identity
@@ -77,10 +77,12 @@ def heal_cluster(cluster: LiveCluster, tell: Callable[[str], None] = lambda _: N
     """Undo all recorded faults of one cluster, the last first; then see each healed, and no trace left."""
     healed: list[str] = []
     failures: list[str] = []
-    undone: list[tuple[state_records.OpenFaultRecord, Injection, Scene]] = []
+    undone: list[tuple[state_records.OpenFaultRecord, Injection, InjectionContext]] = []
     for record in state_records.open_faults(cluster.name):
         tell(f"{cluster.name} · undoing {record.name}")
-        scene = Scene(cluster, record.topic, record.session_seconds, record.tag, beside=record.beside)
+        scene = InjectionContext(
+            cluster, record.topic, record.session_seconds, record.tag, beside=record.beside
+        )
         try:
             injection = injection_of(record)
             injection.undo(scene)

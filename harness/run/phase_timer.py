@@ -16,7 +16,7 @@ CLEAN, TOPICS, CLIENTS, STEPS, HEAL, CLOSE = (
 SETTLE, READ = "brokers agreeing", "final read"
 
 
-class Stopwatch:
+class PhaseTimer:
     """Seconds by phase. One phase goes on at a time: the next ends it; one that comes again adds up."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,7 +25,7 @@ _ROOM_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class InjectedFault:
     """One fault of a run as journaled: its spec with the nodes that were chosen, and when (epoch ns).
 
     `at` and `lasting` are the schedule's own seconds, where it was one of a schedule; `healed_ns` is when it
@@ -134,7 +134,7 @@ def _same(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
     )
 
 
-def _write(write: Write, info: StepInfo, happened: Sequence[Happened]) -> dict[str, Any]:
+def _write(write: Write, info: StepInfo, happened: Sequence[InjectedFault]) -> dict[str, Any]:
     """A write step with explicit faults.
 
     Under a limit on brokers down they wait for heals, which may take longer than they did in that run: so
@@ -162,7 +162,7 @@ def _write(write: Write, info: StepInfo, happened: Sequence[Happened]) -> dict[s
     return {**write.model_dump(by_alias=True), "faults": entries, "at_most_down": limit, "seconds": seconds}
 
 
-def _happened(folder: Path) -> list[Happened]:
+def _happened(folder: Path) -> list[InjectedFault]:
     """The faults of a run in the order of their decisions, without those that were put off."""
     path = folder / FAULTS_FILE
     try:
@@ -185,11 +185,11 @@ def _happened(folder: Path) -> list[Happened]:
     return sorted(found, key=lambda one: one.decided_ns)
 
 
-def _one(name: str, moments: dict[str, tuple[int, dict[str, Any]]]) -> Happened:
+def _one(name: str, moments: dict[str, tuple[int, dict[str, Any]]]) -> InjectedFault:
     decided_ns, decided = moments[FaultPhase.DECIDED]
     # A fault that could not be aimed has no nodes: it stays as it was written.
     _, aimed = moments.get(FaultPhase.AIMED, (0, {}))
-    return Happened(
+    return InjectedFault(
         name=name,
         fault=pinned(decided["spec"], aimed.get("chosen", ())),
         decided_ns=decided_ns,

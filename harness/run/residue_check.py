@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from harness.cluster.nodes import Node
-from harness.containers.sidecar import Output
+from harness.containers.sidecar import ContainerOutput
 from harness.model.errors import KafkaChaosError
 
 TAG_PREFIX = "kafka-chaos-"
@@ -20,7 +20,7 @@ true
 """
 
 
-class Nodes(Protocol):
+class InspectedNodes(Protocol):
     """The part of a cluster that is looked at."""
 
     @property
@@ -30,10 +30,10 @@ class Nodes(Protocol):
 
     def is_paused(self, number: int) -> bool: ...
 
-    def in_network(self, number: int, script: str) -> Output: ...
+    def in_network(self, number: int, script: str) -> ContainerOutput: ...
 
 
-def traces(cluster: Nodes, numbers: Iterable[int] | None = None) -> list[str]:
+def traces(cluster: InspectedNodes, numbers: Iterable[int] | None = None) -> list[str]:
     """What faults have left on these nodes (default: all), a sentence each; none: it is clean.
 
     Looked at: every process runs and none is frozen; no rule of ours in any network namespace, and no
@@ -45,7 +45,7 @@ def traces(cluster: Nodes, numbers: Iterable[int] | None = None) -> list[str]:
         return [trace for traces in found for trace in traces]
 
 
-def _traces_of(cluster: Nodes, number: int) -> list[str]:
+def _traces_of(cluster: InspectedNodes, number: int) -> list[str]:
     name = next(node.name for node in cluster.nodes if node.id == number)
     try:
         if not cluster.is_running(number):

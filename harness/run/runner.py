@@ -7,23 +7,23 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from faults.base import Scene
-from harness.cluster.external import ExistingCluster
-from harness.cluster.managed import Cluster
+from faults.base import InjectionContext
+from harness.cluster.external import ExternalCluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.run import RunMeta
 from harness.run import phase_timer
-from harness.run.arm_run import Lane
-from harness.run.fault_ledger import FaultBook
+from harness.run.arm_run import ArmRun
+from harness.run.fault_ledger import FaultLedger
 from harness.run.healing import heal_cluster
-from harness.run.phase_timer import Stopwatch
+from harness.run.phase_timer import PhaseTimer
 from harness.run.residue_check import traces
-from harness.run.step_executor import Stepping
+from harness.run.step_executor import StepExecutor
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 
 
-class Run:
+class ExperimentRun:
     """One execution of one arm, or of several side by side under the very same steps and faults.
 
     `arms` are by the folder that each leaves: complete at the end, or partial and saying why. `tell` gets a
@@ -33,7 +33,7 @@ class Run:
 
     def __init__(
         self,
-        cluster: Cluster | ExistingCluster,
+        cluster: ManagedCluster | ExternalCluster,
         experiment: Experiment,
         arms: Mapping[Path, Arm],
         seed: int,
@@ -46,9 +46,9 @@ class Run:
         self._cluster = cluster
         self._experiment = experiment
         self._seed = seed
-        self._lanes = [Lane(cluster, experiment, arm, folder, seed, tell) for folder, arm in arms.items()]
+        self._lanes = [ArmRun(cluster, experiment, arm, folder, seed, tell) for folder, arm in arms.items()]
         self._tell = tell
-        self._watch = Stopwatch()
+        self._watch = PhaseTimer()
 
     def execute(self) -> tuple[RunMeta, ...]:
         """Run the steps, heal everything, read everything; returns the saved metadata of each arm.
@@ -76,7 +76,7 @@ class Run:
         with ExitStack() as stack:
             for lane in self._lanes:
                 lane.open(stack)
-            book = FaultBook(self._scene, _Copied(self._lanes), self._cluster.name)
+            book = FaultLedger(self._scene, _Copied(self._lanes), self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
             self._produce(book)
             self._watch.enter(None)
@@ -98,14 +98,14 @@ class Run:
                 next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
             )
 
-    def _produce(self, book: FaultBook) -> None:
+    def _produce(self, book: FaultLedger) -> None:
         """Carry out the steps, heal, close the producers."""
         first = self._lanes[0]
         self._watch.enter(phase_timer.CLIENTS)
         with ExitStack() as stack:
             for lane in self._lanes:
                 lane.produce(stack)
-            stepping = Stepping(
+            stepping = StepExecutor(
                 self._cluster,
                 self._experiment,
                 self._lanes,
@@ -150,13 +150,13 @@ class Run:
         arms = " + ".join(lane.arm.name for lane in self._lanes)
         self._tell(f"{self._experiment.name} · {arms} · {what}")
 
-    def _note(self, stepping: Stepping, book: FaultBook) -> None:
+    def _note(self, stepping: StepExecutor, book: FaultLedger) -> None:
         for lane in self._lanes:
             lane.note(stepping.done, book.windows(), stepping.problems)
 
-    def _scene(self, name: str) -> Scene:
+    def _scene(self, name: str) -> InjectionContext:
         first = self._lanes[0]
-        return Scene(
+        return InjectionContext(
             cluster=self._cluster,
             topic=first.topic,
             session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
@@ -169,7 +169,7 @@ class Run:
 class _Copied:
     """Fault events into the journal of every lane."""
 
-    def __init__(self, lanes: list[Lane]) -> None:
+    def __init__(self, lanes: list[ArmRun]) -> None:
         self._lanes = lanes
 
     def append(self, row: dict[str, Any]) -> None:

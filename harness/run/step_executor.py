@@ -15,11 +15,11 @@ from harness.model.broker_views import TopologyView
 from harness.model.journal import RowSink
 from harness.model.polling import wait_until
 from harness.model.run import StepInfo
-from harness.run.broker_observer import LiveLook
+from harness.run.broker_observer import BrokerObserver
 from harness.run.broker_queries import ask
-from harness.run.fault_ledger import FaultBook, OpenFault
+from harness.run.fault_ledger import FaultLedger, OpenFault
 from harness.run.fault_scheduler import Scheduler
-from harness.run.workload_factory import AnyWorkload, Drivable
+from harness.run.workload_factory import ScriptedWorkload, WorkloadBackend
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
@@ -29,20 +29,20 @@ _GRACE_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 
 
-class Lane(Protocol):
+class ArmTarget(Protocol):
     """What steps work on for one arm: its topic, who writes to it, and where answers of brokers go."""
 
     @property
     def topic(self) -> str: ...
 
     @property
-    def workload(self) -> AnyWorkload: ...
+    def workload(self) -> WorkloadBackend: ...
 
     @property
     def answers(self) -> RowSink: ...
 
 
-class Stepping:
+class StepExecutor:
     """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words.
 
     All `lanes` write at the same time; a wait step waits until the state is seen of every lane's topic, an
@@ -56,11 +56,11 @@ class Stepping:
         self,
         cluster: LiveCluster,
         experiment: Experiment,
-        lanes: Sequence[Lane],
-        book: FaultBook,
+        lanes: Sequence[ArmTarget],
+        book: FaultLedger,
         delivery_seconds: float,
         say: Callable[[str], None],
-        note: Callable[[Stepping], None],
+        note: Callable[[StepExecutor], None],
         *,
         view: Callable[[], TopologyView | None],
         seed: int,
@@ -77,7 +77,7 @@ class Stepping:
         self._current = ""
         self._since_ns = time.time_ns()
         self._named: dict[str, list[OpenFault]] = {}
-        self._rate = Rate()
+        self._rate = ReportRate()
         self.done: list[StepInfo] = []
         self.problems: list[str] = []
 
@@ -107,7 +107,7 @@ class Stepping:
         elif isinstance(action, Drive):
             self._say(f"driving {action.by}")
             for lane in self._lanes:
-                assert isinstance(lane.workload, Drivable), "checked when the experiment was made"
+                assert isinstance(lane.workload, ScriptedWorkload), "checked when the experiment was made"
                 self.problems += lane.workload.drive(index, action)
         elif isinstance(action, Wait):
             self._wait(action)
@@ -186,7 +186,7 @@ class Stepping:
         for lane in self._lanes:
             self._wait_for(wait, lane, max(0.0, deadline - time.monotonic()))
 
-    def _wait_for(self, wait: Wait, lane: Lane, seconds: float) -> None:
+    def _wait_for(self, wait: Wait, lane: ArmTarget, seconds: float) -> None:
         topic = self._experiment.topic
         if (condition := wait.condition) is not None:
             self._say(f"waiting for {condition}")
@@ -206,8 +206,8 @@ class Stepping:
             seconds=seconds,
         )
 
-    def _look(self, lane: Lane) -> LiveLook:
-        return LiveLook(self._cluster, lane.topic, lambda: self._book.scene("wait"), self._since_ns)
+    def _look(self, lane: ArmTarget) -> BrokerObserver:
+        return BrokerObserver(self._cluster, lane.topic, lambda: self._book.scene("wait"), self._since_ns)
 
     def _progress(self) -> None:
         faults = self._book.open_names()
@@ -215,7 +215,7 @@ class Stepping:
         self._say(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
 
 
-class Rate:
+class ReportRate:
     """Success reports a second, over about the last second."""
 
     def __init__(self) -> None:
@@ -230,7 +230,7 @@ class Rate:
         return (done - before) / (now - then) if now > then else 0.0
 
 
-def line_of(lanes: Sequence[Progress], rate: Rate) -> str:
+def line_of(lanes: Sequence[Progress], rate: ReportRate) -> str:
     """Counts and rate of the workloads of all lanes in one line."""
     sent = sum(one.sent for one in lanes)
     done = sum(one.acked + one.unconfirmed for one in lanes)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.model.journal import READS_DIR, SENDS_DIR, Outcome, ReadState
+from harness.model.journal import READS_DIR, SENDS_DIR, ReadState, SendOutcome
 
 
 def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
@@ -29,7 +29,7 @@ def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
     unread: set[int] = set()
     for batch in _batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "topic", "partition"]):
         here = pc.equal(batch["topic"], topic)
-        acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], Outcome.ACKED.value)))
+        acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], SendOutcome.ACKED.value)))
         for producer, seqs, mine in _by_producer(acked):
             marks = _room(seen.get(producer), int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())

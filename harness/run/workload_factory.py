@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from harness.cluster.live import LiveCluster
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.java.verifiable_producer import tools_bootstrap
 from harness.java.verifiable_workload import JavaWorkload
 from harness.model.errors import BadInput
@@ -19,7 +19,7 @@ from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress
 
 
-class AnyWorkload(Protocol):
+class WorkloadBackend(Protocol):
     """What steps need of a workload; `workloads.producer.producers.Workload` says what each means."""
 
     def start(
@@ -43,7 +43,7 @@ class AnyWorkload(Protocol):
 
 
 @runtime_checkable
-class Drivable(Protocol):
+class ScriptedWorkload(Protocol):
     """A workload whose producers do what drive steps say."""
 
     def drive(self, step: int, drive: Drive) -> list[str]:
@@ -63,14 +63,14 @@ def start_workload(
     folder: Path,
     journal: SendJournal | None,
     transactions: RowSink | None,
-) -> AnyWorkload:
+) -> WorkloadBackend:
     """A workload; `journal` is librdkafka's alone, the Java client writes its own into `folder`.
 
     Raises:
         BadInput: the client refuses the settings.
     """
     if journal is None:
-        if not isinstance(cluster, Cluster):
+        if not isinstance(cluster, ManagedCluster):
             raise BadInput(
                 "the Java client cannot write to this cluster",
                 where="workload.client",
@@ -80,7 +80,7 @@ def start_workload(
             )
         return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
     if spec.client == "driven":
-        if not isinstance(cluster, Cluster) or cluster.access.protocol != "PLAINTEXT":
+        if not isinstance(cluster, ManagedCluster) or cluster.access.protocol != "PLAINTEXT":
             raise BadInput(
                 "driven producers cannot write to this cluster",
                 where="workload.client",
@@ -89,9 +89,9 @@ def start_workload(
                 next_step="use `client: librdkafka`",
             )
         # Loads what speaks to a JVM, which nobody else needs.
-        from harness.java.scripted_workload import DrivenWorkload
+        from harness.java.scripted_workload import PyScriptedWorkload
 
-        return DrivenWorkload(
+        return PyScriptedWorkload(
             spec,
             settings,
             cluster=cluster,
@@ -118,7 +118,7 @@ def start_workload(
 def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveCluster) -> dict[str, Any]:
     """What the client of a workload is given, by its own names."""
     if spec.client == "java":
-        assert isinstance(cluster, Cluster)
+        assert isinstance(cluster, ManagedCluster)
         return dict(java_properties(settings, tools_bootstrap(cluster)))
     if spec.client == "driven":
         return dict(driven_properties(spec.drive, settings, cluster.bootstrap))

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from harness.model.config_value import Setting
 from harness.model.defaults import DEFAULT_VERSION
-from harness.spec.external_cluster import Existing
-from harness.spec.security import Security
+from harness.spec.external_cluster import ExternalClusterSpec
+from harness.spec.security import SecuritySpec
 
 
 class Profile(StrEnum):
@@ -82,8 +82,8 @@ class ClusterSpec(BaseModel):
     disk_mib: int | None = None
     skewable_clocks: bool = False
     racks: bool = False
-    security: Security | None = None
-    existing: Existing | None = None
+    security: SecuritySpec | None = None
+    existing: ExternalClusterSpec | None = None
 
     @field_validator("disk_mib")
     @classmethod

@@ -1,6 +1,6 @@
 """States of the cluster that a wait step can wait for, read from the brokers themselves.
 
-Each is a value that a file may hold; what it looks at comes through `Look`, so that what it says can be told
+Each is a value that a file may hold; what it looks at comes through `ConditionView`, so that what it says can be told
 without a cluster. `missing` gives in words what is seen instead; None: the state is there.
 """
 
@@ -16,7 +16,7 @@ from faults.targets import Target
 from harness.model.broker_views import TopologyView
 
 
-class Look(Protocol):
+class ConditionView(Protocol):
     """What conditions may look at, of the topic under test."""
 
     def view(self) -> TopologyView: ...
@@ -65,7 +65,7 @@ class OnReplicas(Number):
     of: Target = Field(description="which brokers")
     partition: int = Field(default=0, ge=0)
 
-    def missing_of(self, look: Look, what: str) -> str | None:
+    def missing_of(self, look: ConditionView, what: str) -> str | None:
         numbers = look.nodes(self.of)
         if not numbers:
             return f"{self.of} matches no broker"
@@ -74,14 +74,14 @@ class OnReplicas(Number):
             return None
         return f"{what} of partition {self.partition} by broker: {_told(seen)}"
 
-    def seen(self, look: Look, broker: int) -> int | None:
+    def seen(self, look: ConditionView, broker: int) -> int | None:
         raise NotImplementedError
 
 
 class LogEnd(OnReplicas):
     """The log end offset of each broker's own replica."""
 
-    def seen(self, look: Look, broker: int) -> int | None:
+    def seen(self, look: ConditionView, broker: int) -> int | None:
         states = (seen for seen in look.view().answered() if seen.broker == broker)
         return next(
             (
@@ -93,7 +93,7 @@ class LogEnd(OnReplicas):
             None,
         )
 
-    def missing(self, look: Look) -> str | None:
+    def missing(self, look: ConditionView) -> str | None:
         return self.missing_of(look, "log end offset")
 
     def __str__(self) -> str:
@@ -103,10 +103,10 @@ class LogEnd(OnReplicas):
 class HighWatermark(OnReplicas):
     """The high watermark as each of these brokers knows it; a follower learns it one fetch later."""
 
-    def seen(self, look: Look, broker: int) -> int | None:
+    def seen(self, look: ConditionView, broker: int) -> int | None:
         return look.high_watermark(broker, self.partition)
 
-    def missing(self, look: Look) -> str | None:
+    def missing(self, look: ConditionView) -> str | None:
         return self.missing_of(look, "high watermark")
 
     def __str__(self) -> str:
@@ -123,10 +123,10 @@ class Checkpoint(OnReplicas):
         "leader-epoch-checkpoint",
     ]
 
-    def seen(self, look: Look, broker: int) -> int | None:
+    def seen(self, look: ConditionView, broker: int) -> int | None:
         return look.checkpoint(broker, self.file, self.partition)
 
-    def missing(self, look: Look) -> str | None:
+    def missing(self, look: ConditionView) -> str | None:
         return self.missing_of(look, self.file)
 
     def __str__(self) -> str:
@@ -139,7 +139,7 @@ class Members(Frozen):
     is_: Target = Field(alias="is", description="which brokers")
     partition: int = Field(default=0, ge=0)
 
-    def missing(self, look: Look) -> str | None:
+    def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
         led = [
             state
@@ -165,7 +165,7 @@ class Leads(Frozen):
     is_: Target = Field(alias="is", description="which brokers")
     partition: int = Field(default=0, ge=0)
 
-    def missing(self, look: Look) -> str | None:
+    def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
         believed = {
             seen.broker: state.leader
@@ -188,7 +188,7 @@ class Logged(Frozen):
     text: str = Field(min_length=1)
     times: int = Field(default=1, ge=1)
 
-    def missing(self, look: Look) -> str | None:
+    def missing(self, look: ConditionView) -> str | None:
         numbers = look.nodes(self.of)
         silent = [number for number in numbers if look.log(number).count(self.text) < self.times]
         if numbers and not silent:
@@ -201,7 +201,7 @@ class Logged(Frozen):
         return f"{self.text!r} in the log of {self.of}{often}"
 
 
-Condition = LogEnd | HighWatermark | Checkpoint | Members | Leads | Logged
+ClusterCondition = LogEnd | HighWatermark | Checkpoint | Members | Leads | Logged
 
 
 def _told(seen: Mapping[int, int | None]) -> str:

@@ -13,7 +13,7 @@ from faults.base import FaultSpec
 from faults.partition_fault import PartitionFault
 from faults.schedules.check import Problem, check_schedule
 from faults.schedules.tracks import tracks
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.config_value import Setting
 from harness.model.errors import BadInput, words_of
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
@@ -165,9 +165,9 @@ class Experiment(_Frozen):
         return self
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ClusterShape:
         """Cluster and topic, as faults want to know them before they run."""
-        return Shape(
+        return ClusterShape(
             brokers=self.cluster.brokers,
             controllers=self.cluster.controllers,
             combined=self.cluster.combined or self.cluster.metadata is Metadata.ZOOKEEPER,

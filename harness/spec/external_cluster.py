@@ -14,7 +14,7 @@ CONTAINER_FAULTS = frozenset({"kill", "stop", "pause", "partition", "ring", "bri
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
 
 
-class Existing(BaseModel):
+class ExternalClusterSpec(BaseModel):
     """A cluster that is not ours: the topic of a run is made there and deleted at the end, nothing else is
     touched. `client_config` is a properties file of a client's, by Java's names or librdkafka's, that says
     how to get in. `containers` is a label (`name` or `name=value`) of the brokers' containers on this

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from faults.base import FaultSpec
-from faults.schedules.entries import Block, Entry, Random, SequencePart, TogetherPart
+from faults.schedules.entries import FaultBlock, Random, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.fields import IfImpossible
 from harness.model.errors import BadInput, words_of
 from harness.spec.experiment import Experiment
@@ -32,7 +32,7 @@ def specs_of(experiment: Experiment) -> Iterator[PlacedFault]:
             yield from _of_blocks(step.write.faults, f"steps[{number}].write.faults")
 
 
-def _of_blocks(blocks: Sequence[Block | Entry], around: str) -> Iterator[PlacedFault]:
+def _of_blocks(blocks: Sequence[FaultBlock | ScheduleEntry], around: str) -> Iterator[PlacedFault]:
     for number, block in enumerate(blocks):
         place = f"{around}[{number}]"
         if isinstance(block, Random):

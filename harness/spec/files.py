@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.config.yaml_files import Kind
+from harness.config.yaml_files import FileKind
 from harness.spec.experiment import Experiment
 
-EXPERIMENT = Kind(
+EXPERIMENT = FileKind(
     Experiment,
     one="an experiment",
     expected="a mapping with name, title, steps and arms",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from faults.base import FaultSpec
 from faults.schedules.simulation import Foreseen, Foresight, foresee
 from faults.schedules.state import Schedule
-from faults.schedules.tracks import Following, Track, When
-from faults.target_context import Shape
+from faults.schedules.tracks import Following, Track, WhenTrue
+from faults.target_context import ClusterShape
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
@@ -45,7 +45,7 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What will happen under one seed."""
 
     experiment: str
@@ -55,12 +55,12 @@ class Plan:
     most_down: int
 
 
-def plan_of(experiment: Experiment, seed: int) -> Plan:
+def plan_of(experiment: Experiment, seed: int) -> RunPlan:
     """The plan of an experiment: fixed times, what the seed draws, conditions in words."""
     steps = tuple(_step(experiment, index, seed) for index in range(len(experiment.steps)))
     shape = experiment.shape
     controllers = "combined" if shape.combined else f"{shape.controllers} controller(s)"
-    return Plan(
+    return RunPlan(
         experiment=experiment.name,
         seed=seed,
         cluster=f"{shape.brokers} broker(s), {controllers}; "
@@ -81,7 +81,7 @@ def described(fault: FaultSpec) -> str:
     return " ".join([fault.name(), ", ".join(parts)]).strip()
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def lines(plan: RunPlan) -> Iterator[str]:
     """A plan as text."""
     yield f"plan of {plan.experiment}, seed {plan.seed}: {plan.cluster}"
     for step in plan.steps:
@@ -185,7 +185,7 @@ def _hidden(schedule: Schedule, track: Track) -> PlannedFault:
     """A fault that hangs on what the brokers or the workload do."""
     how, pick = track.begin, track.picks[0]
     when = "when room is left"
-    if isinstance(how, When):
+    if isinstance(how, WhenTrue):
         when = f"when {how.condition}" + (f" (within {how.within:g} s)" if how.within else "")
     elif isinstance(how, Following):
         before = ", ".join(schedule.tracks[number].place for number in how.tracks)
@@ -199,7 +199,7 @@ def _name(track: Track) -> str | None:
 
 def _planned(
     fault: FaultSpec,
-    shape: Shape,
+    shape: ClusterShape,
     entry: str,
     name: str | None,
     at: float | None,

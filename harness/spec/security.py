@@ -14,7 +14,7 @@ SCRAM_SINCE = (3, 5)
 _MECHANISMS = {"plain": "PLAIN", "scram": "SCRAM-SHA-512"}
 
 
-class Security(BaseModel):
+class SecuritySpec(BaseModel):
     """What the listeners for clients ask for. Certificates, a user and a password are made for each cluster
     and go with it; every client of the harness has them. Between brokers and controllers nothing changes:
     their listeners stay on the cluster's own network, in plain text.
@@ -30,7 +30,7 @@ class Security(BaseModel):
     )
 
     @model_validator(mode="after")
-    def _something(self) -> Security:
+    def _something(self) -> SecuritySpec:
         if not self.tls and self.sasl is None:
             raise ValueError("it asks for nothing: set `tls: true`, `sasl`, or both, or leave security out")
         return self

@@ -8,10 +8,18 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from faults.schedules.entries import Entry
+from faults.schedules.entries import ScheduleEntry
 from faults.schedules.fields import NAME, Frozen, IfImpossible, WrittenFault
 from faults.targets import Target
-from harness.spec.conditions import Checkpoint, Condition, HighWatermark, Leads, LogEnd, Logged, Members
+from harness.spec.conditions import (
+    Checkpoint,
+    ClusterCondition,
+    HighWatermark,
+    Leads,
+    LogEnd,
+    Logged,
+    Members,
+)
 from workloads.record.identity import PREFIX
 
 
@@ -28,7 +36,7 @@ class Write(Frozen):
     seconds: float | None = Field(default=None, gt=0)
     at_most: float | None = Field(default=None, gt=0)
     rate: float | None = Field(default=None, gt=0, description="records/s in all; default: the workload's")
-    faults: tuple[Entry, ...] = ()
+    faults: tuple[ScheduleEntry, ...] = ()
     at_most_down: int | None = Field(
         default=None, ge=0, description="never more brokers down than this: faults that would exceed it wait"
     )
@@ -113,7 +121,7 @@ class Wait(Frozen):
         return self
 
     @property
-    def condition(self) -> Condition | None:
+    def condition(self) -> ClusterCondition | None:
         """What is looked for on single brokers; None: `replicated`, or the size of every ISR."""
         members = None if isinstance(self.isr, int) else self.isr
         return members or self.leader or self.log_end or self.high_watermark or self.checkpoint or self.logged

@@ -19,17 +19,17 @@ from rich.console import Console
 from rich.table import Table
 
 from faults import Kill, Partition, Pause
-from faults.base import FaultSpec, Injection, Scene
+from faults.base import FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.polling import seen_within
 
 _TOPIC = "bench"
 _EFFECT_SECONDS = 30.0
 _SETTLE_SECONDS = 120.0
 
-Effect = Callable[[Cluster, Injection], bool]
+Effect = Callable[[ManagedCluster, Injection], bool]
 
 CASES: tuple[tuple[str, FaultSpec, Effect, float], ...] = (
     (
@@ -54,10 +54,10 @@ CASES: tuple[tuple[str, FaultSpec, Effect, float], ...] = (
 """Name, fault, when it is in effect, and the milliseconds it is meant to take at most."""
 
 
-def effect_ms(cluster: Cluster, spec: FaultSpec, in_effect: Effect, tag: str) -> float:
+def effect_ms(cluster: ManagedCluster, spec: FaultSpec, in_effect: Effect, tag: str) -> float:
     """Milliseconds from the decision until the fault is in effect; heals it and waits until all is
     settled."""
-    scene = Scene(cluster, _TOPIC, 4.0, tag)
+    scene = InjectionContext(cluster, _TOPIC, 4.0, tag)
     began = time.perf_counter()
     injection = spec.aim(scene)
     injection.apply(scene)
@@ -77,7 +77,7 @@ def main(repeats: int) -> None:
     table = Table(title=f"decision to effect, {repeats} repeats, ms", title_justify="left")
     for column in ("fault", "median", "fastest", "slowest", "meant"):
         table.add_column(column, justify="left" if column == "fault" else "right")
-    with Cluster() as cluster:
+    with ManagedCluster() as cluster:
         admin = cluster.admin()
         admin.create(_TOPIC, partitions=1, replication_factor=3, config={})
         settle(cluster, _TOPIC, 1, 3, _SETTLE_SECONDS)

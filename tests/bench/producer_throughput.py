@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.verifiable_producer import CONFIG_FILE, TOOL, tool_output, tools_bootstrap
 from workloads.config.java_settings import java_properties, properties_text
@@ -82,7 +82,7 @@ class Took:
 class Bench:
     """One cluster, and the three ways to write to it. Each way returns a `Took`."""
 
-    def __init__(self, cluster: Cluster, client: DockerClient, records: int) -> None:
+    def __init__(self, cluster: ManagedCluster, client: DockerClient, records: int) -> None:
         self._cluster = cluster
         self._client = client
         self._records = records
@@ -150,7 +150,7 @@ def _took(rate: float, text: str, records: int) -> Took:
 
 def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str, list[Took]]:
     """What each client took, in turns, each beginning once."""
-    with Cluster() as cluster:
+    with ManagedCluster() as cluster:
         bench = Bench(cluster, engine.connect(), records)
         ways: list[tuple[str, Callable[[str], Took]]] = [
             ("kafka-chaos", bench.ours),

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from faults.base import FaultSpec
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support import evidence
 from tests.chaos.support.proof import Shown, proved
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     """Three brokers and a controller with the fast profile: the cluster of the built-in experiments."""
-    with Cluster(ClusterSpec(), log_folder=tmp_path_factory.mktemp("logs")) as started:
+    with ManagedCluster(ClusterSpec(), log_folder=tmp_path_factory.mktemp("logs")) as started:
         yield started
 
 
 @pytest.fixture
-def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+def topic(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic of one partition on all three brokers, settled."""
     from harness.cluster.convergence import settle
 
@@ -38,7 +38,7 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def fault_table(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[list[dict[str, Any]]]:
+def fault_table(request: pytest.FixtureRequest, cluster: ManagedCluster) -> Iterator[list[dict[str, Any]]]:
     """Rows of the docs' table of faults, one a fault that was proved; written at the end if asked for."""
     rows: list[dict[str, Any]] = []
     yield rows
@@ -51,7 +51,7 @@ Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
 
 
 @pytest.fixture
-def prove(cluster: Cluster, topic: str, fault_table: list[dict[str, Any]]) -> Prove:
+def prove(cluster: ManagedCluster, topic: str, fault_table: list[dict[str, Any]]) -> Prove:
     """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/support/proof.py."""
     return lambda spec: proved(cluster, topic, spec, fault_table)
 
@@ -61,19 +61,21 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-Started = Callable[[ClusterSpec], Cluster]
+Started = Callable[[ClusterSpec], ManagedCluster]
 
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """A cluster of a spec: the one that is up, if it is of this spec, else a new one in its place."""
-    up: list[Cluster] = []
+    up: list[ManagedCluster] = []
     with ExitStack() as stack:
 
-        def cluster(spec: ClusterSpec) -> Cluster:
+        def cluster(spec: ClusterSpec) -> ManagedCluster:
             if not up or up[-1].spec != spec:
                 stack.close()
-                up[:] = [stack.enter_context(Cluster(spec, log_folder=tmp_path_factory.mktemp("logs")))]
+                up[:] = [
+                    stack.enter_context(ManagedCluster(spec, log_folder=tmp_path_factory.mktemp("logs")))
+                ]
             return up[-1]
 
         yield cluster

@@ -45,7 +45,7 @@ def judged(summary: Summary, *, promised_loss: bool) -> Judgement:
     )
 
 
-class PaperRig:
+class FakeBackend:
     """Loses in a third of runs with acks=1. `log` gets a line a run; the process is killed hard in the middle
     of run `die_at` (from 0). A run takes `seconds`; up to `clusters` may be up. `refuse`, `break_` and
     `impossible_` name arms; `unknown` (arm, folder name)."""

@@ -6,22 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from faults.base import Cluster, Evidence, FaultSpec, Scene
+from faults.base import Evidence, FaultCluster, FaultSpec, InjectionContext
 from harness.model.broker_views import TopologyView
 
 
 @dataclass
-class Said:
+class FakeCommandResult:
     code: int = 0
     text: str = ""
 
 
 @dataclass
-class Puppet:
+class FakeCluster:
     """A cluster that shows the views and says the lines it was given."""
 
     views: list[TopologyView]
-    says: list[Said] = field(default_factory=list)
+    says: list[FakeCommandResult] = field(default_factory=list)
     dead: set[int] = field(default_factory=set)
     immortal: bool = False
     looks_until_exit: int = 0
@@ -89,17 +89,17 @@ class Puppet:
     def exit_code(self, number: int) -> int | None:
         return self.code if number in self.dead else None
 
-    def in_network(self, number: int, script: str) -> Said:
+    def in_network(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
-        return self.says.pop(0) if self.says else Said()
+        return self.says.pop(0) if self.says else FakeCommandResult()
 
 
-def scene(cluster: Puppet) -> Scene:
+def scene(cluster: FakeCluster) -> InjectionContext:
     # A negative session makes the deadline short: 30 s of margin are for real brokers.
-    return Scene(cast(Cluster, cluster), "t", -29.7, "tag-1")
+    return InjectionContext(cast(FaultCluster, cluster), "t", -29.7, "tag-1")
 
 
-def injected(spec: FaultSpec, cluster: Puppet) -> Evidence:
+def injected(spec: FaultSpec, cluster: FakeCluster) -> Evidence:
     """Aim, apply and verify."""
     injection = spec.aim(scene(cluster))
     injection.apply(scene(cluster))

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from harness.explore.menu import MENU, Menu
-from harness.explore.phases import Phase, Seen
+from harness.explore.menu import MENU, ExploreMenu
+from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.model.errors import BadInput, ClusterError
 from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import RunMeta
@@ -48,7 +48,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-def menu_of(**changes: Any) -> Menu:
+def menu_of(**changes: Any) -> ExploreMenu:
     return MENU.parse(yaml.safe_dump(SMALL | changes, sort_keys=False), "small.yaml")
 
 
@@ -146,5 +146,5 @@ class PaperRig:
         future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
         return future
 
-    def look(self, folder: Path, replicas: int) -> tuple[Seen, ...]:  # noqa: ARG002
-        return (Seen(place=0, phases=(Phase.STEADY,), verified=True),)
+    def look(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:  # noqa: ARG002
+        return (ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),)

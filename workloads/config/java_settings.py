@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads.config.spec import DrivenSpec, ProducerSettings, WorkloadSpec
+from workloads.config.spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
 
 MOST_PRODUCERS = 16
 """Each is a JVM of its own."""
@@ -55,7 +55,10 @@ def java_properties(settings: ProducerSettings, bootstrap: str) -> dict[str, str
 
 
 def driven_properties(
-    spec: DrivenSpec, settings: ProducerSettings, bootstrap: str, transactional_id: str | None = None
+    spec: ScriptedProducerSpec,
+    settings: ProducerSettings,
+    bootstrap: str,
+    transactional_id: str | None = None,
 ) -> dict[str, str]:
     """Properties of a Java producer that drive steps drive: what its own tool refuses is given to it too.
 

@@ -186,7 +186,7 @@ class ProcessSpec(BaseModel):
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
 
 
-class DrivenSpec(BaseModel):
+class ScriptedProducerSpec(BaseModel):
     """Java producers that do, one call after the other, what drive steps say.
 
     `version` is that of the client library (None: the cluster's). With `transactional` each producer has a
@@ -229,7 +229,7 @@ class WorkloadSpec(BaseModel):
     transactions: TransactionSpec | None = None
     client: Literal["librdkafka", "java", "driven"] = "librdkafka"
     process: ProcessSpec | None = None
-    driven: DrivenSpec | None = None
+    driven: ScriptedProducerSpec | None = None
 
     @model_validator(mode="after")
     def _of_driven(self) -> Self:
@@ -241,9 +241,9 @@ class WorkloadSpec(BaseModel):
         return self
 
     @property
-    def drive(self) -> DrivenSpec:
+    def drive(self) -> ScriptedProducerSpec:
         """How producers that drive steps drive are made."""
-        return self.driven or DrivenSpec()
+        return self.driven or ScriptedProducerSpec()
 
     @property
     def transactional(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class JavaRow:
 
     exception: str
     message: str
-    outcome: Outcome
+    outcome: SendOutcome
     reason: str
     source: str
 
@@ -30,32 +30,32 @@ TABLE: tuple[JavaRow, ...] = (
     JavaRow(
         "TimeoutException",
         r"^Topic \S+ not present in metadata after \d+ ms",
-        Outcome.REJECTED,
+        SendOutcome.REJECTED,
         "max.block.ms passed without metadata; the record was never queued",
         "KafkaProducer.waitOnMetadata",
     ),
     JavaRow(
         "TimeoutException",
         r"^Failed to (allocate|update metadata)",
-        Outcome.REJECTED,
+        SendOutcome.REJECTED,
         "max.block.ms passed before the record could be queued",
         "BufferPool.allocate, KafkaProducer.waitOnMetadata",
     ),
     JavaRow(
         "BufferExhaustedException",
         r"^Failed to allocate",
-        Outcome.REJECTED,
+        SendOutcome.REJECTED,
         "no room in buffer.memory within max.block.ms; the record was never queued",
         "BufferPool.allocate",
     ),
     JavaRow(
         "RecordTooLargeException",
         r"^The message is \d+ bytes when serialized which is larger than",
-        Outcome.REJECTED,
+        SendOutcome.REJECTED,
         "above max.request.size or buffer.memory; the record was never queued",
         "KafkaProducer.ensureValidRecordSize",
     ),
-    JavaRow("SerializationException", "", Outcome.REJECTED, "there were no bytes to be sent", _CLIENT),
+    JavaRow("SerializationException", "", SendOutcome.REJECTED, "there were no bytes to be sent", _CLIENT),
 )
 """Every other exception is `indeterminate`."""
 
@@ -66,7 +66,7 @@ def exception_name(text: str) -> str:
     return name.encode("ascii", "replace").decode()
 
 
-def outcome_of(exception: str | None, message: str | None, acks: str) -> Outcome:
+def outcome_of(exception: str | None, message: str | None, acks: str) -> SendOutcome:
     """Outcome of one report of the Java client.
 
     Args:
@@ -75,8 +75,8 @@ def outcome_of(exception: str | None, message: str | None, acks: str) -> Outcome
         acks: "0", "1" or "all".
     """
     if exception is None:
-        return Outcome.UNCONFIRMED if acks == "0" else Outcome.ACKED
+        return SendOutcome.UNCONFIRMED if acks == "0" else SendOutcome.ACKED
     for row in TABLE:
         if row.exception == exception and re.search(row.message, message or ""):
             return row.outcome
-    return Outcome.INDETERMINATE
+    return SendOutcome.INDETERMINATE

@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from workloads.interop.jepsen_events import COMPLETE, INFO, INVOKE, NEVER, NO_OFFSET, OK, Legend
-from workloads.interop.sorting import Row
+from workloads.interop.sorting import SortKey
 
 POLL_RECORDS = 1000
 """Most records of one poll operation."""
@@ -49,7 +49,7 @@ class History:
         self._origin: int | None = None
         self._last = 0
 
-    def lines(self, events: Iterable[Row]) -> Iterator[str]:
+    def lines(self, events: Iterable[SortKey]) -> Iterator[str]:
         """One line an operation's beginning or end, without the line's end."""
         for (time, order, actor, group), rows in groupby(events, key=lambda row: row[: _GROUP + 1]):
             if self._origin is None:
@@ -62,14 +62,14 @@ class History:
             else:
                 yield from self._polls(at, actor, rows)
 
-    def _begin(self, at: int, actor: int, group: int, rows: Iterable[Row]) -> str:
+    def _begin(self, at: int, actor: int, group: int, rows: Iterable[SortKey]) -> str:
         free = self._free.setdefault(actor, [])
         process = heapq.heappop(free) if free else self._new_process()
         self._busy[actor, group] = process
         sends = " ".join(f"[:send {row[5]} {row[7]}]" for row in rows)
         return self._line(at, process, ":invoke", ":send", f"[{sends}]")
 
-    def _end(self, at: int, actor: int, group: int, rows: Iterable[Row]) -> str:
+    def _end(self, at: int, actor: int, group: int, rows: Iterable[SortKey]) -> str:
         process = self._busy.pop((actor, group))
         sends, kind, error = [], INFO, 0
         for row in rows:
@@ -82,7 +82,7 @@ class History:
         why = f", :error {json.dumps(name)}" if name else ""
         return self._line(at, process, _WORDS[kind], ":send", f"[{' '.join(sends)}]", why)
 
-    def _polls(self, at: int, actor: int, rows: Iterable[Row]) -> Iterator[str]:
+    def _polls(self, at: int, actor: int, rows: Iterable[SortKey]) -> Iterator[str]:
         if actor not in self._readers:
             self._readers[actor] = self._new_process()
             yield from self._subscribe(at, actor)

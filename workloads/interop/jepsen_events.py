@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model.journal import Outcome, TxnOutcome
+from harness.model.journal import SendOutcome, TxnOutcome
 
 INVOKE, COMPLETE, POLL = range(3)
 OK, FAIL, INFO = range(3)
@@ -27,16 +27,16 @@ EVENTS = ("time", "order", "actor", "group", "place", "key", "offset", "value", 
 of an actor, `place` the order in it. `type` is `OK`, `FAIL` or `INFO`, `error` an index of `Names`."""
 
 _TYPES = {
-    Outcome.ACKED.value: OK,
-    Outcome.REJECTED.value: FAIL,
-    Outcome.UNCONFIRMED.value: INFO,
-    Outcome.INDETERMINATE.value: INFO,
+    SendOutcome.ACKED.value: OK,
+    SendOutcome.REJECTED.value: FAIL,
+    SendOutcome.UNCONFIRMED.value: INFO,
+    SendOutcome.INDETERMINATE.value: INFO,
     TxnOutcome.COMMITTED.value: OK,
     TxnOutcome.ABORTED.value: FAIL,
 }
 
-Ints = npt.NDArray[np.int64]
-Transactions = Mapping[tuple[int, int], tuple[int, int, int]]
+Int64Array = npt.NDArray[np.int64]
+TransactionRanges = Mapping[tuple[int, int], tuple[int, int, int]]
 """(producer, txn) -> (begun, ended, type)"""
 
 
@@ -54,7 +54,7 @@ class Names:
             self.all.append(name)
         return found
 
-    def numbers(self, names: Iterable[Any]) -> Ints:
+    def numbers(self, names: Iterable[Any]) -> Int64Array:
         return np.array([self.number(name) for name in names], dtype=np.int64)
 
 
@@ -66,12 +66,12 @@ class Legend:
         self.keys = Names(*((topic, number) for number in range(partitions)))
         self.errors = Names("", "unconfirmed")
         self.actors = Names()
-        self.producers: Ints = np.array(sorted(set(producers)), dtype=np.int64)
+        self.producers: Int64Array = np.array(sorted(set(producers)), dtype=np.int64)
         self._fits = (2**63 - 1) // max(1, len(self.producers)) - 1
 
     def values(
-        self, producer: Ints, seq: Ints, known: npt.NDArray[np.bool_]
-    ) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        self, producer: Int64Array, seq: Int64Array, known: npt.NDArray[np.bool_]
+    ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
         """The integers of identities, and which of them are one (of the rest `odd` gives one)."""
         count = len(self.producers)
         if not count:
@@ -80,7 +80,7 @@ class Legend:
         fine = known & (self.producers[at] == producer) & (seq >= 0) & (seq < self._fits)
         return np.where(fine, seq * fine * count + at, 0), fine
 
-    def key_numbers(self, topics: pa.ChunkedArray, partitions: Ints) -> Ints:
+    def key_numbers(self, topics: pa.ChunkedArray, partitions: Int64Array) -> Int64Array:
         names = topics.to_pylist()
         return self.keys.numbers(zip(names, partitions.tolist(), strict=True))
 
@@ -91,7 +91,7 @@ def odd_value(*content: Any) -> int:
     return -1 - (int.from_bytes(digest, "big") >> 2)
 
 
-def _events(count: int, **columns: Ints | int) -> pa.Table:
+def _events(count: int, **columns: Int64Array | int) -> pa.Table:
     return pa.table(
         {
             name: pa.array(np.broadcast_to(np.asarray(columns[name], dtype=np.int64), (count,)))
@@ -100,13 +100,16 @@ def _events(count: int, **columns: Ints | int) -> pa.Table:
     )
 
 
-def _column(table: pa.Table, name: str, null: int) -> Ints:
+def _column(table: pa.Table, name: str, null: int) -> Int64Array:
     # A copy: what Arrow gives without one may not be written to.
     return np.array(pc.fill_null(table[name], null).to_numpy(), dtype=np.int64)
 
 
 def send_events(
-    table: pa.Table, to: Legend, transactions: Transactions, found: Mapping[tuple[int, int], tuple[str, int]]
+    table: pa.Table,
+    to: Legend,
+    transactions: TransactionRanges,
+    found: Mapping[tuple[int, int], tuple[str, int]],
 ) -> pa.Table:
     """Two events a send: handed over, and ended.
 
@@ -123,7 +126,7 @@ def send_events(
     outcomes = table["outcome"].to_pylist()
     kinds = np.array([_TYPES.get(outcome, INFO) for outcome in outcomes], dtype=np.int64)
     errors = [
-        error or ("unconfirmed" if outcome == Outcome.UNCONFIRMED else "")
+        error or ("unconfirmed" if outcome == SendOutcome.UNCONFIRMED else "")
         for error, outcome in zip(table["error"].to_pylist(), outcomes, strict=True)
     ]
     places = np.flatnonzero(partition < 0).tolist()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.model.journal import SENDS, Outcome
+from harness.model.journal import SENDS, SendOutcome
 from workloads.interop.sends import ForeignSends
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter
 from workloads.producer.tally import Progress
@@ -58,10 +58,10 @@ class LiveSends:
         with self._lock:
             return Progress(
                 sent=self._outcomes.total(),
-                acked=self._outcomes[Outcome.ACKED],
-                unconfirmed=self._outcomes[Outcome.UNCONFIRMED],
-                rejected=self._outcomes[Outcome.REJECTED],
-                indeterminate=self._outcomes[Outcome.INDETERMINATE],
+                acked=self._outcomes[SendOutcome.ACKED],
+                unconfirmed=self._outcomes[SendOutcome.UNCONFIRMED],
+                rejected=self._outcomes[SendOutcome.REJECTED],
+                indeterminate=self._outcomes[SendOutcome.INDETERMINATE],
                 last_error=self._last_error,
                 errors=dict(self._errors),
             )

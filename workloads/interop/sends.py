@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from harness.model.journal import SENDS, Outcome
+from harness.model.journal import SENDS, SendOutcome
 from workloads.interop.events import PRODUCER, Lines, parse
 from workloads.interop.java_outcomes import exception_name, outcome_of
 from workloads.producer.outcomes import NO_REPORT
@@ -162,7 +162,7 @@ class ForeignSends:
         error = exception_name(event["exception"]) if failed else None
         message = event.get("message")
         outcome = outcome_of(error, message if isinstance(message, str) else None, self._acks)
-        offset = -1 if failed or outcome is Outcome.UNCONFIRMED else event["offset"]
+        offset = -1 if failed or outcome is SendOutcome.UNCONFIRMED else event["offset"]
         return {
             "producer": producer,
             "seq": seq,
@@ -223,7 +223,7 @@ class ForeignSends:
             "size": pa.array(np.zeros(count, dtype=np.int32)),
             "step": pa.array(np.full(count, self._step, dtype=np.int32)),
             "sent_ns": pa.array(np.full(count, at, dtype=np.int64)),
-            "outcome": pa.repeat(Outcome.INDETERMINATE.value, count),
+            "outcome": pa.repeat(SendOutcome.INDETERMINATE.value, count),
             "closed_ns": pa.nulls(count, pa.int64()),
             "offset": pa.nulls(count, pa.int64()),
             "error": pa.repeat(NO_REPORT, count),

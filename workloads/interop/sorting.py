@@ -11,10 +11,10 @@ import pyarrow as pa
 BLOCK_ROWS = 1 << 20
 _BATCH_ROWS = 1 << 14
 
-Row = tuple[int, ...]
+SortKey = tuple[int, ...]
 
 
-def in_order(tables: Iterable[pa.Table], folder: Path, block_rows: int = BLOCK_ROWS) -> Iterator[Row]:
+def in_order(tables: Iterable[pa.Table], folder: Path, block_rows: int = BLOCK_ROWS) -> Iterator[SortKey]:
     """The rows of all tables, ascending by their columns from left to right.
 
     Args:
@@ -44,7 +44,7 @@ def _spilled(tables: list[pa.Table], path: Path) -> Path:
     return path
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path) -> Iterator[SortKey]:
     with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
         for index in range(reader.num_record_batches):

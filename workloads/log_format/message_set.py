@@ -10,7 +10,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from workloads.log_format.record_batch import Batch, Record
+from workloads.log_format.record_batch import Record, RecordBatch
 
 _HEAD = struct.Struct(">qiIbb")
 """offset, size, crc, magic, attributes"""
@@ -22,7 +22,7 @@ _COMPRESSED = 0x7
 
 
 @dataclass(frozen=True, slots=True)
-class Message(Batch):
+class LegacyMessage(RecordBatch):
     """One message; `payload` is its key and value, each behind its length."""
 
     def records(self) -> list[Record] | None:
@@ -44,7 +44,7 @@ def compressed(data: memoryview, place: int) -> bool:
     return bool(data[place + _CRC_FROM + 1] & _COMPRESSED)
 
 
-def message(data: memoryview, place: int) -> tuple[Message, int]:
+def message(data: memoryview, place: int) -> tuple[LegacyMessage, int]:
     """The message at a byte, which is there as a whole and not compressed, and the byte behind it."""
     offset, size, crc, magic, attributes = _HEAD.unpack_from(data, place)
     behind = place + _OVERHEAD + size
@@ -53,7 +53,7 @@ def message(data: memoryview, place: int) -> tuple[Message, int]:
     if magic == 1:
         (stamp,) = struct.unpack_from(">q", data, body)
         body += 8
-    found = Message(
+    found = LegacyMessage(
         base_offset=offset,
         last_offset=offset,
         leader_epoch=_NO_EPOCH,

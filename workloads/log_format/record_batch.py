@@ -30,7 +30,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RecordBatch:
     """One record batch. `payload` is what follows its header, still compressed if `codec` names one.
 
     `crc_ok` False: the batch's own checksum does not match its bytes.

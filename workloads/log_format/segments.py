@@ -18,7 +18,7 @@ from crc32c import crc32c
 from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
 from workloads.log_format.message_set import compressed, message
-from workloads.log_format.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Batch, Record
+from workloads.log_format.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Record, RecordBatch
 from workloads.record.identity import STATES, UNDECODABLE
 from workloads.record.text_identity import BINARY, Codec
 
@@ -37,7 +37,7 @@ _MOST_OFFSETS = 2**24
 """Of one batch: more of the smallest records than the largest batch of Kafka's defaults could hold."""
 
 
-def parse_segment(data: bytes) -> Iterator[Batch]:
+def parse_segment(data: bytes) -> Iterator[RecordBatch]:
     """The batches of one `.log` file, in file order.
 
     A batch cut short at the end of the file (a crash while appending) and preallocated zeros end the
@@ -82,7 +82,7 @@ def parse_segment(data: bytes) -> Iterator[Batch]:
             count,
         ) = _BATCH.unpack_from(data, place)
         compression = attributes & 0x7
-        yield Batch(
+        yield RecordBatch(
             base_offset=base,
             last_offset=base + last_delta,
             leader_epoch=epoch,
@@ -163,7 +163,7 @@ def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
     return _joined(kept)
 
 
-def _claimed(batch: Batch) -> npt.NDArray[np.int64]:
+def _claimed(batch: RecordBatch) -> npt.NDArray[np.int64]:
     """The offsets that a batch says that it covers.
 
     Raises:
@@ -179,7 +179,7 @@ def _claimed(batch: Batch) -> npt.NDArray[np.int64]:
     return np.arange(batch.base_offset, batch.last_offset + 1, dtype=np.int64)
 
 
-def _marker(batch: Batch) -> int | None:
+def _marker(batch: RecordBatch) -> int | None:
     records = batch.records()
     key = records[0].key if records else None
     return struct.unpack(">hh", key[:4])[1] if key is not None and len(key) >= 4 else None
@@ -209,7 +209,7 @@ def _base_offset(name: str) -> int:
     return int(stem) if stem.isdecimal() else 0
 
 
-def _damaged(batch: Batch) -> list[Record]:
+def _damaged(batch: RecordBatch) -> list[Record]:
     """A row for each offset that a broken batch claims, no more than its bytes could hold."""
     most = min(max(1, len(batch.payload) // SMALLEST_RECORD), LARGEST_OFFSET - batch.base_offset + 1)
     count = min(max(1, batch.last_offset - batch.base_offset + 1), most)
@@ -238,7 +238,7 @@ def replica_rows(
         JournalError: as `parse_segment`.
     """
     tables = [REPLICAS.empty_table()]
-    block: list[tuple[Batch, Record, bool]] = []
+    block: list[tuple[RecordBatch, Record, bool]] = []
     for _, data in _ordered(segments):
         for batch in parse_segment(data):
             records = batch.records()
@@ -257,7 +257,7 @@ def _rows(
     broker: int,
     topic: str,
     partition: int,
-    block: list[tuple[Batch, Record, bool]],
+    block: list[tuple[RecordBatch, Record, bool]],
     run_id: int,
     codec: Codec,
 ) -> pa.Table:

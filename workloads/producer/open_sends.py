@@ -27,7 +27,7 @@ _ROW = np.dtype(
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SendBatch:
     """Sends of one producer with seq `first`, `first + 1`, ...: one element of each array a send.
 
     `key` holds `NO_KEY` where there is none. `txn` is the transaction they were all sent in.
@@ -55,7 +55,7 @@ class OpenSends:
     def next_seq(self) -> int:
         return self._end
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: SendBatch) -> None:
         """Raises ValueError when seq is not dense."""
         if batch.first != self._end:
             raise ValueError(

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 
 NO_REPORT = "_NO_REPORT"
 """Our own name for a send whose report never came."""
 ANY = "*"
 
 
-class When(StrEnum):
+class OutcomeCondition(StrEnum):
     """What must hold besides the error for a row of the table to apply."""
 
     ACKS_0 = "acks=0"
@@ -42,8 +42,8 @@ class OutcomeRow:
     """One row: `error` (None: success, `ANY`: any error) and `when` lead to `outcome`."""
 
     error: str | None
-    when: When
-    outcome: Outcome
+    when: OutcomeCondition
+    outcome: SendOutcome
     reason: str
     source: str
 
@@ -53,32 +53,32 @@ _VALIDATION = "Kafka's LogValidator and UnifiedLog.append: the batch is checked 
 
 
 def _refused(error: str, reason: str, source: str = _PROTOCOL) -> OutcomeRow:
-    return OutcomeRow(error, When.ONE_ATTEMPT, Outcome.REJECTED, reason, source)
+    return OutcomeRow(error, OutcomeCondition.ONE_ATTEMPT, SendOutcome.REJECTED, reason, source)
 
 
 def _unclear(error: str, reason: str, source: str) -> OutcomeRow:
-    return OutcomeRow(error, When.ALWAYS, Outcome.INDETERMINATE, reason, source)
+    return OutcomeRow(error, OutcomeCondition.ALWAYS, SendOutcome.INDETERMINATE, reason, source)
 
 
 TABLE: tuple[OutcomeRow, ...] = (
     OutcomeRow(
         None,
-        When.ACKS_0,
-        Outcome.UNCONFIRMED,
+        OutcomeCondition.ACKS_0,
+        SendOutcome.UNCONFIRMED,
         "no broker answers under acks=0: the report only says that the client wrote to its socket",
         "Kafka producer configuration, acks; the report carries no offset",
     ),
     OutcomeRow(
         None,
-        When.ACKS_SOME,
-        Outcome.ACKED,
+        OutcomeCondition.ACKS_SOME,
+        SendOutcome.ACKED,
         "the leader answered that it appended the record (acks=all: and that the whole ISR has it)",
         "Kafka producer configuration, acks",
     ),
     OutcomeRow(
         ANY,
-        When.NOT_QUEUED,
-        Outcome.REJECTED,
+        OutcomeCondition.NOT_QUEUED,
+        SendOutcome.REJECTED,
         "produce() raised, so the record never entered the client's queue",
         "librdkafka, rd_kafka_producev: on error the message is not enqueued and no report follows",
     ),
@@ -181,12 +181,12 @@ def explain(error: str | None, acks: str, *, single_attempt: bool = False, queue
         queued: False when produce() itself refused the record.
     """
     holds = {
-        When.ALWAYS: True,
-        When.ACKS_0: acks == "0",
-        When.ACKS_SOME: acks != "0",
-        When.NOT_QUEUED: not queued,
+        OutcomeCondition.ALWAYS: True,
+        OutcomeCondition.ACKS_0: acks == "0",
+        OutcomeCondition.ACKS_SOME: acks != "0",
+        OutcomeCondition.NOT_QUEUED: not queued,
         # Under acks=0 no broker answers, so an error cannot be one's answer to this very record.
-        When.ONE_ATTEMPT: single_attempt and acks != "0",
+        OutcomeCondition.ONE_ATTEMPT: single_attempt and acks != "0",
     }
     for row in TABLE:
         fits = row.error == error or (row.error == ANY and error is not None)
@@ -195,6 +195,8 @@ def explain(error: str | None, acks: str, *, single_attempt: bool = False, queue
     raise ValueError(f"no row for error {error!r} under acks={acks!r}")
 
 
-def classify(error: str | None, acks: str, *, single_attempt: bool = False, queued: bool = True) -> Outcome:
+def classify(
+    error: str | None, acks: str, *, single_attempt: bool = False, queued: bool = True
+) -> SendOutcome:
     """Outcome of one report; arguments as for `explain`."""
     return explain(error, acks, single_attempt=single_attempt, queued=queued).outcome

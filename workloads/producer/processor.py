@@ -21,14 +21,14 @@ from harness.model.errors import ClusterError
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
-from workloads.producer.open_sends import Batch
+from workloads.producer.open_sends import SendBatch
 from workloads.producer.producer_loop import Stream
 from workloads.producer.producers import connected, transactional_id
-from workloads.producer.reports import Reports
+from workloads.producer.reports import DeliveryReports
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.shutdown import bury
 from workloads.producer.tally import Tally
-from workloads.producer.transactions import SLICE_SECONDS, Transactions
+from workloads.producer.transactions import SLICE_SECONDS, TransactionManager
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
 from workloads.record.identity import ValueBuilder, encode_key
@@ -53,7 +53,7 @@ def source_of(key: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ProcessorOutput:
     """Where all processors of a run write. Their producer numbers go on behind those of the workload."""
 
     topic: str
@@ -76,7 +76,7 @@ class Processor(LiveReader):
         *,
         process: ProcessSpec,
         stream: Stream,
-        output: Output,
+        output: ProcessorOutput,
         connect: Callable[[], Any],
         **reader: Any,
     ) -> None:
@@ -87,11 +87,11 @@ class Processor(LiveReader):
         self._sends = output.sends
         self._build = ValueBuilder(stream.run_id, stream.producer, output.spec.record_size, stream.seed)
         self._tally = Tally()
-        self._reports = Reports(stream.producer, output.settings, output.sends, self._tally)
+        self._reports = DeliveryReports(stream.producer, output.settings, output.sends, self._tally)
         self._seq = 0
         self._offsets: list[TopicPartition] = []
         self._closing_by: float | None = None
-        self._txns = Transactions(
+        self._txns = TransactionManager(
             connect,
             connect(),
             TransactionSpec(records=process.records, abort=process.abort),
@@ -138,7 +138,7 @@ class Processor(LiveReader):
                 break
         places = np.arange(self._seq, self._seq + len(sent), dtype=np.int64) % stream.partitions
         self._sends.opened(
-            Batch(
+            SendBatch(
                 producer=stream.producer,
                 first=self._seq,
                 step=_STEP,
@@ -213,7 +213,7 @@ def reader_of(process: ProcessSpec) -> ReaderSpec:
 
 def processors(
     process: ProcessSpec,
-    output: Output,
+    output: ProcessorOutput,
     *,
     bootstrap: str,
     topic: str,

@@ -13,12 +13,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink
 from workloads.config.spec import ProducerSettings, WorkloadSpec
-from workloads.producer.open_sends import NO_KEY, NO_TXN, Batch
-from workloads.producer.reports import Reports
+from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
+from workloads.producer.reports import DeliveryReports
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.shutdown import bury, flush
 from workloads.producer.tally import Tally
-from workloads.producer.transactions import ClientDone, Transactions
+from workloads.producer.transactions import ClientDone, TransactionManager
 from workloads.record.identity import ValueBuilder, encode_key
 
 SLICE = 2000
@@ -78,7 +78,7 @@ class ProducerLoop:
         self._journal = journal
         self._build = ValueBuilder(stream.run_id, stream.producer, spec.record_size, stream.seed)
         self.tally = Tally()
-        self._reports = Reports(stream.producer, settings, journal, self.tally, placed=self._even)
+        self._reports = DeliveryReports(stream.producer, settings, journal, self.tally, placed=self._even)
         self._seq = 0
         self._built: list[bytes] = []
         self.fatal: str | None = None
@@ -93,9 +93,9 @@ class ProducerLoop:
         self._stopped = False
         self._close_seconds: float | None = None
         self._close_by: float | None = None
-        self._txns: Transactions | None = None
+        self._txns: TransactionManager | None = None
         if spec.transactions is not None and transactions is not None:
-            self._txns = Transactions(
+            self._txns = TransactionManager(
                 connect,
                 client,
                 spec.transactions,
@@ -259,7 +259,7 @@ class ProducerLoop:
         place = seq if self._keys is None else seq % self._keys
         # Not known yet where the client chooses: its reports say.
         partition = place % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
-        batch = Batch(
+        batch = SendBatch(
             producer=self._stream.producer,
             first=first,
             step=step,

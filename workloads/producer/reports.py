@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 from workloads.config.spec import ProducerSettings
 from workloads.producer.outcomes import classify
 from workloads.producer.send_journal import NO_OFFSET, SendJournal
@@ -27,7 +27,7 @@ def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
         return np.array([NO_OFFSET if one is None else one for one in reported], dtype=np.int64)
 
 
-class Reports:
+class DeliveryReports:
     """One producer's reports. Only that producer's thread may touch it: callbacks run inside its poll().
 
     Successes go into one flat list, three or four entries a report: measured faster than a tuple or an
@@ -94,7 +94,7 @@ class Reports:
             self._good.clear()
             width = 3 if self._placed else 4
             seq = seq_of(good[0::width])
-            offsets = None if self._success is Outcome.UNCONFIRMED else _offsets(good[1::width])
+            offsets = None if self._success is SendOutcome.UNCONFIRMED else _offsets(good[1::width])
             times = np.array(good[2::width], dtype=np.int64)
             places = None if self._placed else np.array(good[3::width], dtype=np.int32)
             self._journal.closed(
@@ -114,7 +114,7 @@ class Reports:
         self,
         seq: npt.NDArray[np.int64],
         times: list[int],
-        outcomes: list[Outcome],
+        outcomes: list[SendOutcome],
         errors: list[str],
         places: npt.NDArray[np.int32] | None = None,
     ) -> None:

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from harness.model.journal import OPEN_SENDS, SENDS, Outcome
+from harness.model.journal import OPEN_SENDS, SENDS, SendOutcome
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
 from workloads.journal.row_journal import RowJournal, TableFile
-from workloads.producer.open_sends import NO_KEY, NO_TXN, Batch, OpenSends
+from workloads.producer.open_sends import NO_KEY, NO_TXN, OpenSends, SendBatch
 from workloads.producer.outcomes import NO_REPORT
 
 NO_OFFSET = -1
@@ -90,7 +90,7 @@ class SendJournal:
         self.flush()
         self._flusher = Flusher(self.flush, "journal-sends", flush_seconds)
 
-    def opened(self, batch: Batch) -> None:
+    def opened(self, batch: SendBatch) -> None:
         """Take sends that were queued, or tried; seq must go on where the producer's last batch ended.
 
         Raises:
@@ -106,13 +106,13 @@ class SendJournal:
         producer: int,
         seq: npt.NDArray[np.int64],
         closed_ns: npt.NDArray[np.int64],
-        outcomes: Outcome | Sequence[Outcome],
+        outcomes: SendOutcome | Sequence[SendOutcome],
         *,
         offsets: npt.NDArray[np.int64] | None = None,
         errors: Sequence[str | None] | None = None,
         partitions: npt.NDArray[np.int32] | None = None,
     ) -> None:
-        """Take reports, one element of each array a send; one `Outcome` stands for all of them.
+        """Take reports, one element of each array a send; one `SendOutcome` stands for all of them.
 
         `offsets` holds `NO_OFFSET` where none was reported; None: for all. `errors` None: no errors.
         `partitions` is where the client says that it sent them (negative: it does not say); None: where
@@ -126,7 +126,7 @@ class SendJournal:
             return
         outcome = (
             _repeated(outcomes.value, count)
-            if isinstance(outcomes, Outcome)
+            if isinstance(outcomes, SendOutcome)
             else pa.array([one.value for one in outcomes], pa.string())
         )
         offset = pa.nulls(count, pa.int64()) if offsets is None else pa.array(offsets, mask=offsets < 0)
@@ -191,7 +191,7 @@ class SendJournal:
                     producer,
                     seq,
                     rows,
-                    _repeated(Outcome.INDETERMINATE.value, count),
+                    _repeated(SendOutcome.INDETERMINATE.value, count),
                     pa.nulls(count, pa.int64()),
                     pa.nulls(count, pa.int64()),
                     _repeated(NO_REPORT, count),
@@ -206,4 +206,4 @@ class SendJournal:
         self.close()
 
 
-__all__ = ["NO_KEY", "NO_OFFSET", "Batch", "RowJournal", "SendJournal", "TableFile"]
+__all__ = ["NO_KEY", "NO_OFFSET", "RowJournal", "SendBatch", "SendJournal", "TableFile"]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Tally:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sent = 0
-        self._outcomes: Counter[Outcome] = Counter()
+        self._outcomes: Counter[SendOutcome] = Counter()
         self._errors: Counter[str] = Counter()
         self._last_error: str | None = None
 
@@ -41,11 +41,11 @@ class Tally:
         with self._lock:
             self._sent += count
 
-    def succeeded(self, outcome: Outcome, count: int) -> None:
+    def succeeded(self, outcome: SendOutcome, count: int) -> None:
         with self._lock:
             self._outcomes[outcome] += count
 
-    def failed(self, outcomes: Iterable[Outcome], errors: list[str]) -> None:
+    def failed(self, outcomes: Iterable[SendOutcome], errors: list[str]) -> None:
         with self._lock:
             self._outcomes.update(outcomes)
             self._errors.update(errors)
@@ -59,10 +59,10 @@ class Tally:
         with self._lock:
             return Progress(
                 sent=self._sent,
-                acked=self._outcomes[Outcome.ACKED],
-                unconfirmed=self._outcomes[Outcome.UNCONFIRMED],
-                rejected=self._outcomes[Outcome.REJECTED],
-                indeterminate=self._outcomes[Outcome.INDETERMINATE],
+                acked=self._outcomes[SendOutcome.ACKED],
+                unconfirmed=self._outcomes[SendOutcome.UNCONFIRMED],
+                rejected=self._outcomes[SendOutcome.REJECTED],
+                indeterminate=self._outcomes[SendOutcome.INDETERMINATE],
                 last_error=self._last_error,
                 errors=dict(self._errors),
             )

@@ -42,7 +42,7 @@ class ClientDone(Exception):
 
 
 @dataclass(slots=True)
-class Open:
+class OpenTransaction:
     """The transaction that is open. `broken` - it can only be aborted."""
 
     number: int
@@ -53,7 +53,7 @@ class Open:
     broken: str | None = None
 
 
-class Transactions:
+class TransactionManager:
     """Begins and ends transactions on `client`, which it replaces when one is done for.
 
     Args:
@@ -92,7 +92,7 @@ class Transactions:
         self._next = 0
         self._ready = False
         self._why = ""
-        self._open: Open | None = None
+        self._open: OpenTransaction | None = None
 
     @property
     def number(self) -> int:
@@ -138,7 +138,7 @@ class Transactions:
         number, self._next = self._next, self._next + 1
         aborting = self._random.random() < self._spec.abort
         every = self._spec.fence_every
-        self._open = Open(
+        self._open = OpenTransaction(
             number,
             "abort" if aborting else "commit",
             time.time_ns(),
@@ -174,7 +174,7 @@ class Transactions:
         )
         return outcome
 
-    def _outcome(self, ending: Open) -> tuple[TxnOutcome, str | None, bool]:
+    def _outcome(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool]:
         """(what it came to, the client's error, whether commit or abort was answered)."""
         asked_to_commit = False
         failure = ending.broken
@@ -202,7 +202,7 @@ class Transactions:
         outcome = TxnOutcome.INDETERMINATE if asked_to_commit else TxnOutcome.ABORTED
         return outcome, failure or error.name(), False
 
-    def _overtaken(self, ending: Open) -> tuple[TxnOutcome, str | None, bool] | None:
+    def _overtaken(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool] | None:
         """A successor takes over while this transaction is open; its client goes on as if nothing was.
 
         None: that was not meant, or no successor could be had.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.bugs.expectations import clean, free_of, shows
-from harness.bugs.model import Bug, Side, arm
+from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.catalog import r06, r07, r24
 from harness.claims.expectations import Expectation
-from harness.claims.model import Claim, Trial
+from harness.claims.model import Claim, ClaimArm
 from harness.model.result import FindingClass
 
 
-def _arms(claim: Claim, sides: Mapping[str, tuple[Side, Expectation]]) -> tuple[Trial, ...]:
+def _arms(claim: Claim, sides: Mapping[str, tuple[BugArm, Expectation]]) -> tuple[ClaimArm, ...]:
     """A claim's trials as arms of a bug: by the arm's name its side, and the verdict that is expected."""
     trials = {trial.arm: trial for trial in claim.trials}
     return tuple(
@@ -38,7 +38,9 @@ LOSS = Bug(
     set_up=r06.CLAIM.set_up,
     proof="In both arms the follower's checkpoint says 100 and its log holds 200 when it dies, and broker 1 "
     "still leads when it is back.",
-    trials=_arms(r06.CLAIM, {"old": (Side.AFFECTED, shows(FindingClass.LOST)), "new": (Side.FIXED, clean())}),
+    trials=_arms(
+        r06.CLAIM, {"old": (BugArm.AFFECTED, shows(FindingClass.LOST)), "new": (BugArm.FIXED, clean())}
+    ),
 )
 DIVERGENCE = Bug(
     id="KIP-101-divergence",
@@ -53,8 +55,8 @@ DIVERGENCE = Bug(
     trials=_arms(
         r07.CLAIM,
         {
-            "old": (Side.AFFECTED, shows(FindingClass.DIVERGED)),
-            "new": (Side.FIXED, free_of(FindingClass.DIVERGED)),
+            "old": (BugArm.AFFECTED, shows(FindingClass.DIVERGED)),
+            "new": (BugArm.FIXED, free_of(FindingClass.DIVERGED)),
         },
     ),
 )
@@ -73,10 +75,10 @@ LAST_STANDING = Bug(
     trials=_arms(
         r24.CLAIM,
         {
-            "stop-elr-off": (Side.AFFECTED, shows(FindingClass.LOST)),
-            "cut-elr-off": (Side.AFFECTED, shows(FindingClass.LOST)),
-            "stop": (Side.FIXED, clean()),
-            "cut": (Side.FIXED, clean()),
+            "stop-elr-off": (BugArm.AFFECTED, shows(FindingClass.LOST)),
+            "cut-elr-off": (BugArm.AFFECTED, shows(FindingClass.LOST)),
+            "stop": (BugArm.FIXED, clean()),
+            "cut": (BugArm.FIXED, clean()),
         },
     ),
 )

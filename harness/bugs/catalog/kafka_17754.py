@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, FIRST_TRANSACTIONS, TRANSACTIONS
 from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
-from harness.bugs.model import Bug, Side, arm
+from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked
 from harness.claims.expectations import Expectation, given
@@ -86,9 +86,9 @@ BUG = Bug(
     "answered to the second.",
     by_day=True,
     trials=(
-        arm(Side.AFFECTED, _SHIPPED, "old-client", *_SHOWN),
-        arm(Side.AFFECTED, _VERSION_0, "version-0", *_SHOWN),
-        arm(Side.AFFECTED, _OLD, "old", *_SHOWN),
-        arm(Side.FIXED, _SHIPPED, "shipped", clean(), *_HAPPENED, *_late(REFUSED)),
+        arm(BugArm.AFFECTED, _SHIPPED, "old-client", *_SHOWN),
+        arm(BugArm.AFFECTED, _VERSION_0, "version-0", *_SHOWN),
+        arm(BugArm.AFFECTED, _OLD, "old", *_SHOWN),
+        arm(BugArm.FIXED, _SHIPPED, "shipped", clean(), *_HAPPENED, *_late(REFUSED)),
     ),
 )

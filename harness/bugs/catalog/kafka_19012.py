@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import PATIENT
 from harness.bugs.expectations import clean, in_partitions, shows
-from harness.bugs.model import Bug, Side, arm
+from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, outcomes
 from harness.claims.expectations import given
@@ -96,7 +96,7 @@ BUG = Bug(
     proof="The six records have timed out, and yet the broker has written a record into each of their "
     "partitions: so their request arrived.",
     trials=(
-        arm(Side.AFFECTED, _TIMED_OUT, "client-4.1.1", shows(FindingClass.MISPLACED), *_HAPPENED),
-        arm(Side.FIXED, _TIMED_OUT, "client-4.3.1", clean(), *_HAPPENED),
+        arm(BugArm.AFFECTED, _TIMED_OUT, "client-4.1.1", shows(FindingClass.MISPLACED), *_HAPPENED),
+        arm(BugArm.FIXED, _TIMED_OUT, "client-4.3.1", clean(), *_HAPPENED),
     ),
 )

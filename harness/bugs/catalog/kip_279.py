@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import OLD_PROTOCOL, OWN_PROTOCOL
 from harness.bugs.expectations import free_of, shows
-from harness.bugs.model import Bug, Side, arm
+from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
 from harness.claims.expect_answers import unlike
 from harness.claims.expect_records import acked
@@ -78,7 +78,7 @@ BUG = Bug(
     "compared. Unclean elections lose m3 in every arm: the verdict looks at divergence alone.",
     trials=(
         arm(
-            Side.AFFECTED,
+            BugArm.AFFECTED,
             _by_turns("protocol-1.1", OLD_PROTOCOL, 5),
             "protocol-1.1",
             shows(FindingClass.DIVERGED),
@@ -86,7 +86,7 @@ BUG = Bug(
             unlike("end", 1, 2, 5),
         ),
         arm(
-            Side.FIXED,
+            BugArm.FIXED,
             _by_turns("shipped", OWN_PROTOCOL, 0),
             "shipped",
             free_of(FindingClass.DIVERGED),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
 from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
-from harness.bugs.model import Bug, Side, arm
+from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, outcomes
 from harness.claims.expectations import Expectation, given
@@ -69,15 +69,15 @@ BUG = Bug(
     proof="The leader's request log holds the late Produce, in every arm, and what was answered to it.",
     trials=(
         arm(
-            Side.AFFECTED,
+            BugArm.AFFECTED,
             _late("unverified", UNVERIFIED, "acked in after"),
             "unverified",
             shows(FindingClass.LOST),
             *_happened(TAKEN),
         ),
-        arm(Side.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", clean(), *_happened(REFUSED)),
+        arm(BugArm.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", clean(), *_happened(REFUSED)),
         arm(
-            Side.FIXED,
+            BugArm.FIXED,
             _late("shipped", TRANSACTIONS),
             "shipped",
             clean(),

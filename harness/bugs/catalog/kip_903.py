@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
 from harness.bugs.expectations import clean, isr_change, shows
-from harness.bugs.model import Bug, Side, arm
+from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
 from harness.claims.expect_answers import number
 from harness.claims.expect_records import acked
@@ -87,21 +87,21 @@ BUG = Bug(
     "of an earlier life of broker 2.",
     trials=(
         arm(
-            Side.AFFECTED,
+            BugArm.AFFECTED,
             _emptied("metadata-3.4", OLD_METADATA, "200"),
             "metadata-3.4",
             shows(FindingClass.LOST),
             *_happened("NONE"),
         ),
         arm(
-            Side.FIXED,
+            BugArm.FIXED,
             _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
             "metadata-3.9",
             clean(),
             *_happened("INELIGIBLE_REPLICA"),
         ),
         arm(
-            Side.FIXED,
+            BugArm.FIXED,
             _emptied("shipped", PRINTING, "0"),
             "shipped",
             clean(),

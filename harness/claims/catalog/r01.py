@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, acked_meanwhile, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _ONE_BY_ONE = experiment("""
 name: r01-one-by-one
@@ -54,13 +54,13 @@ CLAIM = Claim(
     "count, nor do records that were acknowledged but not committed (acks=1).",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _ONE_BY_ONE,
             "acks=all",
             (lost(0, of=300), acked("three", 100), acked("two", 100), acked("one", 100)),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _CUT_OFF,
             "acks=1",

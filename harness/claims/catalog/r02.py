@@ -6,7 +6,7 @@ from harness.claims.clusters import experiment
 from harness.claims.expect_answers import answered, read_by
 from harness.claims.expect_readers import was_given
 from harness.claims.expect_records import acked, duplicates, lost
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _ASKED = experiment("""
 name: r02-asked
@@ -41,7 +41,7 @@ CLAIM = Claim(
     "replica selector tell them to.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _ASKED,
             "asked",
@@ -57,7 +57,7 @@ CLAIM = Claim(
                 lost(0, of=40),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _ASKED,
             "asked",

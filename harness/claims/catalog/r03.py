@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import LAG, experiment
 from harness.claims.expect_brokers import back_in_isr, isr_history, left_isr
 from harness.claims.expect_records import errors, lost, stall, stall_as_long_as
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r03-{name}
@@ -37,7 +37,7 @@ CLAIM = Claim(
     "and a half times that (Kafka 0.9 and later, KIP-16).",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _LONG,
             "long",
@@ -51,7 +51,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _SHORT,
             "short",

@@ -7,7 +7,7 @@ from harness.claims.expect_answers import read_by, vanished_between
 from harness.claims.expect_readers import given_and_gone
 from harness.claims.expect_records import acked, acked_meanwhile, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _CLEAN = experiment("""
 name: r04-clean
@@ -61,7 +61,7 @@ CLAIM = Claim(
     "elected uncleanly.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _CLEAN,
             "clean",
@@ -73,7 +73,7 @@ CLAIM = Claim(
                 lost(10, of=30),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _UNCLEAN,
             "unclean",

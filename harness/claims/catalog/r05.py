@@ -7,7 +7,7 @@ from harness.claims.expect_answers import batches, number, read_by
 from harness.claims.expect_brokers import replicas_identical
 from harness.claims.expect_records import acked_meanwhile, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _BEGIN = """
 - write: {name: message1, records: 10}
@@ -55,7 +55,7 @@ CLAIM = Claim(
     "healed, they are committed. Control: the leader dies instead, and the 5 are in its files only.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _COMMITTED,
             "acks=1",
@@ -70,7 +70,7 @@ CLAIM = Claim(
                 batches("committed", 1, leader_epoch=0, records=15),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _NEVER,
             "acks=1",

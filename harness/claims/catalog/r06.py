@@ -6,7 +6,7 @@ from harness.claims.clusters import PATIENT_LEADER, experiment
 from harness.claims.expect_answers import number
 from harness.claims.expect_records import acked, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _RESTARTS = experiment(
     """
@@ -70,7 +70,9 @@ CLAIM = Claim(
     "had on brokers before that. 2.8 is tried since it takes the format as a topic's setting.",
     only="2.8.2",
     trials=(
-        Trial(Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), number("back", "files", 2, 200))),
-        Trial(Role.CONTROL, _RESTARTS, "old", (*_GIVEN, lost(100, of=200), number("back", "files", 2, 100))),
+        ClaimArm(Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), number("back", "files", 2, 200))),
+        ClaimArm(
+            Role.CONTROL, _RESTARTS, "old", (*_GIVEN, lost(100, of=200), number("back", "files", 2, 100))
+        ),
     ),
 )

@@ -6,7 +6,7 @@ from harness.claims.clusters import TWO_OF_OLD, experiment
 from harness.claims.expect_answers import number, unlike
 from harness.claims.expect_records import acked, found, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 from harness.model.result import FindingClass
 
 _BOTH_DIE = experiment(
@@ -79,13 +79,13 @@ CLAIM = Claim(
     " and later write no format older than 0.11's (KIP-724).",
     only="2.8.2",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _BOTH_DIE,
             "new",
             (*_GIVEN, unlike("end", 1, 2, 0), found(FindingClass.DIVERGED, 0)),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _BOTH_DIE,
             "old",

@@ -6,7 +6,7 @@ from harness.claims.clusters import experiment
 from harness.claims.expect_answers import told_epoch_end
 from harness.claims.expect_brokers import epoch_lines
 from harness.claims.expect_records import lost
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _WRITES = experiment("""
 name: r08-writes
@@ -51,7 +51,7 @@ CLAIM = Claim(
     "largest epoch below that did write.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _WRITES,
             "acks=all",
@@ -61,7 +61,7 @@ CLAIM = Claim(
                 lost(0, of=15),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _SILENT,
             "acks=all",

@@ -8,7 +8,7 @@ from harness.claims.clusters import MANY, experiment
 from harness.claims.expect_brokers import all_led
 from harness.claims.expect_records import acked, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 from harness.spec.experiment import Experiment
 
 
@@ -33,18 +33,18 @@ arms:
     )
 
 
-def _trials(partitions: int, killed: float, stopped: float) -> tuple[Trial, Trial]:
+def _trials(partitions: int, killed: float, stopped: float) -> tuple[ClaimArm, ClaimArm]:
     """`killed`, `stopped`: seconds at most until every partition has a new leader."""
     size = _size(partitions)
     all_acked = given(acked("before", min(partitions, 20)))
     return (
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             size,
             f"of-{partitions}",
             (all_acked, all_led("kill", {2, 3}, 2.5, killed), lost(0)),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             size,
             f"of-{partitions}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_answers import lines_printed, load_seconds
 from harness.claims.expect_records import lost, stall
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r10-{fault}
@@ -39,7 +39,7 @@ CLAIM = Claim(
     "again. Control: SIGKILL. The broker session time-out is 4 s.",
     alone=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _STOP,
             "stop",
@@ -51,7 +51,7 @@ CLAIM = Claim(
             ),
             curve="writing",
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _KILL,
             "kill",

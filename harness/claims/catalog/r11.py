@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, found, in_log, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 from harness.model.result import FindingClass
 
 _EXPIRED = experiment("""
@@ -65,13 +65,13 @@ CLAIM = Claim(
     today="Retention also removes the active segment, once all of it is old enough; compaction never does.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _EXPIRED,
             "retention",
             (given(acked("old", 100)), found(FindingClass.EXPIRED, 100), lost(0)),
         ),
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _COMPACTED,
             "compaction",
@@ -83,7 +83,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _GONE,
             "gone",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, acked_meanwhile, errors, found, lost, outcomes
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 from harness.model.result import FindingClass
 
 _CUT = experiment("""
@@ -51,26 +51,26 @@ CLAIM = Claim(
     set_up="The leader is cut from its followers, not from the client. 500 records are written to it, it is"
     " killed within replica.lag.time.max.ms, and everything is healed. Control: no cut.",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _CUT,
             "acks=0",
             (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 500)),
         ),
-        Trial(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=1000))),
-        Trial(
+        ClaimArm(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=1000))),
+        ClaimArm(
             Role.CLAIM,
             _CUT,
             "acks=all",
             (lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500})),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _NO_CUT,
             "acks=0",
             (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 0)),
         ),
-        Trial(Role.CONTROL, _NO_CUT, "acks=1", (given(acked("alone", 500)), lost(0, of=1000))),
-        Trial(Role.CONTROL, _NO_CUT, "acks=all", (given(acked("alone", 500)), lost(0, of=1000))),
+        ClaimArm(Role.CONTROL, _NO_CUT, "acks=1", (given(acked("alone", 500)), lost(0, of=1000))),
+        ClaimArm(Role.CONTROL, _NO_CUT, "acks=all", (given(acked("alone", 500)), lost(0, of=1000))),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, duplicates, in_log, log_reads, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _ANSWERS = experiment("""
 name: r13-answers
@@ -67,25 +67,25 @@ CLAIM = Claim(
     " leads, and the producer sends again what nobody has acknowledged; then M5. Control: the same with "
     "enable.idempotence=true.",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _ANSWERS,
             "plain",
             (given(acked("batch", 50)), duplicates(50), lost(0, of=51)),
         ),
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _FIGURE,
             "plain",
             (given(acked("m4", 1)), log_reads("M1 M2 M3 M3 M4 M5")),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _ANSWERS,
             "idempotent",
             (given(acked("batch", 50)), duplicates(0), in_log("batch", 50)),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _FIGURE,
             "idempotent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import FOUR, experiment
 from harness.claims.expect_brokers import leaders_at_end_of
 from harness.claims.expect_records import acked_meanwhile, lost, refused_partitions, slowest, spared
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _TOPIC = "{assignment: [[1, 2, 3], [2, 3, 4], [3, 4, 1], [4, 1, 2]], config: {min.insync.replicas: 1}}"
 
@@ -59,7 +59,7 @@ CLAIM = Claim(
     "has taken it out of their ISR. With retries=0 only what is in flight at the kill fails at once; what "
     "is sent later waits for delivery.timeout.ms.",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _KILLED,
             "killed",
@@ -74,7 +74,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _QUIET,
             "quiet",

@@ -7,7 +7,7 @@ from harness.claims.expect_answers import number, unlike
 from harness.claims.expect_brokers import replicas_identical
 from harness.claims.expect_records import acked, acked_meanwhile, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _DIVERGED = experiment("""
 name: r15-diverged
@@ -57,7 +57,7 @@ CLAIM = Claim(
     "Control: no cut, so that the old leader has nothing to give up.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _DIVERGED,
             "cut",
@@ -71,7 +71,7 @@ CLAIM = Claim(
                 lost(5, of=18),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _ALIKE,
             "no-cut",

@@ -6,7 +6,7 @@ from harness.claims.clusters import experiment
 from harness.claims.expect_brokers import led_during
 from harness.claims.expect_records import acked, errors_among, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _LAST = experiment("""
 name: r16-last-in-sync
@@ -47,7 +47,7 @@ CLAIM = Claim(
     "control.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _LAST,
             "unclean=false",
@@ -58,7 +58,7 @@ CLAIM = Claim(
                 errors_among("after", 5, _GAVE_UP),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _LAST,
             "unclean=true",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acked, errors, in_log, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _DOWN = experiment("""
 name: r17-two-down
@@ -36,7 +36,7 @@ CLAIM = Claim(
     "other is killed, 20 more. Control: min.insync.replicas=1.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _DOWN,
             "acks=all",
@@ -47,8 +47,8 @@ CLAIM = Claim(
                 lost(0, of=40),
             ),
         ),
-        Trial(Role.CLAIM, _DOWN, "acks=1", (acked("two-down", 20), lost(0, of=60))),
-        Trial(
+        ClaimArm(Role.CLAIM, _DOWN, "acks=1", (acked("two-down", 20), lost(0, of=60))),
+        ClaimArm(
             Role.CONTROL,
             _DOWN,
             "min.insync.replicas=1",

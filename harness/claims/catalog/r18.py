@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.expect_brokers import led_during
 from harness.claims.expect_records import acked, duplicates, lost, unavailable
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _SAME = experiment("""
 name: r18-recipes
@@ -45,7 +45,7 @@ CLAIM = Claim(
     "followers come back, 5 records are written, the leader comes back. Control: Kafka's defaults "
     "(min.insync.replicas=1, acks=all, no unclean election).",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _SAME,
             "no-loss",
@@ -58,7 +58,7 @@ CLAIM = Claim(
                 unavailable(),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _SAME,
             "available",
@@ -71,7 +71,7 @@ CLAIM = Claim(
                 unavailable(),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _SAME,
             "defaults",

@@ -7,7 +7,7 @@ from harness.claims.expect_brokers import elections, ends_fall
 from harness.claims.expect_readers import went_back
 from harness.claims.expect_records import acked, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _CLEAN = experiment("""
 name: r19-clean
@@ -59,8 +59,10 @@ CLAIM = Claim(
     today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered for a moment only, and seldom seen with "
     "one partition.",
     trials=(
-        Trial(Role.CLAIM, _CLEAN, "clean", (given(elections(1)), ends_fall(0), went_back("c", 0), lost(0))),
-        Trial(
+        ClaimArm(
+            Role.CLAIM, _CLEAN, "clean", (given(elections(1)), ends_fall(0), went_back("c", 0), lost(0))
+        ),
+        ClaimArm(
             Role.CONTROL,
             _UNCLEAN,
             "unclean",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import LAG, experiment
 from harness.claims.expect_brokers import back_in_isr, isr_history, left_isr
 from harness.claims.expect_records import lost
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r20-{name}
@@ -35,7 +35,7 @@ CLAIM = Claim(
     today="With acks=all the producer slows down to the follower's pace, and nobody need be evicted.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _SLOW,
             "slow",
@@ -46,6 +46,6 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        Trial(Role.CONTROL, _FAST, "fast", (isr_history((1, 2, 3)), lost(0))),
+        ClaimArm(Role.CONTROL, _FAST, "fast", (isr_history((1, 2, 3)), lost(0))),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.claims.catalog import r12, r13, r16
 from harness.claims.clusters import ZOOKEEPER
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
@@ -16,7 +16,7 @@ _WHICH = (
 )
 
 
-def _trials(role: Role, cluster: ClusterSpec | None) -> tuple[Trial, ...]:
+def _trials(role: Role, cluster: ClusterSpec | None) -> tuple[ClaimArm, ...]:
     """The same arms and expectations: as they are, or on a cluster and under a name of their own."""
     moved: dict[str, Experiment] = {}
     trials = []
@@ -25,7 +25,7 @@ def _trials(role: Role, cluster: ClusterSpec | None) -> tuple[Trial, ...]:
             if trial.experiment.name == name and trial.arm in arms:
                 own = {"name": f"r21-{name}", "cluster": cluster} if cluster else {}
                 experiment = moved.setdefault(name, trial.experiment.model_copy(update=own))
-                trials.append(Trial(role, experiment, trial.arm, trial.expects))
+                trials.append(ClaimArm(role, experiment, trial.arm, trial.expects))
     return tuple(trials)
 
 

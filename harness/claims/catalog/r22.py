@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import LAG, experiment
 from harness.claims.expect_records import lost
 from harness.claims.expect_watermarks import behind, equal_at_rest, longest_stand, never_above
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _ROUNDS = "of: {nodes: [1, 2, 3]}, what: [leader, high_watermark, log_end, leader]"
 
@@ -63,7 +63,7 @@ CLAIM = Claim(
     "since the leader raises it when followers fetch again.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _CUT,
             "cut",
@@ -75,7 +75,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _WHOLE,
             "whole",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import FIVE_CONTROLLERS, experiment
 from harness.claims.expect_brokers import leaders_at_end_of, led_during
 from harness.claims.expect_records import acked, acked_meanwhile, lost
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r23-{name}
@@ -41,7 +41,7 @@ CLAIM = Claim(
     "leader go on. Then the leader is frozen: nobody is elected. Control: 2 controllers but the "
     "active one are killed, and the other replica is elected.",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _MAJORITY,
             "three-dead",
@@ -52,7 +52,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _MINORITY,
             "two-dead",

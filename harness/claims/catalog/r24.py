@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import COMMON, NO_ELR, experiment
 from harness.claims.expect_records import acked, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
@@ -57,10 +57,10 @@ CLAIM = Claim(
     "that was killed is not eligible when it returns: it too may have lost its tail.",
     since="4.1",
     trials=(
-        Trial(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
-        Trial(Role.CLAIM, _CUT_OFF, "cut", (given(acked("two", 50)), lost(0, of=150))),
-        Trial(Role.CONTROL, _STOP_OFF, "stop-elr-off", (given(acked("two", 50)), lost(50, of=150))),
-        Trial(Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (given(acked("two", 50)), lost(50, of=150))),
-        Trial(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),
+        ClaimArm(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
+        ClaimArm(Role.CLAIM, _CUT_OFF, "cut", (given(acked("two", 50)), lost(0, of=150))),
+        ClaimArm(Role.CONTROL, _STOP_OFF, "stop-elr-off", (given(acked("two", 50)), lost(50, of=150))),
+        ClaimArm(Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (given(acked("two", 50)), lost(50, of=150))),
+        ClaimArm(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),
     ),
 )

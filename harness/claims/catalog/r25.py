@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import errors, errors_among, in_log
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _REFUSED = experiment("""
 name: r25-refused
@@ -91,31 +91,31 @@ CLAIM = Claim(
     today="In (4) the records arrive after the client has told the application that they failed: its kernel"
     " goes on sending what was handed to a connection, closed or not, until it is acknowledged.",
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _REFUSED,
             "refused",
             (in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
         ),
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _UNANSWERED,
             "uncopied",
             (in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})),
         ),
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _UNHEARD,
             "unheard",
             (in_log("failing", 20), errors_among("failing", 20, _OWN)),
         ),
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _GIVEN_UP,
             "given-up",
             (in_log("failing", 20), errors_among("failing", 20, _OWN)),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _UNSENT,
             "unsent",

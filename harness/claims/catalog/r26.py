@@ -7,7 +7,7 @@ from harness.claims.expect_answers import missed, read_by
 from harness.claims.expect_brokers import final_read_complete
 from harness.claims.expect_records import acked, lost
 from harness.claims.expectations import given
-from harness.claims.model import Claim, Role, Trial
+from harness.claims.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r26-{name}
@@ -51,7 +51,7 @@ CLAIM = Claim(
     "final read is made. Control: the consumer reads after the old leader has caught up.",
     by_day=True,
     trials=(
-        Trial(
+        ClaimArm(
             Role.CLAIM,
             _STALE,
             "stale",
@@ -63,7 +63,7 @@ CLAIM = Claim(
                 lost(0, of=150),
             ),
         ),
-        Trial(
+        ClaimArm(
             Role.CONTROL,
             _SETTLED,
             "settled",

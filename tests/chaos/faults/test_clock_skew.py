@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Message, Producer
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.clock_skew import ClockSkew
 from faults.targets import Controller, Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.containers.fake_clock import create_clocks
 from harness.model.errors import ClusterError, FaultError
@@ -28,9 +28,11 @@ LEADER = Leader(leader=0)
 
 
 @pytest.fixture(scope="module")
-def skewable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def skewable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     """A cluster whose clocks can be shifted, with a settled topic that its leaders stamp."""
-    with Cluster(ClusterSpec(skewable_clocks=True), log_folder=tmp_path_factory.mktemp("clocks")) as cluster:
+    with ManagedCluster(
+        ClusterSpec(skewable_clocks=True), log_folder=tmp_path_factory.mktemp("clocks")
+    ) as cluster:
         stamped = {"min.insync.replicas": "2", "message.timestamp.type": "LogAppendTime"}
         cluster.admin().create(TOPIC, partitions=1, replication_factor=3, config=stamped)
         settle(cluster, TOPIC, 1, 3, 60)
@@ -39,7 +41,7 @@ def skewable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
 
 
-def appended_off(cluster: Cluster) -> float:
+def appended_off(cluster: ManagedCluster) -> float:
     """How far the time that the leader stamps on a record is off the true time, in seconds."""
     reports: list[Message] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1", "log_level": 0})
@@ -52,7 +54,7 @@ def appended_off(cluster: Cluster) -> float:
 
 @pytest.mark.parametrize("seconds", [3600.0, -90.5])
 def test_the_leaders_clock_is_wrong(
-    skewable: Cluster, seconds: float, fault_table: list[dict[str, Any]]
+    skewable: ManagedCluster, seconds: float, fault_table: list[dict[str, Any]]
 ) -> None:
     node = leader_of(skewable, TOPIC)
     with proved(skewable, TOPIC, ClockSkew(target=LEADER, seconds=seconds), fault_table) as shown:
@@ -63,8 +65,8 @@ def test_the_leaders_clock_is_wrong(
     assert appended_off(skewable) == pytest.approx(0.0, abs=5)
 
 
-def test_the_active_controllers_clock_is_wrong_and_stays_so_over_a_restart(skewable: Cluster) -> None:
-    at = Scene(skewable, TOPIC, 4.0, "kafka-chaos-controller-clock")
+def test_the_active_controllers_clock_is_wrong_and_stays_so_over_a_restart(skewable: ManagedCluster) -> None:
+    at = InjectionContext(skewable, TOPIC, 4.0, "kafka-chaos-controller-clock")
     injection = ClockSkew(target=Controller(controller=True), seconds=40).aim(at)
     (node,) = injection.nodes
     try:
@@ -82,18 +84,18 @@ def test_the_active_controllers_clock_is_wrong_and_stays_so_over_a_restart(skewa
 
 
 def test_a_clock_that_was_not_touched_proves_nothing(
-    skewable: Cluster, monkeypatch: pytest.MonkeyPatch
+    skewable: ManagedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.clock_skew._SECONDS", 4.0)
-    at = Scene(skewable, TOPIC, 4.0, "kafka-chaos-untouched")
+    at = InjectionContext(skewable, TOPIC, 4.0, "kafka-chaos-untouched")
     evidence = ClockSkew(target=LEADER, seconds=2).aim(at).verify(at)
     assert not evidence.seen
     assert "not +2 s" in evidence.what
 
 
-def test_the_shared_clusters_clocks_cannot_be_shifted(cluster: Cluster, topic: str) -> None:
+def test_the_shared_clusters_clocks_cannot_be_shifted(cluster: ManagedCluster, topic: str) -> None:
     with pytest.raises(FaultError, match=r"cluster\.skewable_clocks"):
-        ClockSkew(target=LEADER, seconds=60).aim(Scene(cluster, topic, 4.0, "kafka-chaos-refused"))
+        ClockSkew(target=LEADER, seconds=60).aim(InjectionContext(cluster, topic, 4.0, "kafka-chaos-refused"))
 
 
 def test_an_image_that_does_not_take_the_library_is_refused() -> None:

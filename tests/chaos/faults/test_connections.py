@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.hold_connections import HoldConnections
 from faults.refuse_connections import RefuseConnections
 from faults.targets import Leader
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
 from harness.protocol.connection import BrokerConnection
 from tests.chaos.conftest import Prove
@@ -24,12 +24,12 @@ HOLD = HoldConnections(target=Leader(leader=0))
 REFUSE = RefuseConnections.model_validate({"from": {"leader": 0}, "to": "controllers"})
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
 @contextmanager
-def asking(cluster: Cluster, broker: int, topic: str) -> Iterator[BrokerConnection]:
+def asking(cluster: ManagedCluster, broker: int, topic: str) -> Iterator[BrokerConnection]:
     """A client that asks a broker all the time, a connection after the other where one does not answer."""
     port = cluster.node(broker).host_port
     assert port is not None
@@ -55,7 +55,7 @@ def asking(cluster: Cluster, broker: int, topic: str) -> Iterator[BrokerConnecti
 
 
 def test_open_connections_are_held_and_new_ones_are_answered(
-    cluster: Cluster, topic: str, prove: Prove
+    cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
     leader = leader_of(cluster, topic)
     with asking(cluster, leader, topic), prove(HOLD) as shown:
@@ -66,7 +66,7 @@ def test_open_connections_are_held_and_new_ones_are_answered(
 
 
 def test_connections_over_which_nothing_is_sent_prove_nothing(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.hold_connections._PROOF_SECONDS", 0.0)
     at = scene(cluster, topic)
@@ -92,7 +92,7 @@ def test_connections_over_which_nothing_is_sent_prove_nothing(
 
 
 def test_no_new_connection_is_made_and_the_broker_lives_on(
-    cluster: Cluster, topic: str, prove: Prove
+    cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
     leader = leader_of(cluster, topic)
     with prove(REFUSE) as shown:
@@ -103,7 +103,7 @@ def test_no_new_connection_is_made_and_the_broker_lives_on(
 
 
 def test_a_connection_that_is_made_is_noticed(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.refuse_connections._PROOF_SECONDS", 0.0)
     injection = REFUSE.aim(scene(cluster, topic))

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from faults import DiskFull
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.disk_full import no_space_line
 from faults.targets import Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.model.errors import FaultError
 from harness.model.polling import seen_within
@@ -27,9 +27,9 @@ LEADER = Leader(leader=0)
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     """A cluster whose brokers have 64 MiB each, with a settled topic."""
-    with Cluster(ClusterSpec(disk_mib=64), log_folder=tmp_path_factory.mktemp("small")) as cluster:
+    with ManagedCluster(ClusterSpec(disk_mib=64), log_folder=tmp_path_factory.mktemp("small")) as cluster:
         cluster.admin().create(TOPIC, partitions=1, replication_factor=3, config={"min.insync.replicas": "2"})
         settle(cluster, TOPIC, 1, 3, 60)
         yield cluster
@@ -37,7 +37,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
 
 
-def test_the_leaders_disk_fills_up(small: Cluster, fault_table: list[dict[str, Any]]) -> None:
+def test_the_leaders_disk_fills_up(small: ManagedCluster, fault_table: list[dict[str, Any]]) -> None:
     old = leader_of(small, TOPIC)
     with proved(small, TOPIC, DiskFull(target=LEADER), fault_table) as shown:
         # What is refused first is a matter of time: a write, or a page of an index that is mapped.
@@ -47,13 +47,15 @@ def test_the_leaders_disk_fills_up(small: Cluster, fault_table: list[dict[str, A
     assert small.is_running(old)
 
 
-def test_a_disk_that_was_not_filled_proves_nothing(small: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_was_not_filled_proves_nothing(
+    small: ManagedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("faults.disk_full._SECONDS", 8.0)
-    at = Scene(small, TOPIC, 4.0, "kafka-chaos-unfilled")
+    at = InjectionContext(small, TOPIC, 4.0, "kafka-chaos-unfilled")
     injection = DiskFull(target=LEADER).aim(at)
     assert not injection.verify(at).seen
 
 
-def test_the_shared_cluster_has_no_such_log_dir(cluster: Cluster, topic: str) -> None:
+def test_the_shared_cluster_has_no_such_log_dir(cluster: ManagedCluster, topic: str) -> None:
     with pytest.raises(FaultError, match=r"cluster\.disk_mib"):
-        DiskFull(target=LEADER).aim(Scene(cluster, topic, 4.0, "kafka-chaos-refused"))
+        DiskFull(target=LEADER).aim(InjectionContext(cluster, topic, 4.0, "kafka-chaos-refused"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Message, Producer
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.drop_responses import DropResponses
-from faults.network.rules import Rule, insert_script
+from faults.network.rules import IptablesRule, insert_script
 from faults.targets import Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.polling import wait_until
 from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
@@ -20,18 +20,18 @@ pytestmark = pytest.mark.chaos
 SPEC = DropResponses(target=Leader(leader=0))
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
-def ends(cluster: Cluster, topic: str) -> set[int | None]:
+def ends(cluster: ManagedCluster, topic: str) -> set[int | None]:
     """Log end offsets by the word of every follower that answers."""
     states = cluster.view((topic,)).states(topic, 0)
     return {state.log_end_offset for state in states.values()}
 
 
 def test_what_was_sent_is_in_the_log_though_nobody_was_told(
-    cluster: Cluster, topic: str, prove: Prove
+    cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
     leader = leader_of(cluster, topic)
     reports: list[bool] = []
@@ -73,7 +73,9 @@ def test_what_was_sent_is_in_the_log_though_nobody_was_told(
     assert bounds.end_offset == 2, "one record, however often it was sent"
 
 
-def test_answers_that_come_are_noticed(cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_come_are_noticed(
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = scene(cluster, topic)
     injection = SPEC.aim(at)
     injection.apply(at)
@@ -90,12 +92,12 @@ def test_answers_that_come_are_noticed(cluster: Cluster, topic: str, monkeypatch
 
 
 def test_a_broker_that_cannot_be_reached_at_all_is_another_fault(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.drop_responses._PROOF_SECONDS", 0.0)
     at = scene(cluster, topic)
     injection = SPEC.aim(at)
-    everything = Rule("OUTPUT", f"-p tcp -d {cluster.client_address} --sport 9092", "cut-answers")
+    everything = IptablesRule("OUTPUT", f"-p tcp -d {cluster.client_address} --sport 9092", "cut-answers")
     (broker,) = injection.nodes
     cluster.in_network(broker, insert_script([everything], at.tag))
     try:
@@ -106,7 +108,7 @@ def test_a_broker_that_cannot_be_reached_at_all_is_another_fault(
         injection.heal(at)
 
 
-def test_the_rule_is_put_in_again_after_a_restart(cluster: Cluster, topic: str) -> None:
+def test_the_rule_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     injection = SPEC.aim(at)
     (broker,) = injection.nodes

@@ -8,13 +8,13 @@ from contextlib import suppress
 import pytest
 from confluent_kafka import Producer
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.elect import Elect
 from faults.reassign import Reassign
-from faults.targets import BrokerId, Nodes
+from faults.targets import BrokerId, NodeIds
 from faults.transfer import Transfer
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
 from harness.model.broker_views import PartitionState
 from harness.model.errors import FaultError
@@ -26,17 +26,17 @@ from tests.chaos.conftest import Prove
 pytestmark = pytest.mark.chaos
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
 
 
-def now(cluster: Cluster, topic: str) -> PartitionState:
+def now(cluster: ManagedCluster, topic: str) -> PartitionState:
     state = cluster.view((topic,)).partition(topic, 0)
     assert state is not None
     return state
 
 
-def test_transfer_leadership(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_transfer_leadership(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     before = now(cluster, topic)
     with prove(Transfer()) as shown:
         after = now(cluster, topic)
@@ -48,7 +48,7 @@ def test_transfer_leadership(cluster: Cluster, topic: str, prove: Prove) -> None
 
 
 def test_a_transfer_goes_where_it_is_told(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = now(cluster, topic)
     wanted = before.replicas[2]
@@ -81,7 +81,7 @@ def test_a_transfer_goes_where_it_is_told(
         assert not injection.verify(at).seen, "after the heal the new leader leads no more"
 
 
-def test_preferred_election(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_preferred_election(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     with pytest.raises(FaultError, match="nothing for the preferred election to do"):
         Elect().aim(scene(cluster, topic))
     first, second, third = now(cluster, topic).replicas
@@ -94,7 +94,7 @@ def test_preferred_election(cluster: Cluster, topic: str, prove: Prove) -> None:
         assert now(cluster, topic).leader_epoch > epoch
 
 
-def test_what_the_controller_answers(cluster: Cluster, topic: str) -> None:
+def test_what_the_controller_answers(cluster: ManagedCluster, topic: str) -> None:
     assert cluster.elect(topic, [0, 7], unclean=False) == {
         0: "ELECTION_NOT_NEEDED",
         7: "UNKNOWN_TOPIC_OR_PARTITION",
@@ -107,10 +107,10 @@ def test_what_the_controller_answers(cluster: Cluster, topic: str) -> None:
         Elect(election="unclean").aim(scene(cluster, topic))
 
 
-def test_reassign_away_from_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_reassign_away_from_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     before = now(cluster, topic)
     wanted = before.replicas[:0:-1]
-    with prove(Reassign(to=Nodes(nodes=wanted))):
+    with prove(Reassign(to=NodeIds(nodes=wanted))):
         after = now(cluster, topic)
         assert after.replicas == wanted
         assert after.leader in wanted
@@ -119,7 +119,7 @@ def test_reassign_away_from_the_leader(cluster: Cluster, topic: str, prove: Prov
 
 
 @pytest.fixture
-def stuck(cluster: Cluster, topic: str) -> Iterator[int]:
+def stuck(cluster: ManagedCluster, topic: str) -> Iterator[int]:
     """A follower that is frozen, so that a move to it cannot end; it holds no replica."""
     *kept, out = now(cluster, topic).replicas
     assert cluster.reassign(topic, {0: tuple(kept)}) == {0: None}
@@ -132,12 +132,12 @@ def stuck(cluster: Cluster, topic: str) -> Iterator[int]:
 
 
 def test_a_reassignment_under_way_is_taken_back(
-    cluster: Cluster, topic: str, stuck: int, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, stuck: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.reassign._SECONDS", 1.0)
     before = now(cluster, topic)
     at = scene(cluster, topic)
-    injection = Reassign(to=Nodes(nodes=(before.leader, stuck))).aim(at)
+    injection = Reassign(to=NodeIds(nodes=(before.leader, stuck))).aim(at)
     assert not injection.verify(at).seen, "nothing was moved yet"
     injection.apply(at)
     assert not injection.verify(at).seen, "a frozen broker copies nothing"
@@ -150,7 +150,7 @@ def test_a_reassignment_under_way_is_taken_back(
     assert now(cluster, topic).replicas == before.replicas
 
 
-def _ongoing(cluster: Cluster, topic: str) -> set[int]:
+def _ongoing(cluster: ManagedCluster, topic: str) -> set[int]:
     for number in cluster.broker_ids:
         port = cluster.node(number).host_port
         assert port is not None
@@ -160,7 +160,7 @@ def _ongoing(cluster: Cluster, topic: str) -> set[int]:
 
 
 @pytest.fixture
-def pair(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+def pair(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic on two of the three brokers that takes writes with one of them alone."""
     name = f"{request.node.name}-pair"
     admin = cluster.admin()
@@ -173,7 +173,7 @@ def pair(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     admin.delete(name)
 
 
-def test_unclean_election(cluster: Cluster, pair: str) -> None:
+def test_unclean_election(cluster: ManagedCluster, pair: str) -> None:
     at = scene(cluster, pair)
     leader, follower = now(cluster, pair).replicas
     _write(cluster, pair, 20)
@@ -207,7 +207,7 @@ def test_unclean_election(cluster: Cluster, pair: str) -> None:
     assert now(cluster, pair).leader == follower
 
 
-def _reorder(cluster: Cluster, topic: str, replicas: tuple[int, ...]) -> None:
+def _reorder(cluster: ManagedCluster, topic: str, replicas: tuple[int, ...]) -> None:
     assert cluster.reassign(topic, {0: replicas}) == {0: None}
     wait_until(
         lambda: (
@@ -221,14 +221,18 @@ def _reorder(cluster: Cluster, topic: str, replicas: tuple[int, ...]) -> None:
 
 
 def _until(
-    cluster: Cluster, topic: str, true: Callable[[PartitionState], bool], what: str, seconds: float = 30
+    cluster: ManagedCluster,
+    topic: str,
+    true: Callable[[PartitionState], bool],
+    what: str,
+    seconds: float = 30,
 ) -> None:
     wait_until(
         lambda: None if true(now(cluster, topic)) else str(now(cluster, topic)), what=what, seconds=seconds
     )
 
 
-def _write(cluster: Cluster, topic: str, records: int) -> None:
+def _write(cluster: ManagedCluster, topic: str, records: int) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     failed: list[object] = []
     for _ in range(records):

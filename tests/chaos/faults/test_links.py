@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import pytest
 
 from faults.bandwidth import Bandwidth
-from faults.base import FaultSpec, Injection, Scene
+from faults.base import FaultSpec, Injection, InjectionContext
 from faults.latency import Jitter, Latency
 from faults.loss import Loss, PacketsLost
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
-from faults.targets import BrokerId, Client, Controllers, Followers, Leader
+from faults.targets import BrokerId, Clients, Controllers, Followers, Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import FaultError
 from harness.preflight import feasibility, kernel_probes
 from harness.run.residue_check import traces
@@ -34,12 +34,12 @@ NETEM = (
 )
 
 
-def scene(cluster: Cluster, topic: str, name: str = "one") -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:24]}-{name}")
+def scene(cluster: ManagedCluster, topic: str, name: str = "one") -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:24]}-{name}")
 
 
 @contextmanager
-def opened(spec: FaultSpec, at: Scene) -> Iterator[Injection]:
+def opened(spec: FaultSpec, at: InjectionContext) -> Iterator[Injection]:
     """Applied for the body's time."""
     injection = spec.aim(at)
     try:
@@ -49,21 +49,21 @@ def opened(spec: FaultSpec, at: Scene) -> Iterator[Injection]:
         injection.heal(at)
 
 
-def test_loss_from_the_leader_to_its_followers(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_loss_from_the_leader_to_its_followers(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     with prove(Loss(target=LEADER, to=FOLLOWERS, percent=30)) as shown:
         assert len(shown.facts) == 1 + 2, "each round trip was measured"
         assert leader_of(cluster, topic) in shown.nodes
 
 
-def test_loss_to_the_client_and_from_it(cluster: Cluster, topic: str) -> None:
+def test_loss_to_the_client_and_from_it(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
-    with opened(Loss(target=LEADER, to=Client(client=True), percent=20, direction="both"), at) as injection:
+    with opened(Loss(target=LEADER, to=Clients(client=True), percent=20, direction="both"), at) as injection:
         evidence = injection.verify(at)
         assert evidence.seen, evidence
         assert "36 % asked" in evidence.what
 
 
-def test_loss_is_put_in_again_after_a_restart(cluster: Cluster, topic: str) -> None:
+def test_loss_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
     with opened(Loss(target=LEADER, to=BrokerId(broker=victim), percent=40), at) as injection:
@@ -76,7 +76,7 @@ def test_loss_is_put_in_again_after_a_restart(cluster: Cluster, topic: str) -> N
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_a_network_that_loses_nothing_is_no_proof(cluster: Cluster, topic: str) -> None:
+def test_a_network_that_loses_nothing_is_no_proof(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     asked = Loss(target=LEADER, percent=30).aim(at)
     evidence = asked.look(at)
@@ -88,7 +88,9 @@ def test_a_network_that_loses_nothing_is_no_proof(cluster: Cluster, topic: str) 
     assert traces(cluster) == []
 
 
-def test_a_slow_link_from_the_leader_to_one_follower(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_a_slow_link_from_the_leader_to_one_follower(
+    cluster: ManagedCluster, topic: str, prove: Prove
+) -> None:
     leader = leader_of(cluster, topic)
     follower = next(one for one in cluster.broker_ids if one != leader)
     with prove(Bandwidth(target=LEADER, to=BrokerId(broker=follower), rate="2mbit")) as shown:
@@ -97,7 +99,7 @@ def test_a_slow_link_from_the_leader_to_one_follower(cluster: Cluster, topic: st
         assert seen["spared_mbit"] > 4
 
 
-def test_a_link_that_is_not_slow_is_no_proof(cluster: Cluster, topic: str) -> None:
+def test_a_link_that_is_not_slow_is_no_proof(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     asked = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit").aim(at)
     evidence = asked.look(at)
@@ -108,7 +110,7 @@ def test_a_link_that_is_not_slow_is_no_proof(cluster: Cluster, topic: str) -> No
     assert traces(cluster) == []
 
 
-def test_two_faults_shape_different_links_of_one_node(cluster: Cluster, topic: str) -> None:
+def test_two_faults_shape_different_links_of_one_node(cluster: ManagedCluster, topic: str) -> None:
     one, two = scene(cluster, topic, "one"), scene(cluster, topic, "two")
     slow = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit")
     with opened(slow, one) as first:
@@ -127,7 +129,7 @@ def test_two_faults_shape_different_links_of_one_node(cluster: Cluster, topic: s
     first.undo(one)
 
 
-def test_a_slow_link_is_made_again_after_a_restart(cluster: Cluster, topic: str) -> None:
+def test_a_slow_link_is_made_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
     with opened(Bandwidth(target=BrokerId(broker=victim), rate="5mbit"), at) as injection:
@@ -141,7 +143,7 @@ def test_a_slow_link_is_made_again_after_a_restart(cluster: Cluster, topic: str)
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_loss_and_a_slow_link_go_together(cluster: Cluster, topic: str) -> None:
+def test_loss_and_a_slow_link_go_together(cluster: ManagedCluster, topic: str) -> None:
     one, two = scene(cluster, topic, "one"), scene(cluster, topic, "two")
     with (
         opened(Loss(target=LEADER, to=FOLLOWERS, percent=10), one) as lossy,
@@ -155,7 +157,7 @@ def test_loss_and_a_slow_link_go_together(cluster: Cluster, topic: str) -> None:
 
 
 @pytest.mark.parametrize("spec", NETEM, ids=lambda spec: spec.name())
-def test_netem(cluster: Cluster, topic: str, prove: Prove, spec: FaultSpec) -> None:  # noqa: ARG001
+def test_netem(cluster: ManagedCluster, topic: str, prove: Prove, spec: FaultSpec) -> None:  # noqa: ARG001
     missing = feasibility.lacking(spec.required(), kernel_probes.kernel_capabilities())
     if missing:
         pytest.skip(f"not possible on this kernel: {'; '.join(missing)}")
@@ -164,13 +166,15 @@ def test_netem(cluster: Cluster, topic: str, prove: Prove, spec: FaultSpec) -> N
 
 
 @pytest.mark.parametrize("spec", NETEM, ids=lambda spec: spec.name())
-def test_an_untouched_link_is_not_what_netem_makes(cluster: Cluster, topic: str, spec: FaultSpec) -> None:
+def test_an_untouched_link_is_not_what_netem_makes(
+    cluster: ManagedCluster, topic: str, spec: FaultSpec
+) -> None:
     at = scene(cluster, topic)
     evidence = spec.aim(at).look(at)  # type: ignore[attr-defined]
     assert not evidence.seen, evidence
 
 
-def test_proofs_of_netem_pass_where_echoes_are_spoilt(cluster: Cluster, topic: str) -> None:
+def test_proofs_of_netem_pass_where_echoes_are_spoilt(cluster: ManagedCluster, topic: str) -> None:
     here = leader_of(cluster, topic)
     there = next(one for one in cluster.broker_ids if one != here)
     at, to = scene(cluster, topic), BrokerId(broker=there)

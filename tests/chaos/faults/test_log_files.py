@@ -9,13 +9,13 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from faults import corrupt_segment, power_loss, wipe_disk
-from faults.base import FaultSpec, Injection, Scene
+from faults.base import FaultSpec, Injection, InjectionContext
 from faults.corrupt_segment import CorruptSegment
 from faults.power_loss import PowerLoss
 from faults.targets import Leader
 from faults.wipe_disk import WipeDisk
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import wait_until
 from tests.chaos.conftest import Prove
@@ -27,7 +27,7 @@ LEADER = Leader(leader=0)
 
 
 @pytest.fixture
-def lonely(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+def lonely(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic of one partition with one replica, settled."""
     name = f"lonely-{request.node.name[:60]}"
     admin = cluster.admin()
@@ -37,18 +37,18 @@ def lonely(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     admin.delete(name)
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
     tag = f"kafka-chaos-{topic[:30]}-{time.time_ns() % 10**9:x}"
-    return Scene(cluster, topic, session_seconds=4.0, tag=tag, seed="seed")
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=tag, seed="seed")
 
 
-def applied(spec: FaultSpec, at: Scene) -> Injection:
+def applied(spec: FaultSpec, at: InjectionContext) -> Injection:
     injection = spec.aim(at)
     injection.apply(at)
     return injection
 
 
-def write(cluster: Cluster, topic: str, acks: str | int = "all", records: int = 100) -> None:
+def write(cluster: ManagedCluster, topic: str, acks: str | int = "all", records: int = 100) -> None:
     """Records of 100 bytes in batches of 10, every one acknowledged."""
     errors: list[KafkaError] = []
 
@@ -65,7 +65,9 @@ def write(cluster: Cluster, topic: str, acks: str | int = "all", records: int = 
     assert errors == []
 
 
-def read(cluster: Cluster, topic: str, *, check: bool, seconds: float = 30) -> tuple[list[bytes], list[str]]:
+def read(
+    cluster: ManagedCluster, topic: str, *, check: bool, seconds: float = 30
+) -> tuple[list[bytes], list[str]]:
     """Values and names of errors, from the start of the only partition to its end or the first error.
 
     Silence until the time is over is an error too: who does not look at checksums may never get past damage.
@@ -93,16 +95,16 @@ def read(cluster: Cluster, topic: str, *, check: bool, seconds: float = 30) -> t
         consumer.close()
 
 
-def log_end(cluster: Cluster, topic: str, broker: int) -> int | None:
+def log_end(cluster: ManagedCluster, topic: str, broker: int) -> int | None:
     return cluster.view((topic,)).states(topic, 0)[broker].log_end_offset
 
 
-def size_of(cluster: Cluster, topic: str, broker: int) -> int:
+def size_of(cluster: ManagedCluster, topic: str, broker: int) -> int:
     return int(cluster.in_files(broker, f"stat -c %s {DATA_DIR}/{topic}-0/{0:020d}.log").text)
 
 
 def test_what_a_power_loss_took_comes_back_from_the_leader(
-    cluster: Cluster, topic: str, prove: Prove
+    cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
     old = leader_of(cluster, topic)
     write(cluster, topic)
@@ -116,7 +118,7 @@ def test_what_a_power_loss_took_comes_back_from_the_leader(
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
-def test_power_is_lost_at_any_byte_of_all_partitions(cluster: Cluster, topic: str) -> None:
+def test_power_is_lost_at_any_byte_of_all_partitions(cluster: ManagedCluster, topic: str) -> None:
     write(cluster, topic)
     at = scene(cluster, topic)
     spec = PowerLoss.model_validate({"target": {"leader": 0}, "keep": {"random": True}, "topic": "all"})
@@ -134,7 +136,7 @@ def test_power_is_lost_at_any_byte_of_all_partitions(cluster: Cluster, topic: st
 
 
 def test_a_power_loss_of_the_only_replica_loses_what_was_acknowledged_and_not_flushed(
-    cluster: Cluster, lonely: str
+    cluster: ManagedCluster, lonely: str
 ) -> None:
     write(cluster, lonely, acks=1)
     leader = leader_of(cluster, lonely)
@@ -158,7 +160,7 @@ def test_a_power_loss_of_the_only_replica_loses_what_was_acknowledged_and_not_fl
 
 
 def test_a_kill_that_cuts_nothing_is_no_power_loss(
-    cluster: Cluster, lonely: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, lonely: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(cluster, lonely, acks=1)
     monkeypatch.setattr(power_loss, "cut_script", lambda _: "true")
@@ -173,7 +175,7 @@ def test_a_kill_that_cuts_nothing_is_no_power_loss(
 
 
 def test_a_broker_finds_a_corrupt_segment_and_fetches_it_again(
-    cluster: Cluster, topic: str, prove: Prove
+    cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
     old = leader_of(cluster, topic)
     write(cluster, topic)
@@ -190,7 +192,7 @@ def test_a_broker_finds_a_corrupt_segment_and_fetches_it_again(
 
 
 def test_a_broker_without_damage_finds_none(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(cluster, topic)
     monkeypatch.setattr(corrupt_segment, "_write_script", lambda *_: "true")
@@ -201,7 +203,9 @@ def test_a_broker_without_damage_finds_none(
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_damage_after_a_clean_stop_is_served_in_silence_and_mended(cluster: Cluster, lonely: str) -> None:
+def test_damage_after_a_clean_stop_is_served_in_silence_and_mended(
+    cluster: ManagedCluster, lonely: str
+) -> None:
     write(cluster, lonely, acks=1)
     at = scene(cluster, lonely)
     injection = applied(CorruptSegment(target=LEADER, after="stop", bytes=40), at)
@@ -223,7 +227,7 @@ def test_damage_after_a_clean_stop_is_served_in_silence_and_mended(cluster: Clus
 
 
 def test_a_wiped_broker_comes_back_as_itself_and_fetches_everything(
-    cluster: Cluster, topic: str, prove: Prove
+    cluster: ManagedCluster, topic: str, prove: Prove
 ) -> None:
     old = leader_of(cluster, topic)
     write(cluster, topic)
@@ -240,7 +244,7 @@ def test_a_wiped_broker_comes_back_as_itself_and_fetches_everything(
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
-def test_a_wiped_broker_may_keep_its_directory_id(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_a_wiped_broker_may_keep_its_directory_id(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     old = leader_of(cluster, topic)
     write(cluster, topic)
     before = meta_properties(cluster, old)
@@ -251,7 +255,7 @@ def test_a_wiped_broker_may_keep_its_directory_id(cluster: Cluster, topic: str, 
 
 
 def test_a_broker_that_keeps_its_disk_was_not_wiped(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(cluster, topic)
     monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
@@ -262,6 +266,6 @@ def test_a_broker_that_keeps_its_disk_was_not_wiped(
     settle(cluster, topic, 1, 3, 60)
 
 
-def meta_properties(cluster: Cluster, broker: int) -> dict[str, str]:
+def meta_properties(cluster: ManagedCluster, broker: int) -> dict[str, str]:
     lines = cluster.in_files(broker, f"cat {DATA_DIR}/meta.properties").text.splitlines()
     return dict(line.split("=", 1) for line in lines if "=" in line)

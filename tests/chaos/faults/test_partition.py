@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from faults.base import FaultSpec, Scene
+from faults.base import FaultSpec, InjectionContext
 from faults.network.grudge import Lost, halves
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
-from faults.targets import BrokerId, Client, Controller, Followers, Leader, Nodes, Target
+from faults.targets import BrokerId, Clients, Controller, Followers, Leader, NodeIds, Target
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import PartitionState
 from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
@@ -37,12 +37,12 @@ def cut(side: Target, other: Target, lost: Lost = "both") -> Partition:
     return Partition(side=side, other=other, lost=lost)
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
 def await_state(
-    cluster: Cluster, topic: str, seconds: float, what: str, wanted: Callable[[PartitionState], bool]
+    cluster: ManagedCluster, topic: str, seconds: float, what: str, wanted: Callable[[PartitionState], bool]
 ) -> None:
     """Wait until the newest belief about partition 0 is as wanted."""
 
@@ -53,7 +53,7 @@ def await_state(
     wait_until(missing, what=what, seconds=seconds, every=0.1)
 
 
-def write_one(cluster: Cluster, topic: str) -> None:
+def write_one(cluster: ManagedCluster, topic: str) -> None:
     """One record that only the leader has to take: a partition that nobody writes to keeps its ISR, since
     its followers are at the end of the log however long they hear nothing."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1", "log_level": 0})
@@ -61,7 +61,7 @@ def write_one(cluster: Cluster, topic: str) -> None:
     assert producer.flush(20) == 0
 
 
-def rules_on(cluster: Cluster, node: int) -> list[str]:
+def rules_on(cluster: ManagedCluster, node: int) -> list[str]:
     """Every rule of ours in a node's namespace."""
     lines = cluster.in_network(node, "iptables-save -t filter").text.splitlines()
     return [line for line in lines if "kafka-chaos-" in line]
@@ -77,7 +77,7 @@ def brokers(numbers: set[int], leader: int, *, outward: bool) -> set[str]:
 
 
 @pytest.mark.parametrize("lost", WAYS)
-def test_leader_and_followers(cluster: Cluster, topic: str, prove: Prove, lost: Lost) -> None:
+def test_leader_and_followers(cluster: ManagedCluster, topic: str, prove: Prove, lost: Lost) -> None:
     leader = leader_of(cluster, topic)
     others = set(cluster.broker_ids) - {leader}
     forth, back = (brokers(others, leader, outward=outward) for outward in (True, False))
@@ -97,7 +97,7 @@ def test_leader_and_followers(cluster: Cluster, topic: str, prove: Prove, lost: 
 
 
 @pytest.mark.parametrize("lost", WAYS)
-def test_leader_and_controller(cluster: Cluster, topic: str, prove: Prove, lost: Lost) -> None:
+def test_leader_and_controller(cluster: ManagedCluster, topic: str, prove: Prove, lost: Lost) -> None:
     leader = leader_of(cluster, topic)
     with prove(cut(LEADER, Controller(controller=True), lost)) as shown:
         assert shown.nodes == [leader, cluster.controller_ids[0]]
@@ -110,7 +110,7 @@ def test_leader_and_controller(cluster: Cluster, topic: str, prove: Prove, lost:
         )
 
 
-def test_follower_and_controller(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_follower_and_controller(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     leader = leader_of(cluster, topic)
     follower = min(set(cluster.broker_ids) - {leader})
     with prove(cut(BrokerId(broker=follower), Controller(controller=True))):
@@ -124,9 +124,9 @@ def test_follower_and_controller(cluster: Cluster, topic: str, prove: Prove) -> 
 
 
 @pytest.mark.parametrize("lost", WAYS)
-def test_broker_and_client(cluster: Cluster, topic: str, prove: Prove, lost: Lost) -> None:
+def test_broker_and_client(cluster: ManagedCluster, topic: str, prove: Prove, lost: Lost) -> None:
     leader = leader_of(cluster, topic)
-    with prove(cut(LEADER, Client(client=True), lost)) as shown:
+    with prove(cut(LEADER, Clients(client=True), lost)) as shown:
         forth, back = f"broker {leader} to the client", f"the client to broker {leader}"
         lost_ways = {"both": {forth, back}, "from_to": {forth}, "to_from": {back}}[lost]
         assert ways(shown.facts, "cut") == lost_ways
@@ -142,7 +142,7 @@ def test_broker_and_client(cluster: Cluster, topic: str, prove: Prove, lost: Los
 
 @pytest.mark.parametrize("lost", ["both", "from_to"])
 def test_what_was_healed_is_not_cut(
-    cluster: Cluster, topic: str, lost: Lost, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, lost: Lost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = scene(cluster, topic)
     injection = cut(LEADER, FOLLOWERS, lost).aim(at)
@@ -157,7 +157,7 @@ def test_what_was_healed_is_not_cut(
 
 
 def test_a_cut_both_ways_is_not_one_way(
-    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
     at = scene(cluster, topic)
@@ -173,7 +173,9 @@ def test_a_cut_both_ways_is_not_one_way(
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_one_missing_rule_is_noticed(cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_missing_rule_is_noticed(
+    cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
     at = scene(cluster, topic)
     whole = cut(LEADER, FOLLOWERS).aim(at)
@@ -186,7 +188,7 @@ def test_one_missing_rule_is_noticed(cluster: Cluster, topic: str, monkeypatch: 
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_applied_twice_is_one_set_of_rules(cluster: Cluster, topic: str) -> None:
+def test_applied_twice_is_one_set_of_rules(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     leader = leader_of(cluster, topic)
     injection = cut(LEADER, FOLLOWERS).aim(at)
@@ -201,7 +203,7 @@ def test_applied_twice_is_one_set_of_rules(cluster: Cluster, topic: str) -> None
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_healing_removes_only_the_rules_with_its_tag(cluster: Cluster, topic: str) -> None:
+def test_healing_removes_only_the_rules_with_its_tag(cluster: ManagedCluster, topic: str) -> None:
     leader = leader_of(cluster, topic)
     at = scene(cluster, topic)
     longer = f"{at.tag}0"
@@ -219,12 +221,12 @@ def test_healing_removes_only_the_rules_with_its_tag(cluster: Cluster, topic: st
         cluster.in_network(leader, "iptables -F INPUT")
 
 
-def test_a_cut_outlives_the_restart_of_the_broker_that_holds_it(cluster: Cluster, topic: str) -> None:
+def test_a_cut_outlives_the_restart_of_the_broker_that_holds_it(cluster: ManagedCluster, topic: str) -> None:
     leader = leader_of(cluster, topic)
     follower = min(set(cluster.broker_ids) - {leader})
     rest = tuple(set(cluster.broker_ids) - {follower})
     at = scene(cluster, topic)
-    injection = cut(BrokerId(broker=follower), Nodes(nodes=rest)).aim(at)
+    injection = cut(BrokerId(broker=follower), NodeIds(nodes=rest)).aim(at)
     again: list[bool] = []
     forget = cluster.on_start(lambda node: again.append(injection.restarted(at, node)))
     injection.apply(at)
@@ -253,21 +255,21 @@ def test_a_cut_outlives_the_restart_of_the_broker_that_holds_it(cluster: Cluster
     settle(cluster, topic, 1, 3, 60)
 
 
-def registered(cluster: Cluster) -> set[int]:
+def registered(cluster: ManagedCluster) -> set[int]:
     """Brokers that answer and know all others."""
     return {seen.broker for seen in cluster.view(()).answered() if len(seen.brokers) == 3}
 
 
 @pytest.fixture(scope="module")
-def five(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def five(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     """Five brokers: with three all are neighbours."""
     folder: Path = tmp_path_factory.mktemp("five")
-    with Cluster(ClusterSpec(brokers=5), log_folder=folder) as started:
+    with ManagedCluster(ClusterSpec(brokers=5), log_folder=folder) as started:
         yield started
 
 
 @pytest.fixture
-def wide(five: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+def wide(five: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A topic of one partition on all five, settled."""
     name = request.node.name.replace("[", "-").replace("]", "")[:60] + "-wide"
     five.admin().create(name, partitions=1, replication_factor=5, config={"min.insync.replicas": "2"})
@@ -278,14 +280,14 @@ def wide(five: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def prove_on_five(five: Cluster, fault_table: list[dict[str, Any]]) -> Iterator[Prove]:
+def prove_on_five(five: ManagedCluster, fault_table: list[dict[str, Any]]) -> Iterator[Prove]:
     five.admin().create("narrow", partitions=1, replication_factor=3, config={})
     settle(five, "narrow", 1, 3, 60)
     yield lambda spec: proved(five, "narrow", spec, fault_table)
     five.admin().delete("narrow")
 
 
-def test_in_a_ring_the_leaders_neighbours_stay(five: Cluster, wide: str, prove_on_five: Prove) -> None:
+def test_in_a_ring_the_leaders_neighbours_stay(five: ManagedCluster, wide: str, prove_on_five: Prove) -> None:
     leader = leader_of(five, wide)
     neighbours = {leader % 5 + 1, (leader - 2) % 5 + 1}
     with prove_on_five(Ring()) as shown:
@@ -300,7 +302,9 @@ def test_in_a_ring_the_leaders_neighbours_stay(five: Cluster, wide: str, prove_o
         )
 
 
-def test_a_leader_keeps_its_half_and_the_bridge(five: Cluster, wide: str, prove_on_five: Prove) -> None:
+def test_a_leader_keeps_its_half_and_the_bridge(
+    five: ManagedCluster, wide: str, prove_on_five: Prove
+) -> None:
     leader = leader_of(five, wide)
     over = leader % 5 + 1
     own = next(half for half in halves(five.broker_ids, {over}) if leader in half)
@@ -318,7 +322,7 @@ def test_a_leader_keeps_its_half_and_the_bridge(five: Cluster, wide: str, prove_
 
 @pytest.mark.parametrize("spec", [Ring(), Bridge()])
 def test_shapes_that_were_healed_are_gone(
-    five: Cluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
+    five: ManagedCluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
     at = scene(five, wide)

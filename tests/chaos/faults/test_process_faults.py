@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from faults import Kill, Pause, Stop
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.targets import Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
 
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.chaos
 LEADER = Leader(leader=0)
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
-def test_kill_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_kill_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     old = leader_of(cluster, topic)
     with prove(Kill(target=LEADER)) as shown:
         assert shown.nodes == [old]
@@ -30,13 +30,13 @@ def test_kill_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
     assert cluster.is_running(old)
 
 
-def test_stop_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_stop_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     old = leader_of(cluster, topic)
     with prove(Stop(target=LEADER)) as shown:
         assert shown.facts["leaders_before_exit"]["0"] not in (old, None)
 
 
-def test_a_killed_broker_was_not_stopped(cluster: Cluster, topic: str) -> None:
+def test_a_killed_broker_was_not_stopped(cluster: ManagedCluster, topic: str) -> None:
     old = leader_of(cluster, topic)
     at = scene(cluster, topic)
     injection = Stop(target=LEADER).aim(at)
@@ -46,7 +46,7 @@ def test_a_killed_broker_was_not_stopped(cluster: Cluster, topic: str) -> None:
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_pause_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_pause_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     old = leader_of(cluster, topic)
     with prove(Pause(target=LEADER)) as shown:
         assert shown.nodes == [old]
@@ -55,7 +55,7 @@ def test_pause_the_leader(cluster: Cluster, topic: str, prove: Prove) -> None:
     assert not cluster.is_paused(old)
 
 
-def test_a_broker_that_was_thawed_is_not_paused(cluster: Cluster, topic: str) -> None:
+def test_a_broker_that_was_thawed_is_not_paused(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     injection = Pause(target=LEADER).aim(at)
     injection.apply(at)

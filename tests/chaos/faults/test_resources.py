@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from faults import CpuLimit, MemoryLimit, SlowDisk
-from faults.base import FaultSpec, Scene
+from faults.base import FaultSpec, InjectionContext
 from faults.targets import Leader
 from harness.catalog import faults
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import FaultError
 from harness.preflight import kernel_probes
 from tests.chaos.conftest import Prove
@@ -38,7 +38,7 @@ def skip_unless_possible(kind: str, lacking: dict[str, str]) -> None:
         pytest.skip(f"{kind} is not possible here: {lacking[kind]}")
 
 
-def test_cpu_limit(cluster: Cluster, prove: Prove, lacking: dict[str, str]) -> None:
+def test_cpu_limit(cluster: ManagedCluster, prove: Prove, lacking: dict[str, str]) -> None:
     skip_unless_possible("cpu_limit", lacking)
     with prove(CpuLimit(target=LEADER, cpus=0.2)) as shown:
         (node,) = shown.nodes
@@ -47,7 +47,7 @@ def test_cpu_limit(cluster: Cluster, prove: Prove, lacking: dict[str, str]) -> N
     assert cluster.inspect(node)["HostConfig"]["CpuQuota"] in (0, -1)
 
 
-def test_memory_limit(cluster: Cluster, prove: Prove, lacking: dict[str, str]) -> None:
+def test_memory_limit(cluster: ManagedCluster, prove: Prove, lacking: dict[str, str]) -> None:
     skip_unless_possible("memory_limit", lacking)
     with prove(MemoryLimit(target=LEADER, mib=600)) as shown:
         (node,) = shown.nodes
@@ -64,15 +64,15 @@ def test_slow_disk(prove: Prove, lacking: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name())
 def test_without_the_limit_there_is_no_proof(
-    cluster: Cluster, topic: str, spec: FaultSpec, lacking: dict[str, str]
+    cluster: ManagedCluster, topic: str, spec: FaultSpec, lacking: dict[str, str]
 ) -> None:
     skip_unless_possible(spec.name(), lacking)
-    at = Scene(cluster, topic, 4.0, f"kafka-chaos-{topic[:24]}")
+    at = InjectionContext(cluster, topic, 4.0, f"kafka-chaos-{topic[:24]}")
     injection = spec.aim(at)
     assert not injection.verify(at).seen, "nothing was applied"
 
 
-def test_a_memory_limit_below_what_is_held_is_refused(cluster: Cluster, topic: str) -> None:
-    at = Scene(cluster, topic, 4.0, "kafka-chaos-refused")
+def test_a_memory_limit_below_what_is_held_is_refused(cluster: ManagedCluster, topic: str) -> None:
+    at = InjectionContext(cluster, topic, 4.0, "kafka-chaos-refused")
     with pytest.raises(FaultError, match="would be a kill"):
         MemoryLimit(target=LEADER, mib=64).aim(at)

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.restart import Restart
 from faults.targets import AnyOf, BrokerId, Leader
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import FaultError
 from harness.model.polling import wait_until
 from tests.chaos.conftest import Prove
@@ -20,11 +20,11 @@ from tests.chaos.support.cluster_queries import leader_of
 pytestmark = pytest.mark.chaos
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
-def test_restart_every_broker(cluster: Cluster, topic: str, prove: Prove) -> None:
+def test_restart_every_broker(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     before = {node: cluster.started_ns(node) for node in cluster.broker_ids}
     with prove(Restart()) as shown:
         after = {node: cluster.started_ns(node) for node in cluster.broker_ids}
@@ -36,7 +36,7 @@ def test_restart_every_broker(cluster: Cluster, topic: str, prove: Prove) -> Non
         assert epochs["now"]["0"] > epochs["before"]["0"]
 
 
-def test_restart_by_kill(cluster: Cluster, topic: str) -> None:
+def test_restart_by_kill(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     leader = leader_of(cluster, topic)
     injection = Restart(target=Leader(leader=0), how="kill").aim(at)
@@ -52,7 +52,7 @@ def test_restart_by_kill(cluster: Cluster, topic: str) -> None:
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_brokers_that_are_down_together_are_no_rolling_restart(cluster: Cluster, topic: str) -> None:
+def test_brokers_that_are_down_together_are_no_rolling_restart(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     followers = sorted({1, 2, 3} - {leader_of(cluster, topic)})
     two = AnyOf.model_validate({"any": [{"broker": node} for node in followers]})
@@ -66,7 +66,7 @@ def test_brokers_that_are_down_together_are_no_rolling_restart(cluster: Cluster,
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_a_restart_is_taken_back_half_way(cluster: Cluster, topic: str) -> None:
+def test_a_restart_is_taken_back_half_way(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     first, second, third = (cluster.started_ns(node) for node in (1, 2, 3))
     injection = Restart().aim(at)
@@ -91,7 +91,7 @@ def test_a_restart_is_taken_back_half_way(cluster: Cluster, topic: str) -> None:
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_a_node_on_its_way_down_is_started_once_it_is_gone(cluster: Cluster, topic: str) -> None:
+def test_a_node_on_its_way_down_is_started_once_it_is_gone(cluster: ManagedCluster, topic: str) -> None:
     """What a harness leaves that was killed just after the SIGTERM: another process, with the JSON alone."""
     at = scene(cluster, topic)
     injection = Restart(target=BrokerId(broker=2)).aim(at)

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from faults.base import Injection, Scene
+from faults.base import Injection, InjectionContext
 from faults.kill import Kill
 from faults.pause import Pause
 from faults.targets import (
@@ -20,12 +20,12 @@ from faults.targets import (
     Followers,
     Isr,
     Leader,
-    Nodes,
+    NodeIds,
     OutOfSync,
     RandomBrokers,
 )
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
 from harness.model.errors import FaultError
 from harness.model.polling import wait_until
@@ -38,7 +38,7 @@ ACTIVE = Controller(controller=True)
 
 
 @pytest.fixture(scope="module")
-def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     """Three brokers and three controllers.
 
     A broker goes on forwarding to a frozen controller until controller.socket.timeout.ms is over, 30 s as
@@ -46,12 +46,12 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """
     logs = tmp_path_factory.mktemp("logs")
     settings = {"controller.socket.timeout.ms": "3000"}
-    with Cluster(brokers=3, controllers=3, properties=settings, log_folder=logs) as started:
+    with ManagedCluster(brokers=3, controllers=3, properties=settings, log_folder=logs) as started:
         yield started
 
 
 @pytest.fixture
-def writable(quorum: Cluster, request: pytest.FixtureRequest) -> str:
+def writable(quorum: ManagedCluster, request: pytest.FixtureRequest) -> str:
     """A topic of one partition, settled, while every broker names the same active controller."""
     name: str = request.node.name
     config = {"min.insync.replicas": "2"}
@@ -65,11 +65,11 @@ def writable(quorum: Cluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def scene(cluster: Cluster, topic: str) -> Scene:
-    return Scene(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
+def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+    return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
 
 
-def say(cluster: Cluster, number: int) -> int | None:
+def say(cluster: ManagedCluster, number: int) -> int | None:
     """The active controller by the word of one broker."""
     port = cluster.node(number).host_port
     assert port is not None
@@ -83,7 +83,7 @@ def _agreed(said: set[int | None]) -> bool:
 
 
 @contextmanager
-def open_fault(injection: Injection, at: Scene) -> Iterator[None]:
+def open_fault(injection: Injection, at: InjectionContext) -> Iterator[None]:
     try:
         injection.apply(at)
         yield
@@ -91,7 +91,7 @@ def open_fault(injection: Injection, at: Scene) -> Iterator[None]:
         injection.heal(at)
 
 
-def test_a_killed_active_controller_is_replaced(quorum: Cluster, writable: str) -> None:
+def test_a_killed_active_controller_is_replaced(quorum: ManagedCluster, writable: str) -> None:
     at = scene(quorum, writable)
     injection = Kill(target=ACTIVE).aim(at)
     (active,) = injection.nodes
@@ -106,12 +106,12 @@ def test_a_killed_active_controller_is_replaced(quorum: Cluster, writable: str) 
     assert Controllers(controllers=True).resolve(at.sight()) == (101, 102, 103)
 
 
-def test_a_minority_of_controllers_is_not_missed(quorum: Cluster, writable: str) -> None:
+def test_a_minority_of_controllers_is_not_missed(quorum: ManagedCluster, writable: str) -> None:
     at = scene(quorum, writable)
     (active,) = ACTIVE.resolve(at.sight())
     (first, second) = (Controllers(controllers=True) & ~ACTIVE).resolve(at.sight())
     assert active not in (first, second)
-    injection = Kill(target=Nodes(nodes=(first,))).aim(at)
+    injection = Kill(target=NodeIds(nodes=(first,))).aim(at)
     with open_fault(injection, at):
         assert injection.verify(at).seen
         assert ACTIVE.resolve(at.sight())[0] in (active, second)
@@ -119,7 +119,7 @@ def test_a_minority_of_controllers_is_not_missed(quorum: Cluster, writable: str)
         _write(quorum, writable)
 
 
-def test_a_frozen_active_controller_is_replaced(quorum: Cluster, writable: str) -> None:
+def test_a_frozen_active_controller_is_replaced(quorum: ManagedCluster, writable: str) -> None:
     at = scene(quorum, writable)
     injection = Pause(target=ACTIVE).aim(at)
     with open_fault(injection, at):
@@ -128,10 +128,12 @@ def test_a_frozen_active_controller_is_replaced(quorum: Cluster, writable: str) 
         _write(quorum, writable)
 
 
-def test_without_a_majority_of_controllers_there_are_no_elections(quorum: Cluster, writable: str) -> None:
+def test_without_a_majority_of_controllers_there_are_no_elections(
+    quorum: ManagedCluster, writable: str
+) -> None:
     at = scene(quorum, writable)
     leader = leader_of(quorum, writable)
-    injection = Kill(target=Nodes(nodes=(101, 102))).aim(at)
+    injection = Kill(target=NodeIds(nodes=(101, 102))).aim(at)
     with open_fault(injection, at):
         assert injection.verify(at).seen
         _write(quorum, writable)
@@ -149,7 +151,7 @@ def test_without_a_majority_of_controllers_there_are_no_elections(quorum: Cluste
     settle(quorum, writable, 1, 3, 60)
 
 
-def _until_another(cluster: Cluster, old: int) -> None:
+def _until_another(cluster: ManagedCluster, old: int) -> None:
     wait_until(
         lambda: None if cluster.controller() not in (None, old) else "the old one, or none",
         what="another active controller",
@@ -157,7 +159,7 @@ def _until_another(cluster: Cluster, old: int) -> None:
     )
 
 
-def test_the_coordinator_of_a_group(cluster: Cluster, topic: str) -> None:
+def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     group = f"{topic}-group"
     (before,) = _coordinator_of(group).resolve(at.sight())
@@ -194,7 +196,7 @@ def test_the_coordinator_of_a_group(cluster: Cluster, topic: str) -> None:
     settle(cluster, topic, 1, 3, 60)
 
 
-def test_the_coordinator_of_a_transactional_id(cluster: Cluster, topic: str) -> None:
+def test_the_coordinator_of_a_transactional_id(cluster: ManagedCluster, topic: str) -> None:
     target = Coordinator.model_validate({"coordinator": {"transactional_id": f"{topic}-id"}})
     at = scene(cluster, topic)
     chosen = target.resolve(at.sight())
@@ -202,13 +204,13 @@ def test_the_coordinator_of_a_transactional_id(cluster: Cluster, topic: str) -> 
     assert target.resolve(at.sight()) == chosen
 
 
-def test_who_is_out_of_sync(cluster: Cluster, topic: str) -> None:
+def test_who_is_out_of_sync(cluster: ManagedCluster, topic: str) -> None:
     at = scene(cluster, topic)
     with pytest.raises(FaultError, match="matches no node"):
         OutOfSync(out_of_sync=0).resolve(at.sight())
     assert Isr(isr=0).resolve(at.sight()) == (1, 2, 3)
     follower = (RandomBrokers(random=3) & Followers(followers=0)).resolve(at.sight())[0]
-    injection = Pause(target=Nodes(nodes=(follower,))).aim(at)
+    injection = Pause(target=NodeIds(nodes=(follower,))).aim(at)
     with open_fault(injection, at):
         _until_resolved(lambda: OutOfSync(out_of_sync=0).resolve(at.sight()), (follower,))
         assert Isr(isr=0).resolve(at.sight()) == tuple(sorted({1, 2, 3} - {follower}))
@@ -230,7 +232,7 @@ def _until_resolved(resolve: Callable[[], tuple[int, ...]], nodes: tuple[int, ..
     wait_until(missing, what=f"the target is {nodes}", seconds=30)
 
 
-def _write(cluster: Cluster, topic: str) -> None:
+def _write(cluster: ManagedCluster, topic: str) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     failed: list[object] = []
     for _ in range(10):

@@ -14,11 +14,11 @@ import sys
 import time
 from typing import Any
 
-from faults.base import KINDS, Scene
+from faults.base import KINDS, InjectionContext
 from harness.cluster import attach, state_records
 from harness.containers import engine
 from harness.model.journal import FaultPhase
-from harness.run.fault_ledger import FaultBook
+from harness.run.fault_ledger import FaultLedger
 
 
 class Events:
@@ -42,7 +42,7 @@ def main(name: str, topic: str, tag: str, module: str) -> None:
     cluster = attach.attach(engine.connect(), record)
     assert cluster is not None, f"{name} does not run"
     events = Events()
-    book = FaultBook(lambda _: Scene(cluster, topic, 4.0, tag, seed=tag), events, name)
+    book = FaultLedger(lambda _: InjectionContext(cluster, topic, 4.0, tag, seed=tag), events, name)
     fault = book.inject(spec)
     seen = book.verify(fault)
     facts = json.loads(events.rows[-1]["detail"])

@@ -7,12 +7,12 @@ import platform
 from typing import Any
 
 from harness.catalog import faults
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.preflight import kernel_probes
 
 
-def of(cluster: Cluster, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def of(cluster: ManagedCluster, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The contents of docs/faults/evidence.json."""
     info = engine.connect().info()
     kernel = ".".join(platform.release().split(".")[:2])

@@ -13,7 +13,7 @@ from typing import Any
 
 from faults.base import FaultSpec
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.run import healing
 from tests.support.paths import ROOT
 
@@ -37,7 +37,9 @@ class Shown:
 
 
 @contextmanager
-def proved(cluster: Cluster, topic: str, spec: FaultSpec, table: list[dict[str, Any]]) -> Iterator[Shown]:
+def proved(
+    cluster: ManagedCluster, topic: str, spec: FaultSpec, table: list[dict[str, Any]]
+) -> Iterator[Shown]:
     """A process injects and verifies the fault and is killed by SIGKILL; the body runs while it is open; then
     it is healed from the record that is left, twice, and the cluster must be clean and settled."""
     tag = f"kafka-chaos-{topic[:24]}-{time.time_ns() % 10**9:x}"
@@ -58,7 +60,7 @@ def proved(cluster: Cluster, topic: str, spec: FaultSpec, table: list[dict[str, 
     table.append({key: value for key, value in asdict(shown).items() if key not in ("nodes", "facts")})
 
 
-def _doomed(cluster: Cluster, topic: str, tag: str, spec: FaultSpec) -> Shown:
+def _doomed(cluster: ManagedCluster, topic: str, tag: str, spec: FaultSpec) -> Shown:
     module = "tests.chaos.support.crashing_harness"
     command = [sys.executable, "-m", module, cluster.name, topic, tag, type(spec).__module__]
     written = spec.model_dump_json(by_alias=True)

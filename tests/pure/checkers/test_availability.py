@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.facts.availability import SHORTEST_NS, reports_of, unavailable_seconds
-from checkers.facts.columns import NULL, OTHER, OUTCOMES, WIDTH, Rows
+from checkers.facts.columns import NULL, OTHER, OUTCOMES, WIDTH, ColumnBatch
 from harness.model.run import StepInfo
 from tests.support.history import History, Row, ns, run_meta, step
 
@@ -117,7 +117,7 @@ def _plainly(sends: list[Row]) -> float:
     return longest / 1e9 if longest >= SHORTEST_NS else 0.0
 
 
-def _rows(sends: list[Row]) -> Rows:
+def _rows(sends: list[Row]) -> ColumnBatch:
     def column(name: str) -> list[int]:
         return [NULL if send[name] is None else send[name] for send in sends]
 
@@ -129,4 +129,4 @@ def _rows(sends: list[Row]) -> Rows:
         "sent_ns": column("sent_ns"),
         "closed_ns": column("closed_ns"),
     }
-    return Rows({name: np.array(values, np.int64) for name, values in columns.items()})
+    return ColumnBatch({name: np.array(values, np.int64) for name, values in columns.items()})

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from faults import clock_skew
-from faults.clock_skew import ClockShifted, ClockSkew, Told, ask_script, shift_script, stamp
-from faults.target_context import Shape
-from faults.targets import BrokerId, Nodes
+from faults.clock_skew import ClockReading, ClockShifted, ClockSkew, ask_script, shift_script, stamp
+from faults.target_context import ClusterShape
+from faults.targets import BrokerId, NodeIds
 from harness.containers import fake_clock
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
@@ -35,7 +35,7 @@ def line(at: float) -> str:
 
 
 @dataclass
-class Clock(Puppet):
+class Clock(FakeCluster):
     """A node whose clock is off by `shows` seconds once it was shifted at all, and takes `slow` to answer."""
 
     shows: float = 0.0
@@ -44,13 +44,13 @@ class Clock(Puppet):
     silent: bool = False
     ports: list[str] = field(default_factory=list)
 
-    def in_files(self, number: int, script: str) -> Said:
+    def in_files(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
-        return Said(0, f"{fake_clock.CLOCK_DIR}/offset" if self.has_library else "")
+        return FakeCommandResult(0, f"{fake_clock.CLOCK_DIR}/offset" if self.has_library else "")
 
-    def in_network(self, number: int, script: str) -> Said:  # noqa: ARG002
+    def in_network(self, number: int, script: str) -> FakeCommandResult:  # noqa: ARG002
         self.ports.append(script.partition("127.0.0.1/")[2][:4])
-        return Said(0, f"{int(NOW * 1e9)}\n{int((NOW + self.slow) * 1e9)}\n")
+        return FakeCommandResult(0, f"{int(NOW * 1e9)}\n{int((NOW + self.slow) * 1e9)}\n")
 
     def log_since(self, number: int, since_ns: int) -> str:  # noqa: ARG002
         return "" if self.silent else line(NOW + self.slow / 2 + self.shows)
@@ -100,7 +100,7 @@ def test_healed_when_the_time_is_true_again() -> None:
 
 def test_brokers_and_controllers_are_asked_where_they_listen() -> None:
     cluster = Clock([quiet()], shows=60.0)
-    injection = ClockSkew(target=Nodes(nodes=(1, 101)), seconds=60).aim(scene(cluster))
+    injection = ClockSkew(target=NodeIds(nodes=(1, 101)), seconds=60).aim(scene(cluster))
     assert injection.verify(scene(cluster)).seen
     assert cluster.ports == ["9094", "9093"]
 
@@ -108,7 +108,7 @@ def test_brokers_and_controllers_are_asked_where_they_listen() -> None:
 def test_a_node_without_the_library_is_refused() -> None:
     with pytest.raises(FaultError, match=r"cluster\.skewable_clocks"):
         ClockSkew(target=BROKER, seconds=60).aim(scene(Clock([quiet()], has_library=False)))
-    shape = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+    shape = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
     with pytest.raises(ValueError, match=r"cluster\.skewable_clocks"):
         ClockSkew(target=BROKER, seconds=60).expect(shape)
 
@@ -121,7 +121,7 @@ def test_shifts_that_make_no_sense(seconds: float) -> None:
 
 @given(st.floats(-1e8, 1e8), st.floats(0, 5), st.floats(0, 1))
 def test_what_a_clock_tells_fits_its_own_skew(skew: float, took: float, part: float) -> None:
-    told = Told(NOW + took * part + skew, NOW, NOW + took)
+    told = ClockReading(NOW + took * part + skew, NOW, NOW + took)
     assert told.can_be(skew)
     assert abs(told.skew - skew) <= took / 2 + 0.001
     assert not told.can_be(skew + took + 0.3)

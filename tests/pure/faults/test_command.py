@@ -12,20 +12,20 @@ import pytest
 from pydantic import ValidationError
 
 from faults import Command
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.command import Commanded, run_line
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.cluster.state_records import OpenFaultRecord
 from harness.model.errors import FaultError
 from harness.run.healing import injection_of
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet
+from tests.support.fake_cluster import FakeCluster
 
 pytestmark = pytest.mark.pure
 
 
-def scene(_: Path) -> Scene:
-    return Scene(Puppet([quiet()]), "t", 1.0, "kafka-chaos-1f-command-1")  # type: ignore[arg-type]
+def scene(_: Path) -> InjectionContext:
+    return InjectionContext(FakeCluster([quiet()]), "t", 1.0, "kafka-chaos-1f-command-1")  # type: ignore[arg-type]
 
 
 def spec(**given: Any) -> Command:
@@ -115,7 +115,7 @@ def test_another_process_can_heal_it_from_its_record(tmp_path: Path) -> None:
 
 
 def test_it_has_no_target_that_it_cannot_name() -> None:
-    shape = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+    shape = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
     with pytest.raises(ValueError, match="lines run where the clients are"):
         spec(target="client").expect(shape)
     assert spec(target={"leader": 0}, stops=True).downs(shape) == 1

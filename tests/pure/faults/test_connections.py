@@ -7,14 +7,14 @@ import pytest
 from faults import hold_connections, refuse_connections
 from faults.hold_connections import ConnectionsHeld, HoldConnections, dropped, peers
 from faults.refuse_connections import ConnectionsRefused, RefuseConnections, opened
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid"
 # 2384 is 9092: two established connections, one that listens, one in TIME_WAIT, one to another listener.
 TABLE = f"""{HEADER}
@@ -37,7 +37,7 @@ def test_only_connections_that_are_open_now_are_meant() -> None:
 
 
 def test_held_are_just_the_clients_ports_and_new_ones_pass() -> None:
-    cluster = Puppet([quiet()], says=[Said(0, TABLE)])
+    cluster = FakeCluster([quiet()], says=[FakeCommandResult(0, TABLE)])
     injection = hold({"leader": 0}).aim(scene(cluster))
     assert injection.ports == {1: (40000, 40003)}
     cluster.scripts.clear()
@@ -54,7 +54,7 @@ def test_held_are_just_the_clients_ports_and_new_ones_pass() -> None:
 
 def test_there_must_be_a_connection_to_hold() -> None:
     with pytest.raises(FaultError, match="there is no connection to hold"):
-        hold({"leader": 0}).aim(scene(Puppet([quiet()], says=[Said(0, HEADER)])))
+        hold({"leader": 0}).aim(scene(FakeCluster([quiet()], says=[FakeCommandResult(0, HEADER)])))
 
 
 def test_packets_are_counted_of_this_injection_alone() -> None:
@@ -96,7 +96,7 @@ def refuse(side: object, other: object) -> RefuseConnections:
 
 
 def test_only_the_packet_that_opens_a_connection_is_dropped() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     injection = refuse({"broker": 1}, {"nodes": [1, 101]}).aim(scene(cluster))
     assert (injection.side, injection.others) == ((1,), (101,))
     injection.apply(scene(cluster))
@@ -119,7 +119,7 @@ def test_a_connection_that_is_made_refutes_it() -> None:
 
 def test_it_takes_two_sides_of_nodes() -> None:
     with pytest.raises(FaultError, match="two sides"):
-        refuse({"broker": 1}, {"broker": 1}).aim(scene(Puppet([quiet()])))
+        refuse({"broker": 1}, {"broker": 1}).aim(scene(FakeCluster([quiet()])))
     with pytest.raises(ValueError, match="not the client"):
         refuse({"broker": 1}, "client").expect(SHAPE)
     assert refuse({"broker": 1}, "controllers").expect(SHAPE) == ()

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from faults.disk_full import DiskFilled, DiskFull, no_space_line
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Controller, Leader
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
@@ -20,7 +20,7 @@ ENOSPC = "java.io.IOException: No space left on device\n\tat java.base/..."
 
 
 @dataclass
-class Volume(Puppet):
+class Volume(FakeCluster):
     """A node with a log dir of a limited size, and a log."""
 
     kind: str = "limited"
@@ -29,9 +29,9 @@ class Volume(Puppet):
     starts: list[int] = field(default_factory=list)
     asked_since: list[int] = field(default_factory=list)
 
-    def in_files(self, number: int, script: str) -> Said:
+    def in_files(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
-        return Said(0, f"{self.kind}\n77" if not self.scripts[1:] else "42")
+        return FakeCommandResult(0, f"{self.kind}\n77" if not self.scripts[1:] else "42")
 
     def log_since(self, number: int, since_ns: int) -> str:  # noqa: ARG002
         self.asked_since.append(since_ns)
@@ -127,8 +127,8 @@ def test_only_a_log_dir_of_a_limited_size_is_filled() -> None:
         DiskFull(target=BROKER).aim(scene(Volume([quiet()], kind="not")))
 
 
-def shape(disk_mib: int | None) -> Shape:
-    return Shape(
+def shape(disk_mib: int | None) -> ClusterShape:
+    return ClusterShape(
         brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=disk_mib
     )
 

@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 from faults.drop_responses import DropResponses, ResponsesDropped, judge
-from faults.network.proof import Report
-from faults.target_context import Shape
+from faults.network.proof import ProbeReport
+from faults.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 
 
 def spec(target: object = "all") -> DropResponses:
     return DropResponses.model_validate({"target": target})
 
 
-def report(opened: int = 1, requests: int = 2, dropped: int = 3, past: int = 0) -> Report:
+def report(opened: int = 1, requests: int = 2, dropped: int = 3, past: int = 0) -> ProbeReport:
     counts = {
         "heard-opened": opened,
         "heard-requests": requests,
         "cut-answers": dropped,
         "heard-answers": past,
     }
-    return Report(before=dict.fromkeys(counts, 0), after=counts)
+    return ProbeReport(before=dict.fromkeys(counts, 0), after=counts)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def report(opened: int = 1, requests: int = 2, dropped: int = 3, past: int = 0) 
         (report(), {1, 2, 3}, "broker 1 answered"),
     ],
 )
-def test_requests_must_arrive_and_no_answer_leave(said: Report, answered: set[int], why: str) -> None:
+def test_requests_must_arrive_and_no_answer_leave(said: ProbeReport, answered: set[int], why: str) -> None:
     evidence = judge((1,), {1: said}, answered)
     assert evidence.seen is not bool(why)
     assert why in evidence.what
@@ -54,7 +54,7 @@ def test_a_broker_that_does_not_run_proves_nothing() -> None:
 
 
 def test_only_packets_with_data_are_dropped_so_that_connections_are_made() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     injection = spec({"leader": 0}).aim(scene(cluster))
     assert not cluster.scripts
     injection.apply(scene(cluster))
@@ -67,11 +67,11 @@ def test_only_packets_with_data_are_dropped_so_that_connections_are_made() -> No
 
 
 def test_a_record_is_enough_to_heal() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     injection = spec({"leader": 0}).aim(scene(cluster))
     assert ResponsesDropped.model_validate_json(injection.model_dump_json()) == injection
     assert injection.heal(scene(cluster)).seen
-    cluster.says = [Said(1, "left")]
+    cluster.says = [FakeCommandResult(1, "left")]
     with pytest.raises(FaultError, match="could not be removed"):
         injection.undo(scene(cluster))
 
@@ -84,17 +84,17 @@ def test_healed_means_that_it_answers(
     after: TopologyView, heals: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.drop_responses._HEAL_SECONDS", 0.0)
-    injection = spec({"broker": 1}).aim(scene(Puppet([quiet()])))
+    injection = spec({"broker": 1}).aim(scene(FakeCluster([quiet()])))
     if heals:
-        assert injection.healed(scene(Puppet([after]))).seen
+        assert injection.healed(scene(FakeCluster([after]))).seen
         return
     with pytest.raises(FaultError, match="broker 1 does not answer"):
-        injection.healed(scene(Puppet([after])))
+        injection.healed(scene(FakeCluster([after])))
 
 
 def test_a_restart_takes_the_rule_away() -> None:
-    cluster = Puppet([quiet()], says=[Said(0, "put\n"), Said()])
-    injection = spec({"broker": 1}).aim(scene(Puppet([quiet()])))
+    cluster = FakeCluster([quiet()], says=[FakeCommandResult(0, "put\n"), FakeCommandResult()])
+    injection = spec({"broker": 1}).aim(scene(FakeCluster([quiet()])))
     assert injection.restarted(scene(cluster), 1)
     assert not injection.restarted(scene(cluster), 1)
 
@@ -104,7 +104,7 @@ def test_only_brokers_answer_clients(target: str) -> None:
     with pytest.raises(ValueError, match="only brokers answer"):
         spec(target).expect(SHAPE)
     with pytest.raises(FaultError, match="only brokers answer"):
-        spec(target).aim(scene(Puppet([quiet()])))
+        spec(target).aim(scene(FakeCluster([quiet()])))
 
 
 def test_that_the_harness_is_blind_too_is_told() -> None:

@@ -11,22 +11,22 @@ from pydantic import ValidationError
 from faults.base import FaultSpec
 from faults.elect import Elect, Elected
 from faults.reassign import Reassign
-from faults.target_context import Shape
-from faults.targets import All, BrokerId, Client, Controller, Leader, Nodes
+from faults.target_context import ClusterShape
+from faults.targets import All, BrokerId, Clients, Controller, Leader, NodeIds
 from faults.transfer import Transfer
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view
-from tests.support.fake_cluster import Puppet, scene
+from tests.support.fake_cluster import FakeCluster, scene
 
 pytestmark = pytest.mark.pure
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=2, replication_factor=3)
-ONE = Shape(brokers=3, controllers=1, combined=False, partitions=2, replication_factor=1)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=2, replication_factor=3)
+ONE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=2, replication_factor=1)
 
 
 @dataclass
-class Admin(Puppet):
+class Admin(FakeCluster):
     """A puppet whose controller gives the answers that it was told to give, and keeps what it was asked."""
 
     election: list[str | None] = field(default_factory=list)
@@ -209,7 +209,7 @@ def test_a_former_leader_that_was_down_is_elected_when_it_is_back() -> None:
         (Transfer(partition=7), quiet()),
         (Reassign(partition=7, to=All(all=True)), quiet()),
         (Reassign(to=All(all=True)), quiet()),
-        (Reassign(to=Nodes(nodes=(101,))), quiet()),
+        (Reassign(to=NodeIds(nodes=(101,))), quiet()),
         (Elect(), view(silent(1), silent(2), silent(3))),
     ],
 )
@@ -229,7 +229,7 @@ FEWER = all_say(state(leader=2, epoch=1, replicas=(3, 2), isr=(2, 3)))
 
 def test_a_reassignment_is_proved_by_replicas_and_isr() -> None:
     cluster = Admin([quiet(), FEWER])
-    injection = Reassign(to=Nodes(nodes=(3, 2))).aim(scene(cluster))
+    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(scene(cluster))
     assert injection.target == "partition 0 from brokers [1, 2, 3] to [3, 2]"
     injection.apply(scene(cluster))
     assert injection.verify(scene(cluster)).seen
@@ -253,7 +253,7 @@ def test_a_reassignment_is_proved_by_replicas_and_isr() -> None:
 )
 def test_what_is_no_proof_of_a_reassignment(after: TopologyView, words: str) -> None:
     cluster = Admin([quiet(), after])
-    injection = Reassign(to=Nodes(nodes=(3, 2))).aim(scene(cluster))
+    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(scene(cluster))
     injection.apply(scene(cluster))
     evidence = injection.verify(scene(cluster))
     assert not evidence.seen
@@ -267,7 +267,7 @@ def test_who_holds_a_replica_already_goes_first() -> None:
 
 def test_replicas_that_do_not_move_back_are_told() -> None:
     cluster = Admin([quiet()])
-    injection = Reassign(to=Nodes(nodes=(3, 2))).aim(scene(cluster))
+    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(scene(cluster))
     cluster.views = [FEWER]
     with pytest.raises(FaultError, match="replicas did not move back"):
         injection.healed(scene(cluster))
@@ -278,7 +278,7 @@ def test_replicas_that_do_not_move_back_are_told() -> None:
 
 def test_a_topic_that_was_deleted_needs_no_healing() -> None:
     gone = view(seen(1), seen(2), seen(3))
-    for spec in (Transfer(), Reassign(to=Nodes(nodes=(3, 2)))):
+    for spec in (Transfer(), Reassign(to=NodeIds(nodes=(3, 2)))):
         cluster = Admin([quiet()])
         injection = spec.aim(scene(cluster))
         cluster.views = [gone]
@@ -301,13 +301,13 @@ def test_what_is_written_down_is_read_back(spec: FaultSpec) -> None:
         (Elect(), ONE, "second replica"),
         (Transfer(), ONE, "second replica"),
         (Transfer(to=BrokerId(broker=9)), SHAPE, "brokers are 1 to 3"),
-        (Transfer(to=Client(client=True)), SHAPE, "only brokers lead"),
+        (Transfer(to=Clients(client=True)), SHAPE, "only brokers lead"),
         (Transfer(to=Controller(controller=True)), SHAPE, "only brokers lead"),
-        (Reassign(to=Client(client=True)), SHAPE, "only brokers hold"),
-        (Reassign(to=Nodes(nodes=(101,))), SHAPE, "only brokers hold"),
+        (Reassign(to=Clients(client=True)), SHAPE, "only brokers hold"),
+        (Reassign(to=NodeIds(nodes=(101,))), SHAPE, "only brokers hold"),
     ],
 )
-def test_what_a_cluster_cannot_take_is_refused(spec: FaultSpec, shape: Shape, words: str) -> None:
+def test_what_a_cluster_cannot_take_is_refused(spec: FaultSpec, shape: ClusterShape, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         spec.expect(shape)
 

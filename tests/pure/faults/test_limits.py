@@ -13,21 +13,21 @@ from pydantic import ValidationError
 from faults.cpu_limit import CpuLimit, CpuLimited, load_script, quota
 from faults.limits.base import MIB, cpu_sample, memory_sample
 from faults.memory_limit import MemoryLimit, MemoryLimited, fill_script, used_bytes
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Leader
 from harness.model.errors import FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
 BROKER = BrokerId(broker=1)
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 
 
 @dataclass
-class Container(Puppet):
+class Container(FakeCluster):
     """A node that takes limits, and obeys them or not."""
 
     config: dict[str, int] = field(
@@ -57,10 +57,10 @@ class Container(Puppet):
         }
         self.config |= {names[name]: value for name, value in limits.items()}
 
-    def in_node(self, number: int, script: str) -> Said:
+    def in_node(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
         self.seconds += 1.0
-        return self.says.pop(0) if self.says else Said()
+        return self.says.pop(0) if self.says else FakeCommandResult()
 
     def stats(self, number: int) -> dict[str, Any]:  # noqa: ARG002
         return {
@@ -168,16 +168,16 @@ def test_only_a_starved_broker_counts_as_down() -> None:
     assert MemoryLimit(target=BROKER, mib=400).downs(SHAPE) == 1
 
 
-def filled(mib: int) -> Said:
-    return Said(0, f"used {mib * MIB}\n")
+def filled(mib: int) -> FakeCommandResult:
+    return FakeCommandResult(0, f"used {mib * MIB}\n")
 
 
 @pytest.mark.parametrize(
     ("says", "proof"),
-    [(filled(255), True), (filled(300), False), (Said(0, "Killed"), False)],
+    [(filled(255), True), (filled(300), False), (FakeCommandResult(0, "Killed"), False)],
     ids=["within", "more", "nothing told"],
 )
-def test_a_memory_limit_is_proved_by_what_does_not_fit(says: Said, proof: bool) -> None:
+def test_a_memory_limit_is_proved_by_what_does_not_fit(says: FakeCommandResult, proof: bool) -> None:
     cluster = Container([quiet()], says=[says])
     injection = MemoryLimit(target=BROKER, mib=256).aim(scene(cluster))
     injection.apply(scene(cluster))
@@ -222,7 +222,9 @@ def test_a_memory_limit_below_what_is_held_is_a_kill() -> None:
 
 
 def test_log_dirs_in_memory_count() -> None:
-    shape = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=256)
+    shape = ClusterShape(
+        brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=256
+    )
     with pytest.raises(ValueError, match=r"cluster\.disk_mib"):
         MemoryLimit(target=BROKER, mib=256).expect(shape)
     MemoryLimit(target=Leader(leader=0), mib=300).expect(shape)

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.bandwidth import Slowed, told
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.latency import Delayed, Jitter, Jittered
 from faults.loss import PacketsLost
 from faults.network.link_probe import Echoes, Flow, bounds, enough_for, parse_flood, parse_pings
 from faults.network.links import Link
-from faults.packet_corruption import Corrupted, Duplicated, Reordered, bad_checksums
+from faults.packet_corruption import Duplicated, PacketsCorrupted, Reordered, bad_checksums
 from faults.targets import BrokerId, Leader
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
@@ -70,7 +70,7 @@ def test_nothing_lost_and_everything_lost_prove_no_share(share: float) -> None:
 def lossy(*found: int, percent: float = 30, links: tuple[Link, ...] = ONE_WAY) -> bool:
     """Whether these counts of lost echoes of 1,000, one a try, prove the loss."""
     text = "".join(f"echo 0 {number} 50\n" for number in range(1000 - found[0])) + "sent 1000\n"
-    cluster = Puppet([quiet()], says=[Said(text=text)])
+    cluster = FakeCluster([quiet()], says=[FakeCommandResult(text=text)])
     return PacketsLost(links=links, percent=percent).look(scene(cluster)).seen
 
 
@@ -89,21 +89,23 @@ def test_loss_both_ways_hits_a_round_trip_twice() -> None:
 
 def test_a_measurement_that_cannot_be_made_proves_nothing() -> None:
     injection = PacketsLost(links=ONE_WAY, percent=30)
-    cannot = injection.look(scene(Puppet([quiet()], says=[Said(1, "no raw socket: not permitted")])))
+    cannot = injection.look(
+        scene(FakeCluster([quiet()], says=[FakeCommandResult(1, "no raw socket: not permitted")]))
+    )
     assert not cannot.seen
     assert "no raw socket" in cannot.what
     for dead in ({1}, {2}, {1, 2}):
-        assert not injection.look(scene(Puppet([quiet()], dead=dead))).seen
+        assert not injection.look(scene(FakeCluster([quiet()], dead=dead))).seen
 
 
 def test_a_client_that_answers_no_echoes_is_left_out() -> None:
     lines = "".join(f"echo 1 {number} 50\n" for number in range(700)) + "sent 1000\n"
     injection = PacketsLost(links=(Link(1, CLIENT), Link(1, 2)), percent=30)
-    seen = injection.look(scene(Puppet([quiet()], says=[Said(text=lines)])))
+    seen = injection.look(scene(FakeCluster([quiet()], says=[FakeCommandResult(text=lines)])))
     assert seen.seen
     assert "not_measured" in seen.facts
     alone = PacketsLost(links=(Link(1, CLIENT),), percent=30)
-    assert not alone.look(scene(Puppet([quiet()], says=[Said(text="sent 1000\n")]))).seen
+    assert not alone.look(scene(FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")]))).seen
 
 
 def trips(*milliseconds: float) -> Echoes:
@@ -131,8 +133,8 @@ def test_jitter_is_proved_by_how_far_round_trips_spread() -> None:
 
 
 def test_the_baseline_is_measured_before() -> None:
-    said = Said(text="".join(f"echo 0 {number} 80\n" for number in range(50)) + "sent 50\n")
-    cluster = Puppet([quiet()], says=[said])
+    said = FakeCommandResult(text="".join(f"echo 0 {number} 80\n" for number in range(50)) + "sent 50\n")
+    cluster = FakeCluster([quiet()], says=[said])
     fault = Jitter(target=LEADER, to=BrokerId(broker=2), delay_ms=5, spread_ms=1)
     assert fault.aim(scene(cluster)).baseline == ((1, 2, 0.08),)
     assert not any("tc " in text for _, text in cluster.scripts)
@@ -147,17 +149,17 @@ def test_a_few_packets_sent_at_once_overtake_all_that_wait() -> None:
 
 
 @dataclass
-class Link12(Puppet):
+class Link12(FakeCluster):
     """A link whose echoes come back in this order."""
 
     order: list[int] = field(default_factory=list)
     bad: list[int] = field(default_factory=list)
 
-    def in_network(self, number: int, script: str) -> Said:
+    def in_network(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
         if "/proc/net/snmp" in script:
-            return Said(text=f"Icmp: InMsgs InCsumErrors\nIcmp: 5 {self.bad.pop(0)}\n")
-        return Said(text="".join(f"echo 0 {one} 50\n" for one in self.order) + "sent 1000\n")
+            return FakeCommandResult(text=f"Icmp: InMsgs InCsumErrors\nIcmp: 5 {self.bad.pop(0)}\n")
+        return FakeCommandResult(text="".join(f"echo 0 {one} 50\n" for one in self.order) + "sent 1000\n")
 
 
 def test_reordering_is_proved_by_what_overtakes() -> None:
@@ -176,7 +178,7 @@ def test_duplicates_are_proved_by_copies() -> None:
 
 
 def test_corruption_is_proved_by_bad_checksums_not_by_loss_alone() -> None:
-    fault = Corrupted(links=ONE_WAY, minor=1, percent=10)
+    fault = PacketsCorrupted(links=ONE_WAY, minor=1, percent=10)
     order = list(range(900))
     assert fault.look(scene(Link12([quiet()], order=order, bad=[3, 0, 3, 95]))).seen
     only_lost = fault.look(scene(Link12([quiet()], order=order, bad=[3, 0, 3, 0])))
@@ -206,8 +208,8 @@ def test_a_slow_link_is_proved_by_what_passes(flow: Flow, spared: float | None, 
 
 def test_a_slow_link_is_measured_from_its_sender() -> None:
     text = "flood 0 375000 1.5\nclass 375000 1.5\nspared\nflood 0 3000000 0.05\n"
-    cluster = Puppet([quiet()], says=[Said(text=text)])
-    at: Scene = scene(cluster)
+    cluster = FakeCluster([quiet()], says=[FakeCommandResult(text=text)])
+    at: InjectionContext = scene(cluster)
     seen = Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(at)
     assert seen.seen, seen
     assert seen.facts["broker 1"] == {
@@ -216,4 +218,4 @@ def test_a_slow_link_is_measured_from_its_sender() -> None:
     ((node, script),) = cluster.scripts
     assert node == 1
     assert "10.0.0.3" in script
-    assert not Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(scene(Puppet([quiet()], dead={1}))).seen
+    assert not Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(scene(FakeCluster([quiet()], dead={1}))).seen

@@ -17,18 +17,18 @@ from faults.network import link_probe, links
 from faults.network.link_fault import Shaped
 from faults.network.links import Link, between, class_of, minor_of, shape_script, unshape_script, ways
 from faults.packet_corruption import CorruptPackets, DuplicatePackets, Reorder
-from faults.target_context import Shape
-from faults.targets import All, BrokerId, Client, Controllers, Followers, Leader
+from faults.target_context import ClusterShape
+from faults.targets import All, BrokerId, Clients, Controllers, Followers, Leader
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 from harness.preflight import kernel_probes
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
 LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 OURS = {"loss", "latency", "jitter", "reorder", "duplicate_packets", "corrupt_packets", "bandwidth"}
 nodes = st.sets(st.sampled_from((CLIENT, 1, 2, 3, 101)), min_size=1)
 
@@ -48,10 +48,10 @@ def test_everybody_has_a_link_to_all_others_and_none_to_itself(
 
 
 def test_by_default_the_peers_are_all_other_nodes_and_the_client() -> None:
-    injection = Latency(target=LEADER, delay_ms=50).aim(scene(Puppet([quiet()])))
+    injection = Latency(target=LEADER, delay_ms=50).aim(scene(FakeCluster([quiet()])))
     assert injection.links == (Link(1, CLIENT), Link(1, 2), Link(1, 3), Link(1, 101))
     assert injection.target == "broker 1 to broker 2, 3, controller 101, the client"
-    both = Bandwidth(target=All(all=True), to=All(all=True), rate="1mbit").aim(scene(Puppet([quiet()])))
+    both = Bandwidth(target=All(all=True), to=All(all=True), rate="1mbit").aim(scene(FakeCluster([quiet()])))
     assert len(both.links) == 6
 
 
@@ -65,13 +65,13 @@ def test_by_default_the_peers_are_all_other_nodes_and_the_client() -> None:
 )
 def test_loss_has_a_direction(direction: str, expected: set[Link]) -> None:
     fault = spec("loss", to={"followers": 0}, percent=10, direction=direction)
-    injection = fault.aim(scene(Puppet([quiet()])))
+    injection = fault.aim(scene(FakeCluster([quiet()])))
     assert isinstance(injection, PacketsLost)
     assert set(injection.links) == expected
 
 
 def test_packets_are_dropped_where_they_arrive_but_for_the_clients() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     fault = Loss(target=LEADER, percent=30, direction="both")
     injection = fault.aim(scene(cluster))
     injection.apply(scene(cluster))
@@ -90,7 +90,7 @@ def test_packets_are_dropped_where_they_arrive_but_for_the_clients() -> None:
 
 
 def test_loss_is_put_in_again_where_rules_died() -> None:
-    cluster = Puppet([quiet()], says=[Said(text="put\n"), Said()])
+    cluster = FakeCluster([quiet()], says=[FakeCommandResult(text="put\n"), FakeCommandResult()])
     injection = Loss(target=LEADER, to=BrokerId(broker=2), percent=30).aim(scene(cluster))
     assert injection.restarted(scene(cluster), 2)
     assert not injection.restarted(scene(cluster), 2)
@@ -99,7 +99,7 @@ def test_loss_is_put_in_again_where_rules_died() -> None:
 
 
 def test_a_class_is_made_once_and_only_its_own_is_removed() -> None:
-    cluster = Puppet([quiet()], dead={3})
+    cluster = FakeCluster([quiet()], dead={3})
     injection = Bandwidth(target=FOLLOWERS, to=LEADER, rate="2mbit").aim(scene(cluster))
     injection.apply(scene(cluster))
     ((node, text),) = cluster.scripts
@@ -111,14 +111,14 @@ def test_a_class_is_made_once_and_only_its_own_is_removed() -> None:
     injection.undo(scene(cluster))
     assert f'class del dev "$dev" classid {mine}' in cluster.scripts[1][1]
     cluster.dead = set()
-    cluster.says = [Said(text="put\nput\n")]
+    cluster.says = [FakeCommandResult(text="put\nput\n")]
     assert injection.restarted(scene(cluster), 3)
     assert not injection.restarted(scene(cluster), 1), "the receiver is not shaped"
 
 
 def test_a_link_that_is_shaped_already_is_refused() -> None:
-    refused = Said(3, "taken: what goes to 10.0.0.2 is shaped by another fault")
-    cluster = Puppet([quiet()], says=[refused, refused])
+    refused = FakeCommandResult(3, "taken: what goes to 10.0.0.2 is shaped by another fault")
+    cluster = FakeCluster([quiet()], says=[refused, refused])
     injection = Bandwidth(target=LEADER, rate="2mbit").aim(scene(cluster))
     with pytest.raises(FaultError, match="shaped by another fault"):
         injection.apply(scene(cluster))
@@ -155,7 +155,7 @@ def test_perl_can_stand_between_single_quotes() -> None:
     ],
 )
 def test_netem_is_told_what_was_asked(kind: str, fields: dict[str, object], leaf: str) -> None:
-    injection = spec(kind, **fields).aim(scene(Puppet([quiet()])))
+    injection = spec(kind, **fields).aim(scene(FakeCluster([quiet()])))
     assert isinstance(injection, Shaped)
     assert injection.discipline() == ("10gbit", f"netem limit 20000 {leaf}")
     again = type(injection).model_validate_json(injection.model_dump_json())
@@ -191,7 +191,7 @@ def test_rates_are_read() -> None:
 
 def test_targets_that_no_cluster_has_are_refused() -> None:
     with pytest.raises(ValueError, match="as `to`"):
-        Loss(target=Client(client=True), percent=5).expect(SHAPE)
+        Loss(target=Clients(client=True), percent=5).expect(SHAPE)
     with pytest.raises(ValueError, match="no other node"):
         Loss(target=LEADER, to=LEADER, percent=5).expect(SHAPE)
     with pytest.raises(ValueError, match="brokers are 1 to 3"):
@@ -201,7 +201,7 @@ def test_targets_that_no_cluster_has_are_refused() -> None:
     assert Loss(target=LEADER, percent=49).expect(SHAPE) == ()
     assert "fenced" in Loss(target=LEADER, percent=50).expect(SHAPE)[0]
     with pytest.raises(FaultError, match="no link"):
-        Loss(target=BrokerId(broker=1), to=LEADER, percent=5).aim(scene(Puppet([quiet()])))
+        Loss(target=BrokerId(broker=1), to=LEADER, percent=5).aim(scene(FakeCluster([quiet()])))
 
 
 def test_needs_are_names_that_the_kernel_is_asked_for() -> None:

@@ -14,19 +14,19 @@ from typing import Any, cast
 import pytest
 
 from faults import corrupt_segment, power_loss, wipe_disk
-from faults.base import Cluster, Evidence, FaultSpec, Injection, Scene
+from faults.base import Evidence, FaultCluster, FaultSpec, Injection, InjectionContext
 from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
 from faults.logs.disk import NOTES_DIR
 from faults.logs.power_loss_model import AllBut, cut_script
 from faults.power_loss import PowerLoss
-from faults.target_context import Shape
-from faults.targets import Followers, Leader, Nodes
+from faults.target_context import ClusterShape
+from faults.targets import Followers, Leader, NodeIds
 from faults.wipe_disk import WipeDisk
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 from tests.support.builders.batches import segment
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult
 
 pytestmark = [
     pytest.mark.pure,
@@ -39,11 +39,11 @@ LOG = f"{0:020d}.log"
 ONE = len(segment(0, 40))
 LOADED = "Completed load of Log(dir=/var/lib/kafka/data/t-0, topic=t, logEndOffset={}) with 1 segments\n"
 INVALID = "Found invalid messages in log segment /var/lib/kafka/data/t-0/{} at byte offset {}. (LogSegment)\n"
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 
 
 @dataclass
-class Disks(Puppet):
+class Disks(FakeCluster):
     """A puppet whose nodes have a data volume and another one."""
 
     root: Path = Path()
@@ -54,7 +54,7 @@ class Disks(Puppet):
     def data(self, number: int) -> Path:
         return self.root / f"node-{number}" / "data"
 
-    def in_files(self, number: int, script: str) -> Said:
+    def in_files(self, number: int, script: str) -> FakeCommandResult:
         packed = re.search(r"printf %s (\S+) ", script)
         assert packed is not None
         inner = gzip.decompress(base64.b64decode(packed[1])).decode()
@@ -64,7 +64,7 @@ class Disks(Puppet):
         assert "/var/lib" not in moved
         assert "/mnt" not in moved
         ran = subprocess.run(["bash", "-euo", "pipefail", "-c", moved], capture_output=True, text=True)
-        return Said(ran.returncode, ran.stdout + ran.stderr)
+        return FakeCommandResult(ran.returncode, ran.stdout + ran.stderr)
 
     def terminate(self, number: int) -> None:
         self.dead.add(number)
@@ -93,8 +93,8 @@ def disks(tmp_path: Path) -> Disks:
     return made
 
 
-def at(disks: Disks, seed: str = "s") -> Scene:
-    return Scene(cast(Cluster, disks), "t", 4.0, "kafka-chaos-1", seed)
+def at(disks: Disks, seed: str = "s") -> InjectionContext:
+    return InjectionContext(cast(FaultCluster, disks), "t", 4.0, "kafka-chaos-1", seed)
 
 
 def applied(spec: FaultSpec, disks: Disks) -> Injection:
@@ -208,7 +208,7 @@ def test_other_topics_lose_power_only_when_asked(disks: Disks) -> None:
     applied(PowerLoss(target=LEADER), disks)
     left = {path.parent.name: path.stat().st_size for path in disks.data(1).glob("*/*.log")}
     assert left == {"t-0": 0, "other-3": ONE, "__cluster_metadata-0": ONE, "t-0.abc-delete": ONE}
-    everything = applied(PowerLoss(target=Nodes(nodes=(2,)), topic="all"), disks)
+    everything = applied(PowerLoss(target=NodeIds(nodes=(2,)), topic="all"), disks)
     assert seen(everything, disks).seen
 
 
@@ -241,12 +241,12 @@ def test_one_seed_cuts_at_one_place(disks: Disks) -> None:
 def test_a_target_without_the_topic_has_nothing_to_lose(disks: Disks) -> None:
     disks.broker_ids = (1, 2, 3, 4)
     specs: tuple[FaultSpec, ...] = (
-        PowerLoss(target=Nodes(nodes=(4,))), CorruptSegment(target=Nodes(nodes=(4,)))
+        PowerLoss(target=NodeIds(nodes=(4,))), CorruptSegment(target=NodeIds(nodes=(4,)))
     )  # fmt: skip
     for spec in specs:
         with pytest.raises(FaultError, match="the target"):
             spec.aim(at(disks))
-    assert PowerLoss(target=Nodes(nodes=(4,)), topic="all").aim(at(disks)).nodes == (4,)
+    assert PowerLoss(target=NodeIds(nodes=(4,)), topic="all").aim(at(disks)).nodes == (4,)
 
 
 def damage_of(disks: Disks, number: int = 1) -> list[int]:
@@ -356,7 +356,7 @@ def test_a_wiped_disk_may_keep_its_identity(disks: Disks, monkeypatch: pytest.Mo
     assert "holds nothing" in seen(injection, disks).what, "its identity is gone"
     monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
     disks.start_node(2)
-    undone = applied(WipeDisk(target=Nodes(nodes=(2,)), keep_identity=True), disks)
+    undone = applied(WipeDisk(target=NodeIds(nodes=(2,)), keep_identity=True), disks)
     assert "recovery-point" in seen(undone, disks).what
 
 
@@ -406,7 +406,7 @@ def test_silent_damage_is_announced_and_a_partition_must_exist() -> None:
 
 
 def test_voters_are_never_wiped(disks: Disks) -> None:
-    combined = Shape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
+    combined = ClusterShape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
     with pytest.raises(ValueError, match="metadata quorum"):
         WipeDisk(target=LEADER).expect(combined)
     assert PowerLoss(target=LEADER).expect(combined) == ()

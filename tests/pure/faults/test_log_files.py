@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.logs.files import (
-    Batch,
+    BatchHeader,
     LogDir,
     Segment,
     found_invalid,
@@ -24,7 +24,16 @@ from faults.logs.files import (
     parse_walk,
     walk_script,
 )
-from faults.logs.power_loss_model import AllBut, AtRandom, Cut, Keep, cut_of, cut_script, not_cut, to_walk
+from faults.logs.power_loss_model import (
+    AllBut,
+    AtRandom,
+    KeptUpTo,
+    PartitionCutOff,
+    cut_of,
+    cut_script,
+    not_cut,
+    to_walk,
+)
 from harness.model.node_layout import DATA_DIR
 from tests.support.builders.batches import batch, old_message, segment
 from workloads.log_format.segments import log_end_offset
@@ -129,18 +138,20 @@ def test_what_is_not_understood_is_refused(tmp_path: Path, data: bytes, words: s
     assert words in caught.value.stderr
 
 
-def batches_of(data: bytes) -> tuple[Batch, ...]:
+def batches_of(data: bytes) -> tuple[BatchHeader, ...]:
     """What a walk finds in batches of `segment`."""
     found, at = [], 0
     while at < len(data):
         size = 12 + int.from_bytes(data[at + 8 : at + 12], "big")
         base = int.from_bytes(data[at : at + 8], "big")
-        found.append(Batch(at, size, base, base + 9, 0))
+        found.append(BatchHeader(at, size, base, base + 9, 0))
         at += size
     return tuple(found)
 
 
-def cut(files: dict[int, bytes], recovery_point: int, keep: Keep, start: int = 0, seed: str = "") -> Cut:
+def cut(
+    files: dict[int, bytes], recovery_point: int, keep: KeptUpTo, start: int = 0, seed: str = ""
+) -> PartitionCutOff:
     segments = [Segment(base, len(data)) for base, data in sorted(files.items())]
     walked = {one.base: batches_of(files[one.base]) for one in to_walk(segments, recovery_point, keep)}
     return cut_of("t-0", segments, walked, recovery_point, start, keep, random.Random(seed))
@@ -166,14 +177,14 @@ ONE = len(batch(0, 10))
     ],
 )
 def test_where_a_log_is_cut(
-    recovery_point: int, keep: Keep, expected: tuple[int, int, tuple[int, ...], int, int]
+    recovery_point: int, keep: KeptUpTo, expected: tuple[int, int, tuple[int, ...], int, int]
 ) -> None:
     found = cut(FILES, recovery_point, keep)
     assert (found.segment, found.size, found.gone, found.before, found.after) == expected
 
 
 def test_where_everything_was_flushed_nothing_is_cut() -> None:
-    keeps: tuple[Keep, ...] = ("recovery_point", "checkpoint", AtRandom(random=True))
+    keeps: tuple[KeptUpTo, ...] = ("recovery_point", "checkpoint", AtRandom(random=True))
     for keep in keeps:
         found = cut(FILES, 50, keep)
         assert (found.cut_bytes, found.before, found.after) == (0, 50, 50)
@@ -189,7 +200,7 @@ def test_a_log_does_not_end_before_its_start() -> None:
 
 
 SIZES = st.lists(st.lists(st.integers(0, 60), max_size=6), min_size=1, max_size=4)
-KEEPS: st.SearchStrategy[Keep] = st.one_of(
+KEEPS: st.SearchStrategy[KeptUpTo] = st.one_of(
     st.sampled_from(["recovery_point", "checkpoint"]),
     st.builds(AllBut, all_but_bytes=st.integers(1, 900)),
     st.just(AtRandom(random=True)),
@@ -198,7 +209,7 @@ KEEPS: st.SearchStrategy[Keep] = st.one_of(
 
 @given(SIZES, KEEPS, st.integers(0, 24), st.text(max_size=3))
 def test_kafka_finds_the_end_that_was_computed(
-    sizes: list[list[int]], keep: Keep, tens: int, seed: str
+    sizes: list[list[int]], keep: KeptUpTo, tens: int, seed: str
 ) -> None:
     files: dict[int, bytes] = {}
     base = 0

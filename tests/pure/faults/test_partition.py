@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 
 from faults.base import FaultSpec
 from faults.network.partition_injection import Cuts
-from faults.network.proof import Report, judge, parse, script
-from faults.network.rules import Cut, Placed, place
+from faults.network.proof import ProbeReport, judge, parse, script
+from faults.network.rules import LinkCut, Placed, place
 from faults.network.sides import fixed, possible, surely_within
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
-from faults.target_context import Shape
-from faults.targets import BaseTarget, Followers, Leader, Nodes
+from faults.target_context import ClusterShape
+from faults.targets import BaseTarget, Followers, Leader, NodeIds
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=3, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=3, replication_factor=3)
 LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
 
 
@@ -32,14 +32,14 @@ def partition(side: object, other: object, lost: str = "both") -> Partition:
     return Partition.model_validate({"from": side, "to": other, "lost": lost})
 
 
-def report(listening: float = 1.0, read: float = 3.0, sent: float = 2.0, **counters: int) -> Report:
+def report(listening: float = 1.0, read: float = 3.0, sent: float = 2.0, **counters: int) -> ProbeReport:
     """One node's report: counters stood at 0 before; `cut_1_2=5` means that this rule dropped five."""
     after = {name.replace("_", "-"): count for name, count in counters.items()}
-    return Report(listening, read, [(sent, sent + 0.01)], {}, after)
+    return ProbeReport(listening, read, [(sent, sent + 0.01)], {}, after)
 
 
-BOTH = place({Cut(1, 2), Cut(2, 1)})
-ONE_WAY = place({Cut(1, 2)})
+BOTH = place({LinkCut(1, 2), LinkCut(2, 1)})
+ONE_WAY = place({LinkCut(1, 2)})
 
 
 def test_both_ways_are_proved_by_drops_silence_and_failed_connections() -> None:
@@ -68,7 +68,7 @@ def test_both_ways_are_proved_by_drops_silence_and_failed_connections() -> None:
         (report(cut_1_2=5, cut_2_1=4), report(read=1.5), "nothing was sent while the other end listened"),
     ],
 )
-def test_anything_less_is_no_proof(one: Report, two: Report, why: str) -> None:
+def test_anything_less_is_no_proof(one: ProbeReport, two: ProbeReport, why: str) -> None:
     evidence = judge(BOTH, {1: one, 2: two}, ())
     assert not evidence.seen
     assert why in evidence.what
@@ -93,17 +93,17 @@ def test_one_way_is_proved_only_when_the_other_way_is_heard() -> None:
 
 
 def test_a_client_is_cut_when_its_requests_are_dropped_and_nobody_answers() -> None:
-    placed = place({Cut(CLIENT, 2), Cut(2, CLIENT)})
+    placed = place({LinkCut(CLIENT, 2), LinkCut(2, CLIENT)})
     proof = {2: report(cut_0_2=3, cut_2_0=3)}
     assert judge(placed, proof, {1, 3}).seen
     assert "the client to broker 2: a connection is made" in judge(placed, proof, {1, 2, 3}).what
-    one_way = place({Cut(2, CLIENT)})
+    one_way = place({LinkCut(2, CLIENT)})
     assert judge(one_way, {2: report(cut_2_0=3, heard_0_2=2)}, {1, 3}).seen
     assert not judge(one_way, {2: report(cut_2_0=3)}, {1, 3}).seen
 
 
 def test_of_a_node_that_does_not_run_nothing_is_said() -> None:
-    placed = place({Cut(1, 2), Cut(1, 3)})
+    placed = place({LinkCut(1, 2), LinkCut(1, 3)})
     evidence = judge(placed, {1: report(cut_1_2=5, heard_2_1=1), 2: report()}, ())
     assert evidence.seen
     assert "broker 3 does not run" in evidence.what
@@ -127,12 +127,12 @@ def test_a_report_is_read_from_what_the_script_prints() -> None:
     assert read.rise("cut-2-1") == 4
     assert read.rise("heard-3-1") == 2
     assert read.reached == {3}
-    assert parse("") == Report()
+    assert parse("") == ProbeReport()
 
 
 def test_the_proof_sends_across_and_counts_what_arrives() -> None:
     addresses = {CLIENT: "10.0.0.254", 1: "10.0.0.1", 2: "10.0.0.2"}
-    text = script(1, [Cut(1, 2), Cut(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
+    text = script(1, [LinkCut(1, 2), LinkCut(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
     assert "-A INPUT -p udp -s 10.0.0.2 --dport 9 -m comment --comment tag-1/heard-2-1\n" in text
     assert "-A INPUT -p tcp -s 10.0.0.254 --dport 9092 -m comment --comment tag-1/heard-0-1\n" in text
     assert "-A OUTPUT -p udp -d 10.0.0.254 --dport 9 -m comment --comment tag-1/heard-1-0\n" in text
@@ -142,13 +142,13 @@ def test_the_proof_sends_across_and_counts_what_arrives() -> None:
 
 
 @dataclass
-class Network(Puppet):
+class Network(FakeCluster):
     """A puppet whose every namespace answers the same, whatever the order; some end when looked at."""
 
-    answer: Said = field(default_factory=Said)
+    answer: FakeCommandResult = field(default_factory=FakeCommandResult)
     ends: set[int] = field(default_factory=set)
 
-    def in_network(self, number: int, script: str) -> Said:
+    def in_network(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
         if number in self.ends:
             self.dead.add(number)
@@ -156,7 +156,7 @@ class Network(Puppet):
         return self.answer
 
 
-def rules_of(cluster: Puppet) -> dict[int, set[str]]:
+def rules_of(cluster: FakeCluster) -> dict[int, set[str]]:
     """Which cuts each namespace was told to make."""
     return {
         number: {
@@ -168,7 +168,7 @@ def rules_of(cluster: Puppet) -> dict[int, set[str]]:
 
 
 def test_the_rules_live_at_the_leader_only() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
     assert not cluster.scripts, "aiming changes nothing"
     assert (cut.target, cut.nodes) == ("broker 1 | broker 2, 3", (1, 2, 3))
@@ -184,7 +184,7 @@ def test_the_rules_live_at_the_leader_only() -> None:
     ],
 )
 def test_one_way_drops_that_way_only(lost: str, words: str, rules: set[str]) -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     cut = partition(LEADER, FOLLOWERS, lost).aim(scene(cluster))
     cut.apply(scene(cluster))
     assert cut.target == words
@@ -192,22 +192,22 @@ def test_one_way_drops_that_way_only(lost: str, words: str, rules: set[str]) -> 
 
 
 def test_what_is_recorded_is_all_that_healing_needs() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     cut = partition("client", LEADER).aim(scene(cluster))
     again = type(cut).model_validate_json(cut.model_dump_json())
     assert again == cut
-    assert again.placed == (Placed(Cut(0, 1), 1), Placed(Cut(1, 0), 1))
+    assert again.placed == (Placed(LinkCut(0, 1), 1), Placed(LinkCut(1, 0), 1))
     again.undo(scene(cluster))
     assert [number for number, _ in cluster.scripts] == [1]
 
 
 def test_nodes_that_both_sides_mean_belong_to_the_first() -> None:
-    cut = partition(LEADER, "all").aim(scene(Puppet([quiet()])))
+    cut = partition(LEADER, "all").aim(scene(FakeCluster([quiet()])))
     assert cut.target == "broker 1 | broker 2, 3"
 
 
 def test_a_dead_broker_holds_no_rule_and_needs_no_healing() -> None:
-    cluster = Puppet([quiet()], dead={1})
+    cluster = FakeCluster([quiet()], dead={1})
     cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
     cut.apply(scene(cluster))
     assert set(rules_of(cluster)) == {2, 3}
@@ -225,7 +225,7 @@ def test_a_broker_that_ends_while_it_is_healed_needs_no_healing() -> None:
 
 
 def test_rules_that_cannot_be_set_or_removed_are_errors() -> None:
-    cluster = Network([quiet()], answer=Said(1, "iptables: not permitted"))
+    cluster = Network([quiet()], answer=FakeCommandResult(1, "iptables: not permitted"))
     cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
     with pytest.raises(FaultError, match="could not be set"):
         cut.apply(scene(cluster))
@@ -234,36 +234,36 @@ def test_rules_that_cannot_be_set_or_removed_are_errors() -> None:
 
 
 def test_a_restart_takes_rules_away_only_where_they_live() -> None:
-    cluster = Network([quiet()], answer=Said(0, "put\nput\n"))
+    cluster = Network([quiet()], answer=FakeCommandResult(0, "put\nput\n"))
     cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
     assert cut.restarted(scene(cluster), 1)
     assert not cut.restarted(scene(cluster), 2)
     assert [number for number, _ in cluster.scripts] == [1]
-    cluster.answer = Said()
+    cluster.answer = FakeCommandResult()
     assert not cut.restarted(scene(cluster), 1), "the rules were there"
 
 
 def test_what_is_never_seen_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
-    cut = partition(LEADER, FOLLOWERS).aim(scene(Puppet([quiet()])))
+    cut = partition(LEADER, FOLLOWERS).aim(scene(FakeCluster([quiet()])))
     assert not cut.verify(scene(Network([quiet()]))).seen
 
 
 def test_a_cut_that_stays_after_healing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.network.partition_injection._HEAL_SECONDS", 0.0)
-    cut = partition(LEADER, FOLLOWERS).aim(scene(Puppet([quiet()])))
+    cut = partition(LEADER, FOLLOWERS).aim(scene(FakeCluster([quiet()])))
     with pytest.raises(FaultError, match="broker 1 does not reach broker 3"):
-        cut.healed(scene(Network([quiet()], answer=Said(0, "2\n"))))
-    assert cut.healed(scene(Network([quiet()], answer=Said(0, "3\n2\n")))).seen
+        cut.healed(scene(Network([quiet()], answer=FakeCommandResult(0, "2\n"))))
+    assert cut.healed(scene(Network([quiet()], answer=FakeCommandResult(0, "3\n2\n")))).seen
 
 
 def test_there_must_be_two_sides() -> None:
     with pytest.raises(FaultError, match="nothing to cut"):
-        partition(LEADER, LEADER).aim(scene(Puppet([quiet()])))
+        partition(LEADER, LEADER).aim(scene(FakeCluster([quiet()])))
 
 
 def test_the_client_is_cut_from_brokers_only() -> None:
-    cut = partition("client", {"any": ["all", "controllers"]}).aim(scene(Puppet([quiet()])))
+    cut = partition("client", {"any": ["all", "controllers"]}).aim(scene(FakeCluster([quiet()])))
     assert {placed.holder for placed in cut.placed} == {1, 2, 3}
 
 
@@ -273,14 +273,14 @@ def test_the_client_is_cut_from_brokers_only() -> None:
         (Ring(), "ring of broker 1, 2, 3, 4", {(1, 3), (3, 1), (2, 4), (4, 2)}),
         (Bridge(), "broker 1 | broker 3, 4, over broker 2", {(1, 3), (3, 1), (1, 4), (4, 1)}),
         (
-            Bridge(via=Nodes(nodes=(1, 4))),
+            Bridge(via=NodeIds(nodes=(1, 4))),
             "broker 2 | broker 3, over broker 1, 4",
             {(2, 3), (3, 2)},
         ),
     ],
 )
 def test_shapes_cut_whom_they_say(spec: Ring | Bridge, words: str, cuts: set[tuple[int, int]]) -> None:
-    cluster = Puppet([quiet()], broker_ids=(1, 2, 3, 4))
+    cluster = FakeCluster([quiet()], broker_ids=(1, 2, 3, 4))
     cut = spec.aim(scene(cluster))
     assert cut.target == words
     assert {tuple(placed.cut) for placed in cut.placed} == cuts
@@ -290,9 +290,9 @@ def test_shapes_cut_whom_they_say(spec: Ring | Bridge, words: str, cuts: set[tup
 
 def test_shapes_need_nodes() -> None:
     with pytest.raises(FaultError, match="nothing to cut"):
-        Ring().aim(scene(Puppet([quiet()])))
+        Ring().aim(scene(FakeCluster([quiet()])))
     with pytest.raises(FaultError, match="a node on each side"):
-        Bridge(via=Nodes(nodes=(1, 2))).aim(scene(Puppet([quiet()])))
+        Bridge(via=NodeIds(nodes=(1, 2))).aim(scene(FakeCluster([quiet()])))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_what_the_topology_cannot_take_is_refused(spec: FaultSpec, why: str) -> 
 
 
 def test_a_single_broker_has_no_two_sides() -> None:
-    alone = Shape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
+    alone = ClusterShape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
     with pytest.raises(ValueError, match="two sides"):
         partition(LEADER, "all").expect(alone)
     assert partition(LEADER, "client").expect(alone)
@@ -346,14 +346,14 @@ def test_what_to_expect_is_told(spec: FaultSpec, told: str) -> None:
 
 
 def test_one_of_several_controllers_is_not_all_of_them() -> None:
-    three = Shape(brokers=3, controllers=3, combined=False, partitions=1, replication_factor=3)
+    three = ClusterShape(brokers=3, controllers=3, combined=False, partitions=1, replication_factor=3)
     assert "is fenced" in " ".join(partition("controller", "all").expect(three))
-    combined = Shape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
+    combined = ClusterShape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
     assert "is fenced" in " ".join(partition("controller", LEADER).expect(combined))
 
 
 def test_rings_and_bridges_of_enough_brokers_are_allowed() -> None:
-    five = Shape(brokers=5, controllers=1, combined=False, partitions=1, replication_factor=3)
+    five = ClusterShape(brokers=5, controllers=1, combined=False, partitions=1, replication_factor=3)
     assert Ring().expect(five) == ()
     assert Bridge.model_validate({"via": {"leader": 0}}).expect(five) == ()
     assert [spec.downs(five) for spec in (Ring(), Bridge())] == [0, 2]
@@ -374,7 +374,7 @@ WRITTEN = st.sampled_from(
 @given(WRITTEN, WRITTEN, st.text(max_size=4))
 def test_what_is_said_beforehand_holds_on_a_live_cluster(one: object, two: object, seed: str) -> None:
     spec = partition(one, two)
-    puppet = Puppet([quiet()])
+    puppet = FakeCluster([quiet()])
     sight = replace(scene(puppet).sight(), seed=seed)
 
     def chosen(target: BaseTarget) -> frozenset[int]:

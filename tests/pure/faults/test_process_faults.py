@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from faults import Kill, Pause, Stop
-from faults.target_context import Shape
-from faults.targets import All, BrokerId, Client, Controller, Leader
+from faults.target_context import ClusterShape
+from faults.targets import All, BrokerId, Clients, Controller, Leader
 from harness.model.broker_views import TopologyView
 from tests.support.builders.views import quiet, seen, silent, state, view
-from tests.support.fake_cluster import Puppet, injected, scene
+from tests.support.fake_cluster import FakeCluster, injected, scene
 
 pytestmark = pytest.mark.pure
 
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=3, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=3, replication_factor=3)
 
 MOVED = view(silent(1), *(seen(b, state(leader=2, epoch=1, isr=(2, 3))) for b in (2, 3)))
 OFFLINE = view(silent(1), *(seen(b, state(leader=-1, epoch=1, isr=(1,))) for b in (2, 3)))
@@ -23,14 +23,14 @@ STALE = view(silent(1), *(seen(b, state()) for b in (2, 3)))
 
 @pytest.mark.parametrize(("after", "seen_"), [(MOVED, True), (OFFLINE, True), (STALE, False)])
 def test_a_kill_is_proved_by_leadership_that_moved_or_went(after: TopologyView, seen_: bool) -> None:
-    cluster = Puppet([quiet(), after])
+    cluster = FakeCluster([quiet(), after])
     evidence = injected(Kill(target=Leader(leader=0)), cluster)
     assert cluster.dead == {1}
     assert evidence.seen is seen_
 
 
 def test_a_process_that_lives_on_was_not_killed() -> None:
-    cluster = Puppet([quiet(), MOVED], immortal=True)
+    cluster = FakeCluster([quiet(), MOVED], immortal=True)
     evidence = injected(Kill(target=Leader(leader=0)), cluster)
     assert not evidence.seen
     assert "still runs" in evidence.what
@@ -38,7 +38,7 @@ def test_a_process_that_lives_on_was_not_killed() -> None:
 
 def test_a_kill_heals_when_the_broker_is_back_in_the_isr() -> None:
     back = view(*(seen(b, state(leader=2, epoch=1)) for b in (1, 2, 3)))
-    cluster = Puppet([quiet(), MOVED, MOVED, back])
+    cluster = FakeCluster([quiet(), MOVED, MOVED, back])
     injection = Kill(target=Leader(leader=0)).aim(scene(cluster))
     injection.apply(scene(cluster))
     assert "started and back" in injection.heal(scene(cluster)).what
@@ -50,7 +50,7 @@ HANDED_OVER = view(*(seen(b, state(leader=2, epoch=1, isr=(2, 3))) for b in (1, 
 
 
 def test_a_stop_is_proved_by_leadership_that_moved_while_the_process_ran() -> None:
-    cluster = Puppet([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
+    cluster = FakeCluster([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
     evidence = injected(Stop(target=Leader(leader=0)), cluster)
     assert evidence.seen, evidence.what
     assert evidence.facts["leaders_before_exit"] == {0: 2}
@@ -58,14 +58,14 @@ def test_a_stop_is_proved_by_leadership_that_moved_while_the_process_ran() -> No
 
 
 def test_leadership_that_moved_only_after_the_exit_is_no_controlled_shutdown() -> None:
-    cluster = Puppet([quiet(), quiet(), quiet(), HANDED_OVER], looks_until_exit=3)
+    cluster = FakeCluster([quiet(), quiet(), quiet(), HANDED_OVER], looks_until_exit=3)
     evidence = injected(Stop(target=Leader(leader=0)), cluster)
     assert not evidence.seen
     assert "not seen to move before" in evidence.what
 
 
 def test_an_unclean_exit_is_no_controlled_shutdown() -> None:
-    cluster = Puppet([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
+    cluster = FakeCluster([quiet(), quiet(), HANDED_OVER], looks_until_exit=5)
     injection = Stop(target=Leader(leader=0)).aim(scene(cluster))
     injection.apply(scene(cluster))
     cluster.code = 137
@@ -82,20 +82,20 @@ def test_a_pause_is_proved_by_the_engine_and_by_silence(
     after: TopologyView, immortal: bool, seen_: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.pause._SECONDS", 0.3)
-    cluster = Puppet([quiet(), after], immortal=immortal)
+    cluster = FakeCluster([quiet(), after], immortal=immortal)
     assert injected(Pause(target=Leader(leader=0)), cluster).seen is seen_
 
 
 def test_a_process_that_uses_cpu_time_is_not_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.pause._SECONDS", 0.3)
-    cluster = Puppet([quiet(), DEAF], busy=True)
+    cluster = FakeCluster([quiet(), DEAF], busy=True)
     evidence = injected(Pause(target=Leader(leader=0)), cluster)
     assert not evidence.seen
     assert "CPU time" in evidence.what
 
 
 def test_a_pause_is_healed_once() -> None:
-    cluster = Puppet([quiet()])
+    cluster = FakeCluster([quiet()])
     injection = Pause(target=Leader(leader=0)).aim(scene(cluster))
     injection.apply(scene(cluster))
     injection.heal(scene(cluster))
@@ -105,13 +105,13 @@ def test_a_pause_is_healed_once() -> None:
 
 def test_an_active_controller_that_was_killed_is_not_active_any_more() -> None:
     spec = Kill(target=Controller(controller=True))
-    assert injected(spec, Puppet([quiet()], controller_ids=(101, 102, 103), active=[101, 101, 102])).seen
-    assert injected(spec, Puppet([quiet()], active=[101, 101, None])).seen
-    assert not injected(spec, Puppet([quiet()], active=[101])).seen
+    assert injected(spec, FakeCluster([quiet()], controller_ids=(101, 102, 103), active=[101, 101, 102])).seen
+    assert injected(spec, FakeCluster([quiet()], active=[101, 101, None])).seen
+    assert not injected(spec, FakeCluster([quiet()], active=[101])).seen
 
 
 def test_a_controller_heals_when_there_is_an_active_one() -> None:
-    cluster = Puppet([quiet()], active=[101, 101, None, None, 101])
+    cluster = FakeCluster([quiet()], active=[101, 101, None, None, 101])
     injection = Kill(target=Controller(controller=True)).aim(scene(cluster))
     injection.apply(scene(cluster))
     assert cluster.dead == {101}
@@ -122,7 +122,7 @@ def test_a_controller_heals_when_there_is_an_active_one() -> None:
 @pytest.mark.parametrize("fault", [Kill, Stop, Pause])
 def test_the_client_has_no_process_of_ours(fault: type[Kill | Stop | Pause]) -> None:
     with pytest.raises(ValueError, match="use a `partition`"):
-        fault(target=Client(client=True)).expect(SHAPE)
+        fault(target=Clients(client=True)).expect(SHAPE)
     with pytest.raises(ValueError, match="brokers are 1 to 3"):
         fault(target=BrokerId(broker=4)).expect(SHAPE)
     assert "no broker is left" in " ".join(fault(target=All(all=True)).expect(SHAPE))
@@ -131,7 +131,7 @@ def test_the_client_has_no_process_of_ours(fault: type[Kill | Stop | Pause]) -> 
 
 @pytest.mark.parametrize("fault", [Kill, Stop, Pause])
 def test_an_injection_survives_being_written_down(fault: type[Kill | Stop | Pause]) -> None:
-    injection = fault(target=Leader(leader=0)).aim(scene(Puppet([quiet()])))
+    injection = fault(target=Leader(leader=0)).aim(scene(FakeCluster([quiet()])))
     assert type(injection).model_validate_json(injection.model_dump_json()) == injection
     assert injection.nodes == (1,)
     assert injection.target == "broker 1"

@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from faults.base import Cluster, Scene
+from faults.base import FaultCluster, InjectionContext
 from faults.process_fault import start_again
 from faults.restart import Restart, Restarted
-from faults.target_context import Shape
-from faults.targets import All, BrokerId, Client, Controllers, Leader, RandomBrokers
+from faults.target_context import ClusterShape
+from faults.targets import All, BrokerId, Clients, Controllers, Leader, RandomBrokers
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import seen, silent, state, view
-from tests.support.fake_cluster import Puppet, scene
+from tests.support.fake_cluster import FakeCluster, scene
 
 pytestmark = pytest.mark.pure
 
@@ -26,7 +26,7 @@ SECOND = 10**9
 
 
 @dataclass
-class Machine(Puppet):
+class Machine(FakeCluster):
     """A puppet with processes: each stop and start takes a second of its own clock."""
 
     views: list[TopologyView] = field(default_factory=list)
@@ -95,7 +95,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.3)
 
 
-def at(cluster: Machine) -> Scene:
+def at(cluster: Machine) -> InjectionContext:
     return scene(cluster)
 
 
@@ -238,22 +238,22 @@ def test_a_node_on_its_way_down_is_waited_for(monkeypatch: pytest.MonkeyPatch) -
     cluster = Machine(logs={2: "INFO Terminating process due to signal SIGTERM (org.apache.kafka)"})
     cluster.terminated = 2
     cluster.looks_until_exit = 4
-    start_again(cast(Cluster, cluster), (1, 2, 3))
+    start_again(cast(FaultCluster, cluster), (1, 2, 3))
     assert cluster.deeds == ["start 2"]
 
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 
 
 def test_what_is_to_be_expected() -> None:
     assert Restart().expect(SHAPE) == ()
     assert Restart().downs(SHAPE) == 1
     assert Restart(target=Controllers(controllers=True)).downs(SHAPE) == 0
-    single = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=1)
+    single = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=1)
     assert "no leader while its broker restarts" in Restart().expect(single)[0]
-    alone = Shape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
+    alone = ClusterShape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
     assert "no broker is left" in Restart().expect(alone)[0]
-    for target in (Client(client=True), RandomBrokers(random=9)):
+    for target in (Clients(client=True), RandomBrokers(random=9)):
         with pytest.raises(ValueError, match="target"):
             Restart(target=target).expect(SHAPE)
 

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from faults.limits.base import MIB
 from faults.limits.blockio import Limits, Probe, bytes_probe, limits_script, operations_probe, parse_limits
 from faults.slow_disk import DiskSlowed, SlowDisk
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import BrokerId
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet, Said, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
 
 pytestmark = pytest.mark.pure
 
@@ -96,12 +96,14 @@ def test_probes_take_seconds_not_minutes(rate: float, iops: int) -> None:
     assert operations_probe("read", iops).count / iops <= 2
 
 
-def copied(probe: Probe, seconds: float) -> Said:
-    return Said(0, f"{probe.block * probe.count} bytes (1 kB, 1 KiB) copied, {seconds} s, 1 MB/s\n")
+def copied(probe: Probe, seconds: float) -> FakeCommandResult:
+    return FakeCommandResult(
+        0, f"{probe.block * probe.count} bytes (1 kB, 1 KiB) copied, {seconds} s, 1 MB/s\n"
+    )
 
 
 @dataclass
-class Disk(Puppet):
+class Disk(FakeCluster):
     """A node whose disk takes what limits it is given, and is as slow as it is told to be."""
 
     device: str = "disk 254:0"
@@ -111,19 +113,19 @@ class Disk(Puppet):
     free: float = 0.01
     probe: Probe = field(default_factory=lambda: bytes_probe("write", MIB))
 
-    def in_files(self, number: int, script: str) -> Said:  # noqa: ARG002
-        return copied(self.probe, self.free) if "oflag" in script else Said(0, self.device)
+    def in_files(self, number: int, script: str) -> FakeCommandResult:  # noqa: ARG002
+        return copied(self.probe, self.free) if "oflag" in script else FakeCommandResult(0, self.device)
 
-    def in_node(self, number: int, script: str) -> Said:  # noqa: ARG002
+    def in_node(self, number: int, script: str) -> FakeCommandResult:  # noqa: ARG002
         return copied(self.probe, self.slow)
 
-    def in_cgroups(self, number: int, script: str) -> Said:
+    def in_cgroups(self, number: int, script: str) -> FakeCommandResult:
         self.scripts.append((number, script))
         line = next(line for line in script.splitlines() if "io.max" in line and "rbps=" in line)
         words = (word.strip('"').split("=") for word in line.split() if "=" in word)
         if not self.deaf:
             self.taken = {name: int(value) for name, value in words if value.isdigit()}
-        return Said(0, "\n".join(f"{name} {value}" for name, value in self.taken.items()))
+        return FakeCommandResult(0, "\n".join(f"{name} {value}" for name, value in self.taken.items()))
 
 
 WRITES = SlowDisk(target=BROKER, mib_per_second=1, direction="write")
@@ -188,7 +190,9 @@ def test_limits_that_the_kernel_does_not_take_are_an_error() -> None:
 def test_a_log_dir_on_no_disk_is_refused() -> None:
     with pytest.raises(FaultError, match="lies on no disk"):
         WRITES.aim(scene(Disk([quiet()], device="tmpfs")))
-    shape = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=64)
+    shape = ClusterShape(
+        brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=64
+    )
     with pytest.raises(ValueError, match="no disk to slow down"):
         WRITES.expect(shape)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from faults.base import Scene
-from faults.target_context import Shape, Sight
+from faults.base import InjectionContext
+from faults.target_context import ClusterShape, TargetContext
 from faults.targets import (
     KINDS,
     All,
@@ -20,7 +20,7 @@ from faults.targets import (
     Both,
     BrokerId,
     Chosen,
-    Client,
+    Clients,
     Controller,
     Controllers,
     Coordinator,
@@ -29,7 +29,7 @@ from faults.targets import (
     Leader,
     Majority,
     Minority,
-    Nodes,
+    NodeIds,
     Not,
     OutOfSync,
     RandomBrokers,
@@ -44,7 +44,7 @@ from tests.support.builders.views import quiet, seen, silent, state, view
 pytestmark = pytest.mark.pure
 
 ADAPTER: TypeAdapter[BaseTarget] = TypeAdapter(Target)
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=2, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=2, replication_factor=3)
 
 
 def read(value: Any) -> BaseTarget:
@@ -59,11 +59,11 @@ def sight(
     active: int | None = 101,
     coordinator: int | None = None,
     seed: str = "seed",
-) -> Sight:
+) -> TargetContext:
     def coordinates(key: str, *, transactional: bool) -> int | None:
         return coordinator if (key, transactional) == ("g", False) else None
 
-    return Sight(
+    return TargetContext(
         view=shown or quiet(),
         topic="t",
         brokers=brokers,
@@ -86,11 +86,11 @@ LEADERLESS = view(*(seen(b, state(leader=-1)) for b in (1, 2, 3)))
         (Isr(isr=0), (1, 3)),
         (OutOfSync(out_of_sync=0), (2,)),
         (BrokerId(broker=3), (3,)),
-        (Nodes(nodes=(102, 2)), (2, 102)),
+        (NodeIds(nodes=(102, 2)), (2, 102)),
         (Controller(controller=True), (101,)),
         (Controllers(controllers=True), (101, 102, 103)),
         (All(all=True), (1, 2, 3)),
-        (Client(client=True), (CLIENT,)),
+        (Clients(client=True), (CLIENT,)),
         (Leader(leader=0) | OutOfSync(out_of_sync=0), (1, 2)),
         (Followers(followers=0) & Isr(isr=0), (3,)),
         (~Leader(leader=0), (2, 3)),
@@ -131,7 +131,7 @@ def test_a_coordinator_is_that_of_its_group_or_transactional_id() -> None:
         (Followers(followers=0), sight(view(*(seen(b, state(replicas=(1,), isr=(1,))) for b in (1, 2, 3))))),
         (Coordinator.model_validate({"coordinator": {"group": "g"}}), sight()),
         (Controller(controller=True), sight(active=None)),
-        (Nodes(nodes=(7, 201)), sight()),
+        (NodeIds(nodes=(7, 201)), sight()),
         (RandomBrokers(random=4), sight()),
         (Minority(minority=True), sight(brokers=(1, 2))),
         (BrokerId(broker=1) & BrokerId(broker=2), sight()),
@@ -139,7 +139,7 @@ def test_a_coordinator_is_that_of_its_group_or_transactional_id() -> None:
         (Leader(leader=0), sight(view(silent(1), silent(2), silent(3)))),
     ],
 )
-def test_a_target_that_matches_nothing_is_refused(target: BaseTarget, where: Sight) -> None:
+def test_a_target_that_matches_nothing_is_refused(target: BaseTarget, where: TargetContext) -> None:
     with pytest.raises(FaultError, match="the target matches no node"):
         target.resolve(where)
 
@@ -217,7 +217,7 @@ def _leaves() -> st.SearchStrategy[BaseTarget]:
         st.sampled_from(["controller", "controllers", "minority", "majority", "all", "client"]).map(read),
         st.integers(min_value=1, max_value=3).map(lambda n: BrokerId(broker=n)),
         st.integers(min_value=1, max_value=3).map(lambda n: RandomBrokers(random=n)),
-        st.lists(st.sampled_from([0, 1, 2, 3, 101]), min_size=1).map(lambda n: Nodes(nodes=tuple(n))),
+        st.lists(st.sampled_from([0, 1, 2, 3, 101]), min_size=1).map(lambda n: NodeIds(nodes=tuple(n))),
         st.just(read({"coordinator": {"group": "g"}})),
         st.just(read({"coordinator": {"transactional_id": "x"}})),
     )
@@ -265,7 +265,7 @@ def test_targets_combine_as_sets(one: BaseTarget, other: BaseTarget, seed: str) 
 def test_bounds_hold_for_whatever_it_resolves_to(
     target: BaseTarget, seed: str, coordinator: int | None, combined: bool
 ) -> None:
-    shape = Shape(3, 3, combined, partitions=2, replication_factor=3)
+    shape = ClusterShape(3, 3, combined, partitions=2, replication_factor=3)
     at = sight(
         TWO_PARTITIONS,
         controllers=(1, 2, 3) if combined else (101, 102, 103),
@@ -284,7 +284,7 @@ def test_bounds_hold_for_whatever_it_resolves_to(
         (Leader(leader=2), "partitions 0 to 1"),
         (OutOfSync(out_of_sync=9), "partitions 0 to 1"),
         (BrokerId(broker=4), "brokers are 1 to 3"),
-        (Nodes(nodes=(1, 102)), r"nodes are \[1, 2, 3, 101\]"),
+        (NodeIds(nodes=(1, 102)), r"nodes are \[1, 2, 3, 101\]"),
         (RandomBrokers(random=4), "3 broker"),
         (BrokerId(broker=1) | BrokerId(broker=4), "brokers are 1 to 3"),
         (BrokerId(broker=1) & Leader(leader=7), "partitions 0 to 1"),
@@ -299,7 +299,7 @@ def test_what_a_cluster_can_never_match_is_refused_before_it_starts(target: Base
 
 
 def test_what_small_clusters_do_not_have() -> None:
-    alone = Shape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
+    alone = ClusterShape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
     for target in (Followers(followers=0), Minority(minority=True), ~BrokerId(broker=1)):
         with pytest.raises(ValueError, match="matches nothing"):
             target.check(alone)
@@ -313,8 +313,8 @@ def test_how_many_brokers_are_left() -> None:
     assert (BrokerId(broker=1) | BrokerId(broker=2)).at_most(SHAPE) == 2
     assert (All(all=True) & Minority(minority=True)).at_most(SHAPE) == 1
     assert Controller(controller=True).at_most(SHAPE) == 0
-    assert (BrokerId(broker=1) | Client(client=True)).means_client()
-    assert not (BrokerId(broker=1) & Client(client=True)).means_client()
+    assert (BrokerId(broker=1) | Clients(client=True)).means_client()
+    assert not (BrokerId(broker=1) & Clients(client=True)).means_client()
 
 
 def test_targets_are_read_from_one_key_or_word() -> None:
@@ -373,7 +373,7 @@ def test_the_schema_knows_every_target() -> None:
     [
         (Leader(leader=0), "leader: 0"),
         (Controller(controller=True), "controller"),
-        (Nodes(nodes=(1, 2)), "nodes: [1, 2]"),
+        (NodeIds(nodes=(1, 2)), "nodes: [1, 2]"),
         (AnyOf.model_validate({"any": [{"leader": 0}, "controller"]}), "any: [{leader: 0}, controller]"),
         (Both.model_validate({"both": ["all", {"not": {"broker": 1}}]}), "both: [all, {not: {broker: 1}}]"),
         (read({"coordinator": {"group": "g"}}), "coordinator: {group: g}"),
@@ -384,9 +384,9 @@ def test_a_target_in_words(target: BaseTarget, words: str) -> None:
 
 
 def test_a_scene_gives_targets_what_they_need() -> None:
-    from tests.support.fake_cluster import Puppet, scene
+    from tests.support.fake_cluster import FakeCluster, scene
 
-    cluster = Puppet([quiet()], controller_ids=(101, 102), active=[102], coordinating=3)
-    at: Scene = scene(cluster)
+    cluster = FakeCluster([quiet()], controller_ids=(101, 102), active=[102], coordinating=3)
+    at: InjectionContext = scene(cluster)
     target = Controller(controller=True) | read({"coordinator": {"group": "g"}}) | Leader(leader=0)
     assert target.resolve(at.sight()) == (1, 3, 102)

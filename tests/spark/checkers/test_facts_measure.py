@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.facts.measure import Facts, PlanName, measure
+from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.journals.load import load_run
 from tests.support.history import History, write_run
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 def facts_of(
     spark: SparkSession, folder: Path, force: PlanName | None = None, block_rows: int = 1000
-) -> Facts:
+) -> RunFacts:
     scratch = folder / "scratch"
     scratch.mkdir()
     return measure(load_run(spark, folder), scratch, force=force, block_rows=block_rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.bugs.catalog.registry import BUGS
-from harness.bugs.model import Bug, Verdict, result_of
+from harness.bugs.model import Bug, BugVerdict, result_of
 from harness.claims.runner import run_on
 from harness.run.executor import Options
 from tests.chaos.conftest import Started
@@ -29,4 +29,4 @@ WHOLE = [pytest.param(bug, marks=pytest.mark.soak, id=bug.id) for bug in BUGS]
 @pytest.mark.parametrize("bug", [*QUICK, *WHOLE])
 def test_bug(bug: Bug, started: Started, results: Path) -> None:
     result = result_of(run_on(started, bug.claim, Options(results=results)))
-    assert result.verdict is Verdict.REPRODUCED, "\n".join(result.reasons)
+    assert result.verdict is BugVerdict.REPRODUCED, "\n".join(result.reasons)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.spec.cluster import ClusterSpec
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -24,18 +24,18 @@ STUCK = 20.0
 
 
 @pytest.fixture
-def pair() -> Iterator[Cluster]:
+def pair() -> Iterator[ManagedCluster]:
     """Two brokers; what either coordinates is on it alone, so that nobody takes over."""
     alone = {
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
     }
-    with Cluster(ClusterSpec(brokers=2, properties=alone)) as started:
+    with ManagedCluster(ClusterSpec(brokers=2, properties=alone)) as started:
         yield started
 
 
-def of_broker(cluster: Cluster, broker: int, *, transactional: bool) -> str:
+def of_broker(cluster: ManagedCluster, broker: int, *, transactional: bool) -> str:
     """A transactional id or a group that this broker coordinates."""
     names = (f"one-{number}" for number in range(100))
     return next(
@@ -43,7 +43,7 @@ def of_broker(cluster: Cluster, broker: int, *, transactional: bool) -> str:
     )
 
 
-def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: Cluster) -> None:
+def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: ManagedCluster) -> None:
     """librdkafka 5456: send_offsets_to_transaction does not keep to its time-out."""
     pair.admin().create("t", partitions=1, replication_factor=1, config={}, assignment=[[1]])
     group = of_broker(pair, 2, transactional=False)

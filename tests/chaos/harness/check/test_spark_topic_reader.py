@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from harness.cluster.managed import Cluster
-from harness.run.runner import Run
+from harness.cluster.managed import ManagedCluster
+from harness.run.runner import ExperimentRun
 from harness.spec import files
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -41,11 +41,11 @@ def checked(folder: Path, *more: str) -> Any:
     return arm
 
 
-def test_the_same_counts_from_the_topic_as_from_the_journal(cluster: Cluster, results: Path) -> None:
+def test_the_same_counts_from_the_topic_as_from_the_journal(cluster: ManagedCluster, results: Path) -> None:
     experiment = files.load("cut-then-kill")
     arm = next(one for one in experiment.arms if one.name == "acks=1")
     folder = results / "acks-1"
-    Run(cluster, experiment, {folder: arm}, 7, lambda _: None).execute()
+    ExperimentRun(cluster, experiment, {folder: arm}, 7, lambda _: None).execute()
     ours = checked(folder)
     assert ours["summary"]["findings"].get("lost", 0) > 0
     theirs = checked(folder, "--read-with", "spark", "--bootstrap", cluster.bootstrap)

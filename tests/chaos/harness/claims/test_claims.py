@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.claims.catalog.registry import CLAIMS
-from harness.claims.model import Answer, Claim
+from harness.claims.model import Claim, ClaimVerdict
 from harness.claims.runner import run_on
 from harness.run.executor import Options
 from tests.chaos.conftest import Started
@@ -31,4 +31,4 @@ def shares_cluster(claim: Claim) -> str:
 @pytest.mark.parametrize("claim", [a_test(claim) for claim in sorted(CLAIMS, key=shares_cluster)])
 def test_claim(claim: Claim, started: Started, results: Path) -> None:
     result = run_on(started, claim, Options(results=results))
-    assert result.answer is Answer.YES, "\n".join(result.reasons)
+    assert result.answer is ClaimVerdict.YES, "\n".join(result.reasons)

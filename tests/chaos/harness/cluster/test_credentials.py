@@ -11,14 +11,14 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from harness.cluster.live import LiveCluster
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from harness.protocol.client_security import Access
+from harness.protocol.client_security import ClientSecurity
 from harness.protocol.connection import BrokerConnection
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
 from harness.spec.files import parse
-from harness.spec.security import Security
+from harness.spec.security import SecuritySpec
 
 pytestmark = pytest.mark.chaos
 
@@ -46,18 +46,20 @@ arms:
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    spec = ClusterSpec(security=Security(tls=True, sasl="scram"))
-    with Cluster(spec, log_folder=tmp_path_factory.mktemp("logs")) as started:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
+    spec = ClusterSpec(security=SecuritySpec(tls=True, sasl="scram"))
+    with ManagedCluster(spec, log_folder=tmp_path_factory.mktemp("logs")) as started:
         yield started
 
 
-def _run(cluster: Cluster, text: str, results: Path) -> tuple[Path, tuple[ArmResult, ...]]:
+def _run(cluster: ManagedCluster, text: str, results: Path) -> tuple[Path, tuple[ArmResult, ...]]:
     folder, result = run_on(cluster, parse(text, "test"), Options(results=results, seed=3))
     return folder, result.arms
 
 
-def test_a_killed_leader_loses_nothing_and_every_client_gets_in(secured: Cluster, results: Path) -> None:
+def test_a_killed_leader_loses_nothing_and_every_client_gets_in(
+    secured: ManagedCluster, results: Path
+) -> None:
     folder, arms = _run(secured, KILL, results)
     for arm in arms:
         assert arm.summary is not None
@@ -71,7 +73,7 @@ def test_a_killed_leader_loses_nothing_and_every_client_gets_in(secured: Cluster
     assert left == []
 
 
-def test_the_java_client_gets_in(secured: Cluster, results: Path) -> None:
+def test_the_java_client_gets_in(secured: ManagedCluster, results: Path) -> None:
     text = """
 name: secured-java
 title: The Java client where clients come over TLS, as a user
@@ -86,7 +88,7 @@ arms: [{name: safe, producer: {acks: all, enable.idempotence: true}, promise: {l
     assert arm.summary.acked_by_step == {"some": 500}
 
 
-def _refused_by_wire(cluster: LiveCluster, access: Access) -> str:
+def _refused_by_wire(cluster: LiveCluster, access: ClientSecurity) -> str:
     with (
         BrokerConnection(1, *cluster.endpoint(1), 10.0, access.login) as connection,
         pytest.raises(OSError, match="did not answer") as refused,
@@ -95,7 +97,7 @@ def _refused_by_wire(cluster: LiveCluster, access: Access) -> str:
     return str(refused.value)
 
 
-def _admitted(cluster: LiveCluster, access: Access) -> bool:
+def _admitted(cluster: LiveCluster, access: ClientSecurity) -> bool:
     """Whether librdkafka gets in."""
     client = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0, **access.properties})
     try:
@@ -105,33 +107,35 @@ def _admitted(cluster: LiveCluster, access: Access) -> bool:
     return True
 
 
-def test_nobody_else_gets_in(secured: Cluster) -> None:
+def test_nobody_else_gets_in(secured: ManagedCluster) -> None:
     right = secured.access
     wrong = replace(right, properties={**right.properties, "sasl.password": "wrong"})
-    nameless = Access({"security.protocol": "SSL", "ssl.ca.pem": right.properties["ssl.ca.pem"]})
+    nameless = ClientSecurity({"security.protocol": "SSL", "ssl.ca.pem": right.properties["ssl.ca.pem"]})
     assert _admitted(secured, right)
-    for other in (wrong, nameless, Access()):
+    for other in (wrong, nameless, ClientSecurity()):
         assert not _admitted(secured, other)
     assert "Authentication failed" in _refused_by_wire(secured, wrong)
-    _refused_by_wire(secured, Access())
+    _refused_by_wire(secured, ClientSecurity())
     _refused_by_wire(secured, nameless)
 
 
-def test_a_broker_that_an_authority_unknown_to_us_vouches_for_is_not_believed(secured: Cluster) -> None:
+def test_a_broker_that_an_authority_unknown_to_us_vouches_for_is_not_believed(
+    secured: ManagedCluster,
+) -> None:
     from harness.cluster.certificates import authority
 
     given = {**secured.access.properties, "ssl.ca.pem": authority("another").certificate}
-    assert "not trusted" in _refused_by_wire(secured, Access(given))
-    assert not _admitted(secured, Access(given))
+    assert "not trusted" in _refused_by_wire(secured, ClientSecurity(given))
+    assert not _admitted(secured, ClientSecurity(given))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
     "spec",
     [
-        ClusterSpec(security=Security(tls=True)),
-        ClusterSpec(security=Security(sasl="plain")),
-        ClusterSpec(security=Security(tls=True, sasl="plain"), version="3.9.2"),
+        ClusterSpec(security=SecuritySpec(tls=True)),
+        ClusterSpec(security=SecuritySpec(sasl="plain")),
+        ClusterSpec(security=SecuritySpec(tls=True, sasl="plain"), version="3.9.2"),
         ClusterSpec.model_validate(
             {"version": "2.8.2", "metadata": "zookeeper", "security": {"tls": True, "sasl": "scram"}}
         ),
@@ -139,7 +143,7 @@ def test_a_broker_that_an_authority_unknown_to_us_vouches_for_is_not_believed(se
     ids=["tls", "plain", "tls-plain-3.9", "tls-scram-2.8-zookeeper"],
 )
 def test_the_other_kinds(spec: ClusterSpec) -> None:
-    with Cluster(spec) as cluster:
+    with ManagedCluster(spec) as cluster:
         assert len(cluster.view(()).answered()) == 3
         assert _admitted(cluster, cluster.access)
-        assert not _admitted(cluster, Access())
+        assert not _admitted(cluster, ClientSecurity())

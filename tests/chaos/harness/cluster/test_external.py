@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import state_records
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.preflight.external_limits import pointed
 from harness.run.executor import Options, execute
 from harness.run.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
 from harness.spec.files import parse
-from harness.spec.security import Security
+from harness.spec.security import SecuritySpec
 
 pytestmark = pytest.mark.chaos
 
@@ -47,15 +47,15 @@ arms:
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     """TLS and a password, as most clusters of others have."""
-    spec = ClusterSpec(security=Security(tls=True, sasl="plain"))
-    with Cluster(spec, log_folder=tmp_path_factory.mktemp("logs")) as started:
+    spec = ClusterSpec(security=SecuritySpec(tls=True, sasl="plain"))
+    with ManagedCluster(spec, log_folder=tmp_path_factory.mktemp("logs")) as started:
         yield started
 
 
 @pytest.fixture
-def config(theirs: Cluster, tmp_path: Path) -> str:
+def config(theirs: ManagedCluster, tmp_path: Path) -> str:
     """A client's configuration file, as a user has it."""
     (tmp_path / "ca.pem").write_text(theirs.access.properties["ssl.ca.pem"])
     rest = {name: value for name, value in theirs.access.properties.items() if name != "ssl.ca.pem"}
@@ -65,11 +65,11 @@ def config(theirs: Cluster, tmp_path: Path) -> str:
     return str(path)
 
 
-def _line(cluster: Cluster, verb: str) -> str:
+def _line(cluster: ManagedCluster, verb: str) -> str:
     return f"docker {verb} {cluster.name}-broker-$KAFKA_CHAOS_TARGET"
 
 
-def _fault(cluster: Cluster, verify: str | None = None) -> str:
+def _fault(cluster: ManagedCluster, verify: str | None = None) -> str:
     state = f"docker inspect -f '{{{{.State.Running}}}}' {cluster.name}-broker-$KAFKA_CHAOS_TARGET"
     return json.dumps(
         {
@@ -85,7 +85,7 @@ def _fault(cluster: Cluster, verify: str | None = None) -> str:
 
 
 def _run(
-    cluster: Cluster, config: str, results: Path, fault: str, containers: str | None = None
+    cluster: ManagedCluster, config: str, results: Path, fault: str, containers: str | None = None
 ) -> tuple[Path, ArmResult]:
     experiment = parse(TEXT.replace("FAULT", fault), "test")
     (there,) = pointed([experiment], cluster.bootstrap.split(",")[0], config, containers)
@@ -94,7 +94,7 @@ def _run(
     return folder, result.arms[0]
 
 
-def _left(cluster: Cluster) -> set[str]:
+def _left(cluster: ManagedCluster) -> set[str]:
     """What of a run is still there: topics and groups."""
     admin = cluster.admin()
     topics = {name for name in admin._client.list_topics(timeout=10).topics if name.startswith("foreign")}
@@ -102,7 +102,7 @@ def _left(cluster: Cluster) -> set[str]:
 
 
 def test_their_own_command_kills_the_leader_and_nothing_is_left(
-    theirs: Cluster, config: str, results: Path
+    theirs: ManagedCluster, config: str, results: Path
 ) -> None:
     folder, arm = _run(theirs, config, results, _fault(theirs))
     assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement
@@ -120,7 +120,7 @@ def test_their_own_command_kills_the_leader_and_nothing_is_left(
 
 
 def test_a_fault_that_verify_does_not_prove_proves_nothing(
-    theirs: Cluster, config: str, results: Path
+    theirs: ManagedCluster, config: str, results: Path
 ) -> None:
     fault = json.dumps({"command": {"inject": "true", "verify": "false", "heal": "true", "seconds": 2}})
     _, arm = _run(theirs, config, results, fault)
@@ -129,7 +129,9 @@ def test_a_fault_that_verify_does_not_prove_proves_nothing(
 
 
 @pytest.mark.soak
-def test_their_containers_are_hit_once_that_is_allowed(theirs: Cluster, config: str, results: Path) -> None:
+def test_their_containers_are_hit_once_that_is_allowed(
+    theirs: ManagedCluster, config: str, results: Path
+) -> None:
     label = f"kafka-chaos.cluster={theirs.name}"
     cut = "{partition: {from: {leader: 0}, to: {followers: 0}}}"
     for fault in ("{kill: {target: {leader: 0}}}", cut):
@@ -141,7 +143,7 @@ def test_their_containers_are_hit_once_that_is_allowed(theirs: Cluster, config: 
 
 @pytest.mark.soak
 def test_a_killed_harness_is_healed_from_its_record(
-    theirs: Cluster, config: str, results: Path, tmp_path: Path
+    theirs: ManagedCluster, config: str, results: Path, tmp_path: Path
 ) -> None:
     text = TEXT.replace("FAULT", _fault(theirs))
     text = text.replace("seconds: 8", "seconds: 60").replace("for: 4", "for: 50")

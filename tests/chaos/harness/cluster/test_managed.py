@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.host.ports import free_ports
 from harness.model.errors import BadInput, ClusterError
@@ -20,7 +20,7 @@ from harness.spec.cluster import ClusterSpec
 pytestmark = pytest.mark.chaos
 
 
-def test_every_broker_knows_all_and_the_quorum_has_a_leader(cluster: Cluster, topic: str) -> None:
+def test_every_broker_knows_all_and_the_quorum_has_a_leader(cluster: ManagedCluster, topic: str) -> None:
     view = cluster.view((topic,))
     assert all(seen.answered and seen.brokers == (1, 2, 3) for seen in view.views)
     state = view.partition(topic, 0)
@@ -30,7 +30,7 @@ def test_every_broker_knows_all_and_the_quorum_has_a_leader(cluster: Cluster, to
     assert cluster.controller() == 101
 
 
-def test_metadata_tells_image_profile_and_memory(cluster: Cluster) -> None:
+def test_metadata_tells_image_profile_and_memory(cluster: ManagedCluster) -> None:
     info = cluster.info()
     assert info.image.kafka_version == cluster.spec.version
     assert info.image.digest.startswith("sha256:")
@@ -38,15 +38,15 @@ def test_metadata_tells_image_profile_and_memory(cluster: Cluster) -> None:
     assert info.profile == "fast"
 
 
-def test_a_topic_that_the_cluster_cannot_hold_is_refused(cluster: Cluster) -> None:
+def test_a_topic_that_the_cluster_cannot_hold_is_refused(cluster: ManagedCluster) -> None:
     with pytest.raises(BadInput, match="INVALID_REPLICATION_FACTOR"):
         cluster.admin().create("too-wide", partitions=1, replication_factor=4, config={})
     with pytest.raises(BadInput, match="INVALID_CONFIG"):
         cluster.admin().create("odd", partitions=1, replication_factor=3, config={"no.such.key": "1"})
 
 
-def test_a_second_cluster_runs_beside_it_and_leaves_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    with Cluster(ClusterSpec(brokers=1, combined=True), log_folder=tmp_path) as other:
+def test_a_second_cluster_runs_beside_it_and_leaves_nothing(cluster: ManagedCluster, tmp_path: Path) -> None:
+    with ManagedCluster(ClusterSpec(brokers=1, combined=True), log_folder=tmp_path) as other:
         assert other.broker_ids == other.controller_ids == (1,)
         assert all(seen.answered for seen in other.view(()).views)
         assert all(seen.answered for seen in cluster.view(()).views)
@@ -55,17 +55,17 @@ def test_a_second_cluster_runs_beside_it_and_leaves_nothing(cluster: Cluster, tm
     assert things_of(name) == []
 
 
-def test_a_taken_port_is_refused_and_leaves_nothing(cluster: Cluster) -> None:
+def test_a_taken_port_is_refused_and_leaves_nothing(cluster: ManagedCluster) -> None:
     taken = cluster.node(1).host_port
     assert taken is not None
-    other = Cluster(ClusterSpec(brokers=1, combined=True), ports=[taken])
+    other = ManagedCluster(ClusterSpec(brokers=1, combined=True), ports=[taken])
     with pytest.raises(ClusterError, match=f"127.0.0.1:{taken}"):
         other.start()
     assert things_of(other.name) == []
 
 
 def test_a_cluster_that_dies_at_start_shows_its_last_words() -> None:
-    broken = Cluster(ClusterSpec(brokers=1, combined=True, properties={"log.segment.bytes": "many"}))
+    broken = ManagedCluster(ClusterSpec(brokers=1, combined=True, properties={"log.segment.bytes": "many"}))
     with pytest.raises(ClusterError, match=r"log\.segment\.bytes") as caught:
         broken.start()
     assert "last log lines" in str(caught.value)
@@ -74,7 +74,7 @@ def test_a_cluster_that_dies_at_start_shows_its_last_words() -> None:
 
 START = """
 import sys, time
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.spec.cluster import ClusterSpec
 cluster = Cluster(ClusterSpec(brokers=1, combined=True), ports=[int(sys.argv[1])])
 cluster.start()
@@ -83,7 +83,7 @@ time.sleep(600)
 """
 
 
-def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Cluster) -> None:
+def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: ManagedCluster) -> None:
     port = free_ports(1)[0]
     child = subprocess.Popen(
         [sys.executable, "-c", START, str(port)],

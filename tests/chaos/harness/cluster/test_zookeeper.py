@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from faults import Kill, Partition
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.targets import BrokerId, Controller, ZooKeeper
 from harness.cluster.convergence import settle
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.cluster import ClusterSpec
@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 
 @pytest.fixture(scope="module", params=["3.9.2", "2.8.2"])
-def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     spec = ClusterSpec(metadata="zookeeper", version=request.param)
-    with Cluster(spec, log_folder=tmp_path_factory.mktemp("zookeeper")) as cluster:
+    with ManagedCluster(spec, log_folder=tmp_path_factory.mktemp("zookeeper")) as cluster:
         yield cluster
 
 
@@ -47,7 +47,7 @@ steps:
 """
 
 
-def test_what_was_acked_alone_is_lost(old: Cluster, results: Path) -> None:
+def test_what_was_acked_alone_is_lost(old: ManagedCluster, results: Path) -> None:
     experiment = parse(EXPERIMENT.format(version=old.spec.version), "old-kafka")
     _, result = run_on(old, experiment, Options(results=results))
     one, every = result.arms
@@ -58,10 +58,10 @@ def test_what_was_acked_alone_is_lost(old: Cluster, results: Path) -> None:
     assert every.judgement.verdict == VerdictWord.VALID, every.judgement
 
 
-def test_the_controller_is_a_broker_and_can_be_killed(old: Cluster) -> None:
+def test_the_controller_is_a_broker_and_can_be_killed(old: ManagedCluster) -> None:
     old.admin().create("controlled", partitions=1, replication_factor=3, config={})
     settle(old, "controlled", 1, 3, 60)
-    at = Scene(old, "controlled", 4.0, "kafka-chaos-controller")
+    at = InjectionContext(old, "controlled", 4.0, "kafka-chaos-controller")
     active = old.controller()
     injection = Kill(target=Controller(controller=True)).aim(at)
     assert injection.nodes == (active,)
@@ -72,10 +72,10 @@ def test_the_controller_is_a_broker_and_can_be_killed(old: Cluster) -> None:
     assert old.controller() in old.broker_ids
 
 
-def test_a_broker_is_cut_from_zookeeper(old: Cluster) -> None:
+def test_a_broker_is_cut_from_zookeeper(old: ManagedCluster) -> None:
     old.admin().create("cut", partitions=1, replication_factor=3, config={})
     settle(old, "cut", 1, 3, 60)
-    at = Scene(old, "cut", 4.0, "kafka-chaos-cut")
+    at = InjectionContext(old, "cut", 4.0, "kafka-chaos-cut")
     spec = Partition.model_validate({"from": BrokerId(broker=1), "to": ZooKeeper(zookeeper=True)})
     injection = spec.aim(at)
     injection.apply(at)

@@ -204,5 +204,5 @@ def test_sweep_takes_containers_networks_and_volumes_of_one_cluster(client: Dock
         command=["sleep", "60"],
     )
     assert engine.sweep(client).containers == 0
-    assert engine.sweep(client, cluster=name) == engine.Swept(containers=1, networks=1, volumes=1)
-    assert engine.sweep(client, cluster=name) == engine.Swept()
+    assert engine.sweep(client, cluster=name) == engine.SweepResult(containers=1, networks=1, volumes=1)
+    assert engine.sweep(client, cluster=name) == engine.SweepResult()

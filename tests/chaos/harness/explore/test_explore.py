@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.explore.phases import Phase
+from harness.explore.phases import ClusterPhase
 from harness.explore.result import load_result
 from harness.model.result import FindingClass, VerdictWord
 
@@ -54,7 +54,7 @@ def test_a_loss_that_nobody_named_is_found_and_shrunk(tmp_path: Path) -> None:
     for run in result.runs:
         assert run.verdict is not VerdictWord.UNKNOWN, run.reasons
         assert [seen.verified for seen in run.seen] == [True]
-        assert run.seen[0].phases == (Phase.STEADY,)
+        assert run.seen[0].phases == (ClusterPhase.STEADY,)
         if run.trial.settings.get("acks") != "1":
             assert run.verdict is VerdictWord.VALID, run.reasons
     assert result.clusters == 1

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.model.errors import BadInput
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.run.executor import Options, execute
 from harness.spec.files import parse
@@ -67,7 +67,7 @@ def test_the_idempotent_java_client_loses_nothing(ran: dict[str, tuple[Path, Arm
     assert arm.summary is not None
     assert (arm.judgement.verdict, arm.judgement.as_promised) == (VerdictWord.VALID, True), arm.judgement
     assert arm.meta.client == "java"
-    assert arm.summary.outcomes[Outcome.ACKED] > 8000
+    assert arm.summary.outcomes[SendOutcome.ACKED] > 8000
     assert arm.summary.acked_by_step["after"] == 500
     assert all(window.verified for window in arm.meta.windows)
     # Two processes a step, each with a number of its own; keys go round.
@@ -92,7 +92,10 @@ def test_with_acks_all_nothing_is(ran: dict[str, tuple[Path, ArmResult]]) -> Non
     assert arm.summary is not None
     assert arm.judgement.as_promised, arm.judgement
     assert arm.summary.count(FindingClass.LOST) == arm.summary.count(FindingClass.PHANTOM) == 0
-    assert arm.summary.outcomes[Outcome.ACKED] + arm.summary.outcomes.get(Outcome.INDETERMINATE, 0) == 1000
+    assert (
+        arm.summary.outcomes[SendOutcome.ACKED] + arm.summary.outcomes.get(SendOutcome.INDETERMINATE, 0)
+        == 1000
+    )
 
 
 def test_settings_that_the_client_refuses_are_told(tmp_path: Path) -> None:

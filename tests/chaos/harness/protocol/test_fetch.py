@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
 from harness.model.polling import seen_within
 from harness.protocol.connection import BrokerConnection
@@ -16,20 +16,20 @@ from workloads.log_format.segments import parse_segment
 pytestmark = pytest.mark.chaos
 
 
-def connected(cluster: Cluster, broker: int) -> BrokerConnection:
+def connected(cluster: ManagedCluster, broker: int) -> BrokerConnection:
     port = cluster.node(broker).host_port
     assert port is not None
     return BrokerConnection(broker, HOST, port, timeout=5.0)
 
 
-def write(cluster: Cluster, topic: str, records: int) -> None:
+def write(cluster: ManagedCluster, topic: str, records: int) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     for _ in range(records):
         producer.produce(topic, b"x")
     assert producer.flush(30) == 0
 
 
-def test_leader_and_followers_serve_what_is_committed(cluster: Cluster, topic: str) -> None:
+def test_leader_and_followers_serve_what_is_committed(cluster: ManagedCluster, topic: str) -> None:
     write(cluster, topic, 10)
     leader = leader_of(cluster, topic)
     for broker in cluster.broker_ids:
@@ -49,7 +49,7 @@ def test_leader_and_followers_serve_what_is_committed(cluster: Cluster, topic: s
             assert epoch_end(connection, topic, 0, 99) is None
 
 
-def test_a_topic_that_is_not_there(cluster: Cluster) -> None:
+def test_a_topic_that_is_not_there(cluster: ManagedCluster) -> None:
     with connected(cluster, cluster.broker_ids[0]) as connection:
         assert fetch(connection, "no-such-topic", 0, 0).error == "UNKNOWN_TOPIC_OR_PARTITION"
         assert epoch_end(connection, "no-such-topic", 0, 0) is None

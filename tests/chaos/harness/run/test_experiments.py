@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from harness.check.recheck import recheck
 from harness.cli.app import app
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.result import ExperimentResult, FindingClass, VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.files import load
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.chaos
 
 
 @pytest.fixture(scope="module")
-def cut(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExperimentResult]:
+def cut(cluster: ManagedCluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExperimentResult]:
     """cut-then-kill on the tier's cluster."""
     options = Options(results=tmp_path_factory.mktemp("results"), seed=7)
     return run_on(cluster, load("cut-then-kill"), options)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from harness.cluster.managed import Cluster
-from harness.model.journal import Outcome
+from harness.cluster.managed import ManagedCluster
+from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
 from harness.run.executor import Options, execute, run_on
 from harness.spec.files import load, parse
@@ -65,7 +65,7 @@ def test_the_example_shows_what_it_promises(path: Path, kept: Path) -> None:
         assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement)
 
 
-def somebody_else(cluster: Cluster, seqs: Iterable[int]) -> Callable[[str, str], None]:
+def somebody_else(cluster: ManagedCluster, seqs: Iterable[int]) -> Callable[[str, str], None]:
     """What writes these records of producer 0 into the topic of every arm but `alone`, before it begins."""
     bootstrap = cluster.bootstrap
 
@@ -82,7 +82,7 @@ def somebody_else(cluster: Cluster, seqs: Iterable[int]) -> Callable[[str, str],
     return intrude
 
 
-def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: Cluster, kept: Path) -> None:
+def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: ManagedCluster, kept: Path) -> None:
     options = Options(results=kept, seed=3, started=somebody_else(cluster, [1_000_000]))
     _, result = run_on(cluster, parse(PLAIN, "phantom"), options)
     intruded, alone = result.arms
@@ -94,12 +94,12 @@ def test_a_record_that_no_producer_of_ours_sent_is_a_phantom(cluster: Cluster, k
 
 
 def test_what_was_refused_and_written_by_another_way_is_rejected_present(
-    cluster: Cluster, kept: Path
+    cluster: ManagedCluster, kept: Path
 ) -> None:
     options = Options(results=kept, seed=3, started=somebody_else(cluster, range(5)))
     _, result = run_on(cluster, parse(REFUSED, "rejected_present"), options)
     intruded, alone = result.arms
     assert intruded.judgement.as_promised, intruded.judgement
     assert alone.summary is not None
-    assert alone.summary.outcomes == {Outcome.REJECTED: 20}
+    assert alone.summary.outcomes == {SendOutcome.REJECTED: 20}
     assert alone.summary.findings == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.journal import FAULTS_FILE
 from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, run_on
@@ -68,7 +68,7 @@ CONDITIONS = (
 )
 
 
-def run(cluster: Cluster, experiment: Experiment, results: Path) -> tuple[Path, ArmResult]:
+def run(cluster: ManagedCluster, experiment: Experiment, results: Path) -> tuple[Path, ArmResult]:
     folder, result = run_on(cluster, experiment, Options(results=results, seed=SEED))
     (arm,) = result.arms
     assert arm.meta.problems == ()
@@ -93,7 +93,7 @@ def decided(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.soak
 def test_a_storm_does_what_its_plan_says_and_is_repeated_from_its_journal(
-    cluster: Cluster, results: Path
+    cluster: ManagedCluster, results: Path
 ) -> None:
     storm = parse(STORM, "storm")
     planned = plan_of(storm, SEED).steps[0].faults
@@ -119,7 +119,7 @@ def test_a_storm_does_what_its_plan_says_and_is_repeated_from_its_journal(
     assert [one["due"] for one in after] == [one["at"] for one in before]
 
 
-def test_conditions_fire_when_they_come_true(cluster: Cluster, results: Path) -> None:
+def test_conditions_fire_when_they_come_true(cluster: ManagedCluster, results: Path) -> None:
     folder, _ = run(cluster, parse(CONDITIONS, "conditions"), results)
     by_entry = {one["entry"]: one for one in decided(folder)}
     assert len(by_entry) == 5

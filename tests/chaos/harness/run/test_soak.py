@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.result import VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.files import load
@@ -33,7 +33,7 @@ def resident_mib() -> float:
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is told as Linux tells it")
 def test_memory_files_and_verdict_stay_as_they_are(
-    cluster: Cluster, results: Path, request: pytest.FixtureRequest
+    cluster: ManagedCluster, results: Path, request: pytest.FixtureRequest
 ) -> None:
     minutes = float(request.config.getoption("--soak-minutes"))
     experiment = load("standard")

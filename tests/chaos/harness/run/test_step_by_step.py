@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.experiment import Experiment
@@ -42,14 +42,14 @@ steps:
 """
 
 
-def run(cluster: Cluster, text: str, results: Path) -> ArmResult:
+def run(cluster: ManagedCluster, text: str, results: Path) -> ArmResult:
     experiment: Experiment = parse(text, "step-by-step")
     _, result = run_on(cluster, experiment, Options(results=results))
     (arm,) = result.arms
     return arm
 
 
-def test_every_state_is_reached(cluster: Cluster, results: Path) -> None:
+def test_every_state_is_reached(cluster: ManagedCluster, results: Path) -> None:
     arm = run(cluster, STEPS, results)
     assert arm.meta.problems == ()
     assert arm.judgement.verdict == VerdictWord.VALID, arm.judgement
@@ -60,7 +60,9 @@ def test_every_state_is_reached(cluster: Cluster, results: Path) -> None:
     assert final.replicas_inspected == (1, 2, 3)
 
 
-def test_a_state_that_does_not_come_is_unknown_with_what_was_seen(cluster: Cluster, results: Path) -> None:
+def test_a_state_that_does_not_come_is_unknown_with_what_was_seen(
+    cluster: ManagedCluster, results: Path
+) -> None:
     never = "- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 10}, within: 1}"
     arm = run(cluster, STEPS.replace(never, never.replace("exactly: 10", "exactly: 15")), results)
     assert arm.judgement.verdict == VerdictWord.UNKNOWN

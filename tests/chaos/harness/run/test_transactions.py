@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.run import RunMeta
-from harness.run.runner import Run
+from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from workloads.producer.processor import source_of
@@ -28,12 +28,12 @@ SEED = 11
 class Ran:
     """One arm that was run, and its journals."""
 
-    def __init__(self, cluster: Cluster, experiment: dict[str, Any], arm: str, folder: Path) -> None:
+    def __init__(self, cluster: ManagedCluster, experiment: dict[str, Any], arm: str, folder: Path) -> None:
         made = Experiment.model_validate(experiment)
         chosen = next(one for one in made.arms if one.name == arm)
         self.said: list[str] = []
         self.meta: RunMeta
-        (self.meta,) = Run(cluster, made, {folder: chosen}, SEED, self.said.append).execute()
+        (self.meta,) = ExperimentRun(cluster, made, {folder: chosen}, SEED, self.said.append).execute()
         self.folder = folder
 
     def rows(self, name: str) -> Rows:
@@ -95,7 +95,7 @@ READERS = [
 
 
 @pytest.fixture(scope="module")
-def killed(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def killed(cluster: ManagedCluster, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Transactions while the leader of partition 0 is killed, with readers of all kinds."""
     steps = [{"write": {"name": "w", "records": 8000, "at_most": 150, "faults": [KILL]}}]
     return Ran(cluster, base(steps=steps, readers=READERS), "a", tmp_path_factory.mktemp("killed"))
@@ -162,7 +162,7 @@ def test_the_group_came_through_its_rebalances(killed: Ran) -> None:
     assert all(row["offset"] <= ends[row["partition"]] for row in commits)
 
 
-def test_without_transactions_nothing_of_them_is_there(cluster: Cluster, tmp_path: Path) -> None:
+def test_without_transactions_nothing_of_them_is_there(cluster: ManagedCluster, tmp_path: Path) -> None:
     plain = Ran(cluster, base(workload={"rate": 500}), "a", tmp_path)
     plain.sound()
     assert plain.meta.final_read is not None
@@ -175,7 +175,7 @@ def test_without_transactions_nothing_of_them_is_there(cluster: Cluster, tmp_pat
 
 @pytest.mark.parametrize("fence_every", [4, None])
 def test_a_fenced_producers_transaction_is_aborted(
-    cluster: Cluster, tmp_path: Path, fence_every: int | None
+    cluster: ManagedCluster, tmp_path: Path, fence_every: int | None
 ) -> None:
     transactions = {"records": 20, "fence_every": fence_every}
     ran = Ran(cluster, base(workload={"rate": 300, "transactions": transactions}), "a", tmp_path)
@@ -199,12 +199,12 @@ def test_a_fenced_producers_transaction_is_aborted(
 
 
 @pytest.fixture(scope="module")
-def racked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(ClusterSpec(racks=True), log_folder=tmp_path_factory.mktemp("logs")) as started:
+def racked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
+    with ManagedCluster(ClusterSpec(racks=True), log_folder=tmp_path_factory.mktemp("logs")) as started:
         yield started
 
 
-def test_a_reader_in_a_rack_is_served_by_the_follower_there(racked: Cluster, tmp_path: Path) -> None:
+def test_a_reader_in_a_rack_is_served_by_the_follower_there(racked: ManagedCluster, tmp_path: Path) -> None:
     experiment = base(
         cluster={"racks": True},
         topic={"partitions": 3, "replication_factor": 3},
@@ -220,7 +220,7 @@ def test_a_reader_in_a_rack_is_served_by_the_follower_there(racked: Cluster, tmp
     assert {info.name: info.rack for info in ran.meta.readers} == {"near": "r2", "plain": None}
 
 
-def test_the_control_a_rack_that_no_follower_is_in(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_control_a_rack_that_no_follower_is_in(cluster: ManagedCluster, tmp_path: Path) -> None:
     """On a cluster without racks the same reader is served by leaders, and that is told."""
     experiment = base(
         cluster={"racks": True}, workload={"rate": 500}, readers=[{"name": "near", "rack": "r2"}]
@@ -231,7 +231,7 @@ def test_the_control_a_rack_that_no_follower_is_in(cluster: Cluster, tmp_path: P
 
 
 def test_a_coordinator_that_dies_takes_no_committed_transaction_along(
-    cluster: Cluster, tmp_path: Path
+    cluster: ManagedCluster, tmp_path: Path
 ) -> None:
     target = {"coordinator": {"transactional_id": "kafka-chaos-0"}}
     fault = {"fault": {"kill": {"target": target}}, "after": {"acked": 500}, "for": 3}
@@ -244,7 +244,7 @@ def test_a_coordinator_that_dies_takes_no_committed_transaction_along(
     assert not became["aborted"] & committed
 
 
-def test_processors_process_each_committed_record_once(cluster: Cluster, tmp_path: Path) -> None:
+def test_processors_process_each_committed_record_once(cluster: ManagedCluster, tmp_path: Path) -> None:
     """Exactly once, though a leader is killed, a member restarts and a third of the batches is aborted."""
     workload = {
         "rate": 1000,
@@ -267,14 +267,14 @@ def test_processors_process_each_committed_record_once(cluster: Cluster, tmp_pat
     assert {info.commits for info in ran.meta.readers} == {"transaction"}
 
 
-def test_an_open_transaction_is_waited_for(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_open_transaction_is_waited_for(cluster: ManagedCluster, tmp_path: Path) -> None:
     """A producer that is stopped in the middle leaves a transaction open; nobody commits it."""
     from confluent_kafka import Producer
 
     topic = "left-open"
     admin = cluster.admin()
     admin.create(topic, partitions=1, replication_factor=3, config={})
-    from harness.run.final_read import Subject, final_read
+    from harness.run.final_read import FinalReadTarget, final_read
 
     producer = Producer(
         {
@@ -292,7 +292,7 @@ def test_an_open_transaction_is_waited_for(cluster: Cluster, tmp_path: Path) -> 
     for name in ("sends", "reads"):
         (tmp_path / name).mkdir()
     began = time.monotonic()
-    read = final_read(cluster, Subject(topic, 1, 3, 1, 5.0), tmp_path, lambda _: None)
+    read = final_read(cluster, FinalReadTarget(topic, 1, 3, 1, 5.0), tmp_path, lambda _: None)
     assert read.complete, read.reasons
     assert (read.records, read.committed_records) == (10, 0)
     assert read.bounds[0].end_offset == 11, "the coordinator's marker is there"

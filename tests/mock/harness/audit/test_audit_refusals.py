@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from harness.audit.audit import RULES
 from harness.audit.rule import Severity
-from harness.audit.settings_catalog import Client
+from harness.audit.settings_catalog import ClientLibrary
 from harness.config.properties import parse_properties
 from tests.pure.harness.audit.test_audit import CASES
 
@@ -18,7 +18,7 @@ REFUSED = {rule.id for rule in RULES if rule.severity is Severity.REFUSED} - {"t
 TRIED = [
     (rule, bad, near_miss)
     for rule, client, bad, near_miss in CASES
-    if rule in REFUSED and client is Client.LIBRDKAFKA
+    if rule in REFUSED and client is ClientLibrary.LIBRDKAFKA
 ]
 
 
@@ -40,5 +40,5 @@ def test_the_client_refuses_it(rule: str, bad: str, near_miss: str) -> None:
 
 
 def test_all_rules_about_librdkafka_were_tried() -> None:
-    about = {rule.id for rule in RULES if rule.client is Client.LIBRDKAFKA and rule.id in REFUSED}
+    about = {rule.id for rule in RULES if rule.client is ClientLibrary.LIBRDKAFKA and rule.id in REFUSED}
     assert about <= {rule for rule, _, _ in TRIED}

@@ -12,10 +12,10 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import pytest
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.jvm import client_jar
-from harness.java.scripted_workload import DrivenWorkload
+from harness.java.scripted_workload import PyScriptedWorkload
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.spec.steps import Drive
@@ -45,10 +45,10 @@ class Driven:
         image = SimpleNamespace(kafka_version=VERSION)
         cluster = SimpleNamespace(bootstrap=NOBODY, access=PLAIN_TEXT, image=image)
         self.sends = SendJournal(folder / "sends", "t")
-        self.workload = DrivenWorkload(
+        self.workload = PyScriptedWorkload(
             spec,
             ProducerSettings.model_validate(settings),
-            cluster=cast(Cluster, cluster),
+            cluster=cast(ManagedCluster, cluster),
             topic="t",
             run_id=7,
             seed=1,

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.protocol.client_security import PLAIN_TEXT
-from harness.run.clients import Traffic, processed, topics_of
+from harness.run.clients import RunClients, processed, topics_of
 from harness.spec.experiment import Experiment
 from workloads.producer.processor import key_of, source_of
 
@@ -47,8 +47,8 @@ def experiment(**process: Any) -> Experiment:
 
 def ran(made: Experiment, bootstrap: str, topic: str, folder: Path) -> None:
     # All that librdkafka's clients need of a cluster.
-    cluster = cast(Cluster, SimpleNamespace(bootstrap=bootstrap, access=PLAIN_TEXT))
-    with Traffic(
+    cluster = cast(ManagedCluster, SimpleNamespace(bootstrap=bootstrap, access=PLAIN_TEXT))
+    with RunClients(
         made, made.arms[0], cluster=cluster, topic=topic, run_id=5, seed=1, folder=folder
     ) as traffic:
         traffic.start()

@@ -15,12 +15,12 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, murmur2
 
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import Outcome
+from harness.model.journal import SendOutcome
 from workloads.config.client_log import LOGGER_NAME
 from workloads.config.spec import ProducerSettings, WorkloadSpec
-from workloads.producer.open_sends import NO_KEY, Batch
+from workloads.producer.open_sends import NO_KEY, SendBatch
 from workloads.producer.producers import Workload
-from workloads.producer.reports import Reports
+from workloads.producer.reports import DeliveryReports
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Tally
 from workloads.record.identity import ValueBuilder, encode_key
@@ -310,9 +310,9 @@ class FakeMessage:
         return self._offset
 
 
-def opened(count: int) -> Batch:
+def opened(count: int) -> SendBatch:
     zeros = np.zeros(count, dtype=np.int64)
-    return Batch(0, 0, 0, 100, zeros, zeros.astype(np.int32), zeros + NO_KEY)
+    return SendBatch(0, 0, 0, 100, zeros, zeros.astype(np.int32), zeros + NO_KEY)
 
 
 def test_a_dead_client_sends_no_more_and_is_a_problem(workload: Any) -> None:
@@ -336,7 +336,7 @@ def test_a_brokers_refusal_is_rejected_only_as_the_only_attempt(
 ) -> None:
     tally = Tally()
     journal = SendJournal(tmp_path / "sends", "t")
-    reports = Reports(0, ProducerSettings(retries=retries), journal, tally)
+    reports = DeliveryReports(0, ProducerSettings(retries=retries), journal, tally)
     value = ValueBuilder(1, 0, 100, 1)(0)
     journal.opened(opened(1))
     reports.callback(KafkaError(KafkaError.NOT_ENOUGH_REPLICAS), FakeMessage(value, latency))
@@ -347,7 +347,7 @@ def test_a_brokers_refusal_is_rejected_only_as_the_only_attempt(
 
 def test_a_success_without_an_offset_is_acked(tmp_path: Path) -> None:
     journal = SendJournal(tmp_path, "t")
-    reports = Reports(0, ProducerSettings(enable_idempotence=True), journal, Tally())
+    reports = DeliveryReports(0, ProducerSettings(enable_idempotence=True), journal, Tally())
     build = ValueBuilder(1, 0, 100, 1)
     journal.opened(opened(2))
     reports.callback(None, FakeMessage(build(0), 0.1, None))
@@ -356,6 +356,6 @@ def test_a_success_without_an_offset_is_acked(tmp_path: Path) -> None:
     journal.close()
     found = pq.read_table(tmp_path).sort_by("seq").to_pylist()
     assert [(row["outcome"], row["offset"]) for row in found] == [
-        (Outcome.ACKED, None),
-        (Outcome.ACKED, 8),
+        (SendOutcome.ACKED, None),
+        (SendOutcome.ACKED, 8),
     ]

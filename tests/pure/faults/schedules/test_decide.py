@@ -29,34 +29,34 @@ from faults.schedules.build import (
     together,
 )
 from faults.schedules.decide import begin, decide, unmet
-from faults.schedules.entries import Entry, TimedFault
+from faults.schedules.entries import ScheduleEntry, TimedFault
 from faults.schedules.simulation import foresee
 from faults.schedules.state import (
     Decision,
+    FaultState,
     GiveUp,
-    Heal,
+    HealDecision,
     Now,
     Occurrence,
-    Phase,
     Schedule,
+    ScheduleState,
     Start,
-    State,
     to_the_millisecond,
 )
 from faults.schedules.tracks import Repeating
-from faults.target_context import Shape
+from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Followers, Leader
 from harness.model.broker_views import TopologyView
 from tests.support.builders.views import quiet, seen, state, view
 
 pytestmark = pytest.mark.pure
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 LEADER = Leader(leader=0)
 KILL = Kill(target=LEADER)
 PAUSE = Pause(target=BrokerId(broker=2))
 CUT = Partition.model_validate({"from": LEADER, "to": Followers(followers=0)})
-ENTRIES: TypeAdapter[tuple[Entry, ...]] = TypeAdapter(tuple[Entry, ...])
+ENTRIES: TypeAdapter[tuple[ScheduleEntry, ...]] = TypeAdapter(tuple[ScheduleEntry, ...])
 
 
 @dataclass
@@ -66,9 +66,9 @@ class Executor:
     schedule: Schedule
     slow: dict[Occurrence, tuple[float, float]] = field(default_factory=dict)
     put_off: set[Occurrence] = field(default_factory=set)
-    state: State = field(init=False)
-    phases: dict[Occurrence, Phase] = field(default_factory=dict)
-    pending: list[tuple[float, Occurrence, Phase]] = field(default_factory=list)
+    state: ScheduleState = field(init=False)
+    phases: dict[Occurrence, FaultState] = field(default_factory=dict)
+    pending: list[tuple[float, Occurrence, FaultState]] = field(default_factory=list)
     open: dict[Occurrence, FaultSpec] = field(default_factory=dict)
     log: list[tuple[float, Decision]] = field(default_factory=list)
     most_down: int = 0
@@ -82,7 +82,7 @@ class Executor:
             if due <= seconds:
                 self.pending.remove((due, occurrence, phase))
                 self.phases[occurrence] = phase
-                if phase is Phase.HEALED:
+                if phase is FaultState.HEALED:
                     del self.open[occurrence]
         now = Now(seconds, dict(self.phases), down_before=self.down_before, topic="t", **more)
         again = decide(self.schedule, self.state, now)
@@ -101,15 +101,15 @@ class Executor:
             return
         occurrence = decision.occurrence
         verify, heal = self.slow.get(occurrence, (0.0, 0.0))
-        if isinstance(decision, Heal):
-            self.pending.append((seconds + heal, occurrence, Phase.HEALED))
+        if isinstance(decision, HealDecision):
+            self.pending.append((seconds + heal, occurrence, FaultState.HEALED))
         elif occurrence in self.put_off:
             self.put_off.remove(occurrence)
-            self.phases[occurrence] = Phase.PUT_OFF
+            self.phases[occurrence] = FaultState.PUT_OFF
         else:
-            self.phases[occurrence] = Phase.BEGUN
+            self.phases[occurrence] = FaultState.BEGUN
             self.open[occurrence] = decision.fault
-            self.pending.append((seconds + verify, occurrence, Phase.SHOWN))
+            self.pending.append((seconds + verify, occurrence, FaultState.SHOWN))
 
     def run(self, until: float, tick: float = 0.05, **more: Any) -> Executor:
         for number in range(round(until / tick) + 1):
@@ -120,14 +120,14 @@ class Executor:
         return [decision for _, decision in self.log if isinstance(decision, Start)]
 
     def heals(self) -> list[Occurrence]:
-        return [decision.occurrence for _, decision in self.log if isinstance(decision, Heal)]
+        return [decision.occurrence for _, decision in self.log if isinstance(decision, HealDecision)]
 
 
-def schedule(*entries: Entry, seed: str = "7/w", **limits: Any) -> Schedule:
+def schedule(*entries: ScheduleEntry, seed: str = "7/w", **limits: Any) -> Schedule:
     return Schedule.of(entries, seed, SHAPE, **limits)
 
 
-def told(*entries: Entry, **limits: Any) -> list[tuple[str, float, float]]:
+def told(*entries: ScheduleEntry, **limits: Any) -> list[tuple[str, float, float]]:
     """(kind, begin, duration) of everything foreseen."""
     found = foresee(schedule(*entries, **limits)).faults
     return [(one.fault.name(), round(one.at, 3), one.lasting) for one in found]
@@ -179,7 +179,7 @@ def told(*entries: Entry, **limits: Any) -> list[tuple[str, float, float]]:
         ),
     ],
 )
-def test_a_file_and_a_program_say_the_same(written: dict[str, Any], built: Entry) -> None:
+def test_a_file_and_a_program_say_the_same(written: dict[str, Any], built: ScheduleEntry) -> None:
     (entry,) = ENTRIES.validate_python([written])
     assert entry == built
     assert ENTRIES.validate_json(ENTRIES.dump_json((entry,), by_alias=True)) == (entry,)
@@ -283,7 +283,7 @@ def test_a_step_without_an_end_is_told_up_to_a_number() -> None:
 
 
 def look_at(
-    view_: TopologyView | None, entry: Entry, *, first: TopologyView | None = None, acked: int = 0
+    view_: TopologyView | None, entry: ScheduleEntry, *, first: TopologyView | None = None, acked: int = 0
 ) -> bool:
     """Whether an entry begins at the second look."""
     executor = Executor(schedule(entry))
@@ -338,7 +338,7 @@ def test_a_condition_that_does_not_come_is_given_up_once() -> None:
         (menu(choice(KILL, 1), every=(8, 9)), "never began"),
     ],
 )
-def test_what_was_asked_for_and_did_not_come_is_told(entry: Entry, says: str) -> None:
+def test_what_was_asked_for_and_did_not_come_is_told(entry: ScheduleEntry, says: str) -> None:
     executor = Executor(schedule(entry)).run(5)
     (what,) = unmet(executor.schedule, executor.state)
     assert says in what
@@ -366,7 +366,7 @@ def test_nothing_begins_after_the_end_and_what_is_open_is_healed() -> None:
 
 def test_a_fault_is_not_healed_before_its_proof_has_ended() -> None:
     executor = Executor(schedule(at(1).for_(1).do(KILL)), slow={Occurrence(0, 0): (4.0, 0.0)}).run(6)
-    ((seconds, _),) = [entry for entry in executor.log if isinstance(entry[1], Heal)]
+    ((seconds, _),) = [entry for entry in executor.log if isinstance(entry[1], HealDecision)]
     assert seconds == pytest.approx(5, abs=0.06)
 
 
@@ -394,7 +394,7 @@ def test_what_was_put_off_is_tried_again_as_the_same_fault() -> None:
 def test_what_failed_counts_as_down_and_holds_up_nothing_else() -> None:
     executor = Executor(schedule(at(1).for_(1).do(KILL), at(2).for_(1).do(PAUSE), at_most_down=1))
     executor.run(1.5)
-    executor.phases[Occurrence(0, 0)] = Phase.FAILED
+    executor.phases[Occurrence(0, 0)] = FaultState.FAILED
     executor.pending.clear()
     executor.look(1.6)
     assert not executor.state.busy
@@ -420,7 +420,7 @@ LASTING = st.integers(1, 30).map(lambda tenths: tenths / 10)
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
+def entries(draw: st.DrawFn) -> ScheduleEntry:
     kind = draw(st.sampled_from(["at", "every", "sequence", "together", "random"]))
     if kind == "at":
         return at(draw(TENTHS)).for_(draw(LASTING)).do(draw(FAULTS))  # type: ignore[no-any-return]
@@ -454,7 +454,7 @@ SLOW = st.dictionaries(
 STEPS = st.lists(st.one_of(st.just(0.05), st.floats(0.001, 400)), min_size=1, max_size=80)
 
 
-def fits(entries: list[Entry], limit: int | None) -> Schedule:
+def fits(entries: list[ScheduleEntry], limit: int | None) -> Schedule:
     """A schedule whose limit lets every single fault begin."""
     made = schedule(*entries, at_most_down=limit)
     needed = max(pick.fault.downs(SHAPE) for track in made.tracks for pick in track.picks)
@@ -466,7 +466,10 @@ def fits(entries: list[Entry], limit: int | None) -> Schedule:
 @settings(deadline=None, max_examples=150)
 @given(LISTS, LIMITS, SLOW, STEPS)
 def test_limits_hold_and_nothing_is_lost_or_doubled_at_any_pace(
-    entries: list[Entry], limit: int | None, slow: dict[Occurrence, tuple[float, float]], steps: list[float]
+    entries: list[ScheduleEntry],
+    limit: int | None,
+    slow: dict[Occurrence, tuple[float, float]],
+    steps: list[float],
 ) -> None:
     executor = Executor(fits(entries, limit), slow=slow)
     seconds = 0.0
@@ -487,7 +490,7 @@ def test_limits_hold_and_nothing_is_lost_or_doubled_at_any_pace(
     if executor.schedule.at_most_down is not None:
         assert executor.most_down <= executor.schedule.at_most_down
     for index, (_, decision) in enumerate(executor.log):
-        if isinstance(decision, Heal):
+        if isinstance(decision, HealDecision):
             earlier = [one.occurrence for _, one in executor.log[:index] if isinstance(one, Start)]
             assert decision.occurrence in earlier
 
@@ -495,7 +498,10 @@ def test_limits_hold_and_nothing_is_lost_or_doubled_at_any_pace(
 @settings(deadline=None, max_examples=100)
 @given(LISTS, LIMITS, SLOW, STEPS)
 def test_the_same_seed_clock_and_fates_give_the_same_decisions(
-    entries: list[Entry], limit: int | None, slow: dict[Occurrence, tuple[float, float]], steps: list[float]
+    entries: list[ScheduleEntry],
+    limit: int | None,
+    slow: dict[Occurrence, tuple[float, float]],
+    steps: list[float],
 ) -> None:
     logs = []
     for _ in range(2):
@@ -511,7 +517,7 @@ def test_the_same_seed_clock_and_fates_give_the_same_decisions(
 @settings(deadline=None, max_examples=100)
 @given(LISTS, LIMITS)
 def test_what_is_foreseen_is_what_happens_when_injection_is_prompt(
-    entries: list[Entry], limit: int | None
+    entries: list[ScheduleEntry], limit: int | None
 ) -> None:
     made = fits(entries, limit)
     foreseen = foresee(made)

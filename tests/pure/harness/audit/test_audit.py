@@ -10,7 +10,7 @@ import pytest
 from harness.audit.audit import RULES, Audit, audit
 from harness.audit.guarantees import PROMISES
 from harness.audit.rule import Severity
-from harness.audit.settings_catalog import Client, canonical, nearest, table
+from harness.audit.settings_catalog import ClientLibrary, canonical, nearest, table
 from harness.audit.text import lines
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
@@ -20,19 +20,19 @@ from tests.pure.harness.cli.test_app import call
 
 pytestmark = pytest.mark.pure
 
-JAVA, RDK = Client.JAVA, Client.LIBRDKAFKA
+JAVA, RDK = ClientLibrary.JAVA, ClientLibrary.LIBRDKAFKA
 GROUP = "group.id=g\nenable.auto.commit=false\nauto.offset.reset=earliest"
 
 
-def of(text: str, client: Client | None = None) -> Audit:
+def of(text: str, client: ClientLibrary | None = None) -> Audit:
     return audit(parse_properties(text.replace("; ", "\n"), "my.properties"), client)
 
 
-def said(text: str, client: Client | None = None) -> set[str]:
+def said(text: str, client: ClientLibrary | None = None) -> set[str]:
     return {one.rule for one in of(text, client).findings}
 
 
-CASES: list[tuple[str, Client, str, str]] = [
+CASES: list[tuple[str, ClientLibrary, str, str]] = [
     ("acks-unknown", JAVA, "acks=2", "acks=-1"),
     ("idempotence-acks", JAVA, "enable.idempotence=true; acks=1", "enable.idempotence=true; acks=-1"),
     ("idempotence-acks", RDK, "enable.idempotence=true; acks=0", "enable.idempotence=true"),
@@ -162,7 +162,9 @@ CASES: list[tuple[str, Client, str, str]] = [
 
 
 @pytest.mark.parametrize(("rule", "client", "bad", "near_miss"), CASES)
-def test_a_rule_speaks_and_is_silent_beside_it(rule: str, client: Client, bad: str, near_miss: str) -> None:
+def test_a_rule_speaks_and_is_silent_beside_it(
+    rule: str, client: ClientLibrary, bad: str, near_miss: str
+) -> None:
     assert rule in said(bad, client)
     assert rule not in said(near_miss, client)
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from harness.bugs import expectations, table
 from harness.bugs.catalog import registry
-from harness.bugs.model import Bug, BugResult, Side, Verdict, exit_code, result_of, side_of
-from harness.claims.expectations import Seen
-from harness.claims.model import ClaimResult, Role, TrialResult, judged
-from harness.claims.run_evidence import Finished
+from harness.bugs.model import Bug, BugArm, BugResult, BugVerdict, exit_code, result_of, side_of
+from harness.claims.expectations import Observation
+from harness.claims.model import ClaimArmResult, ClaimResult, Role, judged
+from harness.claims.run_evidence import FinishedRun
 from harness.cli.app import app
 from harness.docgen import bugs
 from harness.docgen.bugs import Runs
@@ -23,19 +23,19 @@ from harness.model.errors import BadInput
 pytestmark = pytest.mark.pure
 
 IDS = [bug.id for bug in registry.BUGS]
-GIVEN = Seen(what="acked in one", expected="1", seen="1", ok=True, given=True)
-NOT_GIVEN = Seen(what="acked in one", expected="1", seen="0", ok=False, given=True)
-INVALID = Seen(what="verdict", expected="invalid: lost", seen="invalid: lost 200", ok=True)
-SPARED = Seen(what="verdict", expected="invalid: lost", seen="valid", ok=False)
-VALID = Seen(what="verdict", expected="valid", seen="valid", ok=True)
-BROKEN = Seen(what="verdict", expected="valid", seen="invalid: lost 200", ok=False)
+GIVEN = Observation(what="acked in one", expected="1", seen="1", ok=True, given=True)
+NOT_GIVEN = Observation(what="acked in one", expected="1", seen="0", ok=False, given=True)
+INVALID = Observation(what="verdict", expected="invalid: lost", seen="invalid: lost 200", ok=True)
+SPARED = Observation(what="verdict", expected="invalid: lost", seen="valid", ok=False)
+VALID = Observation(what="verdict", expected="valid", seen="valid", ok=True)
+BROKEN = Observation(what="verdict", expected="valid", seen="invalid: lost 200", ok=False)
 
 
-def trial(role: Role, *rows: Seen, doubts: tuple[str, ...] = ()) -> TrialResult:
-    return TrialResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
+def trial(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> ClaimArmResult:
+    return ClaimArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
 
 
-def result(affected: Seen, fixed: Seen, *more: Seen, seconds: float = 20.0) -> BugResult:
+def result(affected: Observation, fixed: Observation, *more: Observation, seconds: float = 20.0) -> BugResult:
     trials = (trial(Role.CLAIM, GIVEN, affected, *more), trial(Role.CONTROL, GIVEN, fixed))
     answer, reasons = judged(trials)
     return result_of(
@@ -54,23 +54,25 @@ def result(affected: Seen, fixed: Seen, *more: Seen, seconds: float = 20.0) -> B
 @pytest.mark.parametrize(
     ("affected", "fixed", "verdict"),
     [
-        (INVALID, VALID, Verdict.REPRODUCED),
-        (SPARED, VALID, Verdict.NOT_REPRODUCED),
+        (INVALID, VALID, BugVerdict.REPRODUCED),
+        (SPARED, VALID, BugVerdict.NOT_REPRODUCED),
         # A fix that does not hold makes the affected arm's loss no proof of this very bug.
-        (INVALID, BROKEN, Verdict.UNKNOWN),
+        (INVALID, BROKEN, BugVerdict.UNKNOWN),
     ],
 )
-def test_a_bug_is_reproduced_when_both_sides_behave(affected: Seen, fixed: Seen, verdict: Verdict) -> None:
+def test_a_bug_is_reproduced_when_both_sides_behave(
+    affected: Observation, fixed: Observation, verdict: BugVerdict
+) -> None:
     assert result(affected, fixed).verdict is verdict
 
 
 def test_an_arm_in_which_nothing_dangerous_happened_shows_nothing() -> None:
     seen = result(INVALID, VALID, NOT_GIVEN)
-    assert seen.verdict is Verdict.UNKNOWN
-    (arm,) = seen.of(Side.AFFECTED)
+    assert seen.verdict is BugVerdict.UNKNOWN
+    (arm,) = seen.of(BugArm.AFFECTED)
     assert not arm.sound
     assert table.said(arm) == table.NOTHING
-    (fixed,) = seen.of(Side.FIXED)
+    (fixed,) = seen.of(BugArm.FIXED)
     assert fixed.sound
     assert table.said(fixed) == "valid"
 
@@ -97,7 +99,7 @@ def test_a_row_counts_the_runs_of_each_arm() -> None:
 
 @pytest.mark.parametrize("bug", registry.BUGS, ids=IDS)
 def test_a_bug_is_whole(bug: Bug) -> None:
-    assert {side_of(trial.role) for trial in bug.trials} == set(Side), "a bug needs both sides"
+    assert {side_of(trial.role) for trial in bug.trials} == set(BugArm), "a bug needs both sides"
     for one in bug.trials:
         assert one.arm in {arm.name for arm in one.experiment.arms}
         first = next(expectation for expectation in one.expects if not expectation.given)
@@ -114,9 +116,9 @@ def test_affected_and_fixed_arms_take_the_same_steps(bug: Bug) -> None:
     """They differ in versions and settings alone; of KIP-966 only those that leave in the same way do."""
     steps = {
         side: {trial.experiment.model_dump_json(include={"steps", "topic"}) for trial in bug.of(side)}
-        for side in Side
+        for side in BugArm
     }
-    assert steps[Side.AFFECTED] == steps[Side.FIXED]
+    assert steps[BugArm.AFFECTED] == steps[BugArm.FIXED]
 
 
 def test_bugs_are_chosen_by_id_in_any_case() -> None:
@@ -139,7 +141,7 @@ def test_the_list_needs_no_cluster() -> None:
     assert {arm["side"] for arm in told[0]["arms"]} == {"affected", "fixed"}
 
 
-class Run(Finished):
+class Run(FinishedRun):
     """A finished run that shows what it is given."""
 
     def __init__(self, lines: list[str]) -> None:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.campaign.cluster_pool import ClusterLane, room, side_by_side
+from harness.campaign.cluster_pool import ClusterSlot, room, side_by_side
 from harness.matrix.command import executed, planned
 from harness.matrix.result import MatrixResult
 from harness.matrix.store import MatrixStore
 from harness.model.errors import ClusterError
 from tests.pure.harness.matrix.test_runner import QUIET, resumed, runs_made, write
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 
 pytestmark = pytest.mark.pure
 GIB = 1 << 30
 
 
-def begun(tmp_path: Path, rig: PaperRig, clusters: int) -> tuple[MatrixStore, MatrixResult]:
+def begun(tmp_path: Path, rig: FakeBackend, clusters: int) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = planned(write(tmp_path), None, QUIET, 5)
     return store, executed(plan, store, "kafka-chaos matrix small.yaml", lambda _: None, rig, clusters)
@@ -36,8 +36,8 @@ def test_room(cores: int, gib: int, clusters: int) -> None:
 def test_two_clusters_share_the_runs_and_give_the_same(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    alone = PaperRig(tmp_path / "one" / "log")
-    both = PaperRig(tmp_path / "two" / "log", clusters=2, seconds=0.05)
+    alone = FakeBackend(tmp_path / "one" / "log")
+    both = FakeBackend(tmp_path / "two" / "log", clusters=2, seconds=0.05)
     _, expected = begun(tmp_path / "one", alone, 1)
     _, result = begun(tmp_path / "two", both, 2)
     assert (alone.most_up, both.most_up) == (1, 2)
@@ -51,7 +51,7 @@ def test_two_clusters_share_the_runs_and_give_the_same(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_in_one_lane_ends_the_other_and_keeps_no_broken_run(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", clusters=2, seconds=0.1, interrupt_at=3)
+    rig = FakeBackend(tmp_path / "log", clusters=2, seconds=0.1, interrupt_at=3)
     with pytest.raises(KeyboardInterrupt):
         begun(tmp_path, rig, 2)
     assert rig.up == 0
@@ -64,7 +64,7 @@ def test_an_interrupt_in_one_lane_ends_the_other_and_keeps_no_broken_run(tmp_pat
 
 
 def test_a_run_that_breaks_gets_its_lane_a_new_cluster(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", clusters=2, seconds=0.05)
+    rig = FakeBackend(tmp_path / "log", clusters=2, seconds=0.05)
     plan = planned(write(tmp_path), None, QUIET, 5)
     rig.break_ = [plan.arms[0].name]
     store = MatrixStore.created(tmp_path / "results", "small")
@@ -75,12 +75,12 @@ def test_a_run_that_breaks_gets_its_lane_a_new_cluster(tmp_path: Path) -> None:
 
 def test_a_lane_takes_what_fits_its_cluster_first(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path, "small")
-    lanes = [ClusterLane(PaperRig(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
+    lanes = [ClusterSlot(FakeBackend(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
     lanes[0].up, lanes[1].up = "a", "b"
     meet = threading.Barrier(2, timeout=20)
     took: list[tuple[str | None, str]] = []
 
-    def one(lane: ClusterLane, name: str) -> bool:
+    def one(lane: ClusterSlot, name: str) -> bool:
         took.append((lane.up, name))
         meet.wait()
         return True
@@ -91,10 +91,10 @@ def test_a_lane_takes_what_fits_its_cluster_first(tmp_path: Path) -> None:
 
 def test_a_spent_budget_and_a_failure_end_all_lanes(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path, "small")
-    lanes = [ClusterLane(PaperRig(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
+    lanes = [ClusterSlot(FakeBackend(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
     assert not side_by_side(lanes, list("abcdef"), str, lambda _, name: name != "a")
 
-    def breaks(_: ClusterLane, name: str) -> bool:
+    def breaks(_: ClusterSlot, name: str) -> bool:
         raise ClusterError(f"{name} broke")
 
     with pytest.raises(ClusterError, match="broke"):

@@ -12,7 +12,14 @@ from typing import Any, Self
 import pytest
 
 from harness.campaign import worker_processes
-from harness.campaign.worker_processes import Crew, Ended, Made, Order, Told, Worker
+from harness.campaign.worker_processes import (
+    ProgressMessage,
+    RequestFinished,
+    RunFinished,
+    RunRequest,
+    WorkerPool,
+    WorkerProcess,
+)
 from harness.claims.catalog import registry
 from harness.model.errors import ClusterError
 from harness.spec.experiment import Experiment
@@ -48,7 +55,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Serve]:
     """Has orders carried out in this process; returns what was told."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     Town.log = []
-    monkeypatch.setattr(worker_processes, "Cluster", Town)
+    monkeypatch.setattr(worker_processes, "ManagedCluster", Town)
 
     def made(cluster: Town, experiment: Experiment, arms: Any, *_: object, **__: object) -> Iterator[str]:
         Town.log.append(f"{experiment.name} on {cluster.name}")
@@ -62,7 +69,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Serve]:
         ours, theirs = multiprocessing.Pipe()
         for experiment, logs, reuse in orders:
             arms = (experiment.arms[0].name,)
-            ours.send(Order(experiment, arms, tmp_path, 1, (), tmp_path / logs, reuse))
+            ours.send(RunRequest(experiment, arms, tmp_path, 1, (), tmp_path / logs, reuse))
         ours.send(None)
         worker_processes.serve(theirs)
         return list(_received(ours))
@@ -88,13 +95,22 @@ def test_a_cluster_is_kept_for_the_next_of_its_spec_and_removed_for_another(serv
         f"{R3.name} on logs-3",
         "down logs-3",
     ]
-    assert [type(one) for one in told] == [Told, Made, Ended, Made, Ended, Told, Made, Ended]
-    assert [one.fresh for one in told if isinstance(one, Ended)] == [True, False, True]
+    assert [type(one) for one in told] == [
+        ProgressMessage,
+        RunFinished,
+        RequestFinished,
+        RunFinished,
+        RequestFinished,
+        ProgressMessage,
+        RunFinished,
+        RequestFinished,
+    ]
+    assert [one.fresh for one in told if isinstance(one, RequestFinished)] == [True, False, True]
 
 
 def test_what_breaks_is_told_and_the_next_may_ask_for_a_new_cluster(serve: Serve) -> None:
     told = serve((R16, "logs-1", True), (R12, "logs-2", False))
-    first, second = (one for one in told if isinstance(one, Ended))
+    first, second = (one for one in told if isinstance(one, RequestFinished))
     assert "the broker ended" in (first.error or "")
     assert first.began
     assert second.error is None
@@ -103,27 +119,27 @@ def test_what_breaks_is_told_and_the_next_may_ask_for_a_new_cluster(serve: Serve
 
 def test_a_cluster_that_does_not_come_up_is_told_and_is_no_cluster(serve: Serve) -> None:
     told = serve((R12, "logs-bad", True), (R12, "logs-2", True))
-    first, second = (one for one in told if isinstance(one, Ended))
+    first, second = (one for one in told if isinstance(one, RequestFinished))
     assert (first.began, second.began) == (False, True)
     assert "it did not come up" in (first.error or "")
     assert Town.log[0] == "up logs-2"
 
 
 def test_a_process_that_is_gone_has_broken_its_order() -> None:
-    with Crew(1) as workers:
+    with WorkerPool(1) as workers:
         (worker,) = workers.workers
         worker.stop(at_once=True)
         worker.join()
         worker.busy = True
         message = worker.told()
-        assert isinstance(message, Ended)
+        assert isinstance(message, RequestFinished)
         assert "ended with code" in (message.error or "")
         assert not worker.busy
         assert not worker.alive
 
 
 def test_a_process_ends_when_there_are_no_more_orders() -> None:
-    worker = Worker()
+    worker = WorkerProcess()
     assert worker.alive
     worker.stop(at_once=False)
     worker.join()

@@ -11,11 +11,17 @@ from typing import Self
 import pytest
 from typer.testing import CliRunner
 
-from harness.campaign.worker_processes import Crew, Ended, Message, Order, Worker
+from harness.campaign.worker_processes import (
+    RequestFinished,
+    RunRequest,
+    WorkerMessage,
+    WorkerPool,
+    WorkerProcess,
+)
 from harness.claims import runner, table
 from harness.claims.catalog import registry
-from harness.claims.expectations import Seen
-from harness.claims.model import Answer, Claim, ClaimResult, Role, TrialResult, exit_code, judged
+from harness.claims.expectations import Observation
+from harness.claims.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role, exit_code, judged
 from harness.claims.runner import on_version
 from harness.claims.work_queue import next_for, runs_of
 from harness.cli.app import app
@@ -26,46 +32,46 @@ from harness.spec.experiment import Experiment
 
 pytestmark = pytest.mark.pure
 
-GOOD = Seen(what="lost", expected="500", seen="500", ok=True)
-BAD = Seen(what="lost", expected="500", seen="499", ok=False)
-UNTOLD = Seen(what="lost", expected="500", seen="not checked", ok=None)
-NOT_GIVEN = Seen(what="acked", expected="500", seen="12", ok=False, given=True)
-GIVEN = Seen(what="acked", expected="500", seen="500", ok=True, given=True)
+GOOD = Observation(what="lost", expected="500", seen="500", ok=True)
+BAD = Observation(what="lost", expected="500", seen="499", ok=False)
+UNTOLD = Observation(what="lost", expected="500", seen="not checked", ok=None)
+NOT_GIVEN = Observation(what="acked", expected="500", seen="12", ok=False, given=True)
+GIVEN = Observation(what="acked", expected="500", seen="500", ok=True, given=True)
 
 
-def trial(role: Role, *rows: Seen, doubts: tuple[str, ...] = ()) -> TrialResult:
-    return TrialResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
+def trial(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> ClaimArmResult:
+    return ClaimArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
 
 
-def claim_and_control(claim: Seen, control: Seen) -> list[TrialResult]:
+def claim_and_control(claim: Observation, control: Observation) -> list[ClaimArmResult]:
     return [trial(Role.CLAIM, GIVEN, claim), trial(Role.CONTROL, GIVEN, control)]
 
 
 def test_yes_when_both_behave() -> None:
-    assert judged(claim_and_control(GOOD, GOOD)) == (Answer.YES, ())
+    assert judged(claim_and_control(GOOD, GOOD)) == (ClaimVerdict.YES, ())
 
 
 def test_no_when_the_claim_comes_out_otherwise() -> None:
     answer, reasons = judged(claim_and_control(BAD, GOOD))
-    assert answer is Answer.NO
+    assert answer is ClaimVerdict.NO
     assert reasons == ("claim-arm: lost: expected 500, seen 499",)
 
 
 def test_a_control_that_does_not_behave_is_unknown() -> None:
     answer, reasons = judged(claim_and_control(GOOD, BAD))
-    assert answer is Answer.UNKNOWN
+    assert answer is ClaimVerdict.UNKNOWN
     assert reasons == ("the control control-arm does not behave: lost: expected 500, seen 499",)
 
 
 def test_a_control_that_does_not_behave_hides_a_no() -> None:
-    assert judged(claim_and_control(BAD, BAD))[0] is Answer.UNKNOWN
+    assert judged(claim_and_control(BAD, BAD))[0] is ClaimVerdict.UNKNOWN
 
 
 @pytest.mark.parametrize("role", Role)
 def test_a_run_that_proves_nothing_is_unknown(role: Role) -> None:
     trials = [trial(one, GOOD, doubts=("the run did not finish",) if one is role else ()) for one in Role]
     answer, reasons = judged(trials)
-    assert answer is Answer.UNKNOWN
+    assert answer is ClaimVerdict.UNKNOWN
     assert reasons == (f"{role}-arm: the run did not finish",)
 
 
@@ -73,35 +79,35 @@ def test_a_run_that_proves_nothing_is_unknown(role: Role) -> None:
 def test_something_given_that_is_not_so_is_unknown(role: Role) -> None:
     trials = [trial(one, NOT_GIVEN if one is role else GIVEN, GOOD) for one in Role]
     answer, reasons = judged(trials)
-    assert answer is Answer.UNKNOWN
+    assert answer is ClaimVerdict.UNKNOWN
     assert reasons == (f"{role}-arm: acked: expected 500, seen 12",)
 
 
 def test_something_given_that_is_not_so_hides_a_no() -> None:
-    assert judged([trial(Role.CLAIM, NOT_GIVEN, BAD), trial(Role.CONTROL, GOOD)])[0] is Answer.UNKNOWN
+    assert judged([trial(Role.CLAIM, NOT_GIVEN, BAD), trial(Role.CONTROL, GOOD)])[0] is ClaimVerdict.UNKNOWN
 
 
 @pytest.mark.parametrize("role", Role)
 def test_what_cannot_be_told_is_unknown(role: Role) -> None:
     trials = [trial(one, UNTOLD if one is role else GOOD) for one in Role]
-    assert judged(trials)[0] is Answer.UNKNOWN
+    assert judged(trials)[0] is ClaimVerdict.UNKNOWN
 
 
 @pytest.mark.parametrize("role", Role)
 def test_a_claim_without_one_of_its_sides_is_unknown(role: Role) -> None:
-    assert judged([trial(role, GOOD)])[0] is Answer.UNKNOWN
+    assert judged([trial(role, GOOD)])[0] is ClaimVerdict.UNKNOWN
     # What was only given shows nothing of a side either.
     assert judged([trial(role, GOOD), *(trial(one, GIVEN) for one in Role if one is not role)])[0] is (
-        Answer.UNKNOWN
+        ClaimVerdict.UNKNOWN
     )
 
 
-def result(answer: Answer) -> ClaimResult:
+def result(answer: ClaimVerdict) -> ClaimResult:
     return ClaimResult(
         id="R1",
         title="a claim",
         answer=answer,
-        reasons=() if answer is Answer.YES else ("why",),
+        reasons=() if answer is ClaimVerdict.YES else ("why",),
         trials=tuple(claim_and_control(GOOD, GOOD)),
         seconds=12.4,
         kafka="4.3.1",
@@ -109,7 +115,9 @@ def result(answer: Answer) -> ClaimResult:
 
 
 def test_exit_codes_are_those_of_run() -> None:
-    yes, no, unknown = (result(answer) for answer in (Answer.YES, Answer.NO, Answer.UNKNOWN))
+    yes, no, unknown = (
+        result(answer) for answer in (ClaimVerdict.YES, ClaimVerdict.NO, ClaimVerdict.UNKNOWN)
+    )
     assert exit_code([yes, yes]) == 0
     assert exit_code([yes, unknown]) == 3
     assert exit_code([no, unknown, yes]) == 1
@@ -117,7 +125,7 @@ def test_exit_codes_are_those_of_run() -> None:
 
 
 def test_a_row_says_what_was_expected_and_seen_of_both_sides() -> None:
-    assert table.cells(result(Answer.YES)) == (
+    assert table.cells(result(ClaimVerdict.YES)) == (
         "R1 a claim",
         "claim-arm: lost 500",
         "claim-arm: 500",
@@ -126,8 +134,8 @@ def test_a_row_says_what_was_expected_and_seen_of_both_sides() -> None:
         "yes",
         "12",
     )
-    assert table.reasons([result(Answer.YES)]) == []
-    assert table.reasons([result(Answer.NO)]) == ["R1: no", "  - why", "  see f"]
+    assert table.reasons([result(ClaimVerdict.YES)]) == []
+    assert table.reasons([result(ClaimVerdict.NO)]) == ["R1: no", "  - why", "  see f"]
 
 
 def test_a_row_shows_what_is_not_as_expected() -> None:
@@ -210,17 +218,17 @@ def test_the_list_needs_no_cluster() -> None:
     assert {trial["role"] for trial in one["trials"]} == {"claim", "control"}
 
 
-class Paper(Worker):
+class Paper(WorkerProcess):
     """A worker without a process: its experiments break, or are over at once without a run."""
 
-    def __init__(self, log: list[str], answers: dict[str, Ended]) -> None:
+    def __init__(self, log: list[str], answers: dict[str, RequestFinished]) -> None:
         self.log, self.answers = log, answers
         self.spec: ClusterSpec | None = None
         self.busy = False
-        self.orders: list[Order] = []
+        self.orders: list[RunRequest] = []
         self.stopped = False
 
-    def give(self, order: Order) -> None:
+    def give(self, order: RunRequest) -> None:
         self.spec, self.busy = order.experiment.cluster, True
         self.orders.append(order)
         self.log.append(order.experiment.name)
@@ -235,7 +243,7 @@ class Paper(Worker):
         return not self.stopped
 
 
-class PaperCrew(Crew):
+class PaperCrew(WorkerPool):
     def __init__(self, workers: list[Paper]) -> None:
         self.workers = list(workers)
         self.papers = workers
@@ -246,12 +254,12 @@ class PaperCrew(Crew):
     def __exit__(self, *_: object) -> None:
         assert not any(worker.busy for worker in self.workers)
 
-    def messages(self, seconds: float) -> Iterator[tuple[Worker, Message]]:  # noqa: ARG002
+    def messages(self, seconds: float) -> Iterator[tuple[WorkerProcess, WorkerMessage]]:  # noqa: ARG002
         for worker in self.papers:
             if worker.busy:
                 worker.busy = False
                 name = worker.orders[-1].experiment.name
-                yield worker, worker.answers.pop(name, Ended())
+                yield worker, worker.answers.pop(name, RequestFinished())
 
 
 RunPaper = Callable[..., tuple[list[ClaimResult], list[str], list[Paper]]]
@@ -266,7 +274,7 @@ def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
     monkeypatch.setattr(runner.feasibility, "probed", lambda *_: ())
 
     def run(
-        ids: list[str], size: int = 1, **answers: Ended
+        ids: list[str], size: int = 1, **answers: RequestFinished
     ) -> tuple[list[ClaimResult], list[str], list[Paper]]:
         log: list[str] = []
         named = {name.replace("_", "-"): answer for name, answer in answers.items()}
@@ -286,7 +294,7 @@ def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
 def test_a_result_is_given_as_soon_as_its_experiments_are_over(run_paper: RunPaper) -> None:
     results, told, _ = run_paper(["R21", "R9", "R16"])
     assert [one.id for one in results] == ["R21", "R9", "R16"]
-    assert all(one.answer is Answer.UNKNOWN for one in results), "nothing was run"
+    assert all(one.answer is ClaimVerdict.UNKNOWN for one in results), "nothing was run"
     assert told[:3] == ["r21-r12-cut", "r21-r13-answers", "r21-r16-last-in-sync"]
     assert told[3:6] == ["r12-cut", "r13-answers", "r16-last-in-sync"]
     assert told[6:8] == ["R21", "R16"], "what R16 needs R21 has had run"
@@ -329,7 +337,7 @@ def test_what_measures_times_runs_while_the_others_rest() -> None:
 
 
 def test_what_broke_on_a_used_cluster_is_run_again_on_a_new_one(run_paper: RunPaper) -> None:
-    broken = Ended(error="the broker ended", fresh=False)
+    broken = RequestFinished(error="the broker ended", fresh=False)
     results, told, (worker,) = run_paper(
         ["R12", "R16"], r12_cut=broken, r16_last_in_sync=replace(broken, fresh=True)
     )
@@ -341,7 +349,7 @@ def test_what_broke_on_a_used_cluster_is_run_again_on_a_new_one(run_paper: RunPa
 
 
 def test_a_cluster_that_does_not_come_up_is_started_once(run_paper: RunPaper) -> None:
-    answer = Ended(error="it did not come up", began=False)
+    answer = RequestFinished(error="it did not come up", began=False)
     results, told, _ = run_paper(["R12", "R16", "R3"], r12_cut=answer)
     assert told[:1] == ["r12-cut"]
     assert "r16-last-in-sync" not in told

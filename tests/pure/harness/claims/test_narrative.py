@@ -8,9 +8,9 @@ from harness.claims import plots
 from harness.claims.catalog import registry
 from harness.claims.clusters import experiment
 from harness.claims.expect_records import acks_curve
-from harness.claims.expectations import Seen
+from harness.claims.expectations import Observation
 from harness.claims.html import headline, render
-from harness.claims.model import Answer, ClaimResult, Role, TrialResult
+from harness.claims.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.claims.narrative import story
 from harness.claims.plots import Plot, svg
 from tests.pure.harness.claims.test_run_evidence import Folder, at, folder, pytestmark
@@ -96,19 +96,19 @@ def test_acknowledgements_a_second(folder: Folder) -> None:
 
 def a_result(arms: dict[str, float | None]) -> ClaimResult:
     trials = tuple(
-        TrialResult(
+        ClaimArmResult(
             role=Role.CLAIM,
             experiment="x",
             arm=arm,
             folder="f",
             doubts=(),
-            rows=(Seen(what="led after", expected="?", seen=f"{value}", ok=True, number=value),),
+            rows=(Observation(what="led after", expected="?", seen=f"{value}", ok=True, number=value),),
             curve=((0.0, 10.0), (0.25, 0.0)),
         )
         for arm, value in arms.items()
     )
     return ClaimResult(
-        id="R9", title="t", answer=Answer.YES, reasons=(), trials=trials, seconds=1, kafka="4.3.1"
+        id="R9", title="t", answer=ClaimVerdict.YES, reasons=(), trials=trials, seconds=1, kafka="4.3.1"
     )
 
 
@@ -135,7 +135,8 @@ def test_a_plot_stays_within_its_frame_and_escapes_names() -> None:
 def test_arms_side_by_side_have_what_was_lost_of_any_number_in_one_row() -> None:
     one, other = a_result({"a": 1.0, "b": 2.0}).trials
     lost = [
-        Seen(what=f"of {count} acked records lost", expected="0", seen="7", ok=False) for count in (20, 65)
+        Observation(what=f"of {count} acked records lost", expected="0", seen="7", ok=False)
+        for count in (20, 65)
     ]
     arms = [
         one.model_copy(update={"rows": (lost[0],)}),
@@ -171,5 +172,5 @@ def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them() -> None
 
 def test_a_headline_names_what_is_no_yes() -> None:
     yes = a_result({"kill-1": 4.0})
-    others = [yes.model_copy(update={"answer": one}) for one in (Answer.NO, Answer.UNKNOWN)]
+    others = [yes.model_copy(update={"answer": one}) for one in (ClaimVerdict.NO, ClaimVerdict.UNKNOWN)]
     assert headline([yes, *others]) == "1 of 3 claims: yes; 1 no; 1 unknown"

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.claims import expect_answers, expect_brokers, expect_readers, expect_records, expect_watermarks
-from harness.claims.expectations import Expectation, Seen, between, exactly, given, told
-from harness.claims.run_evidence import SECOND, Finished
+from harness.claims.expectations import Expectation, Observation, between, exactly, given, told
+from harness.claims.run_evidence import SECOND, FinishedRun
 from harness.model import journal
 from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import (
@@ -99,7 +99,7 @@ class Folder:
     def _add(self, folder: str, row: dict[str, Any]) -> None:
         self.rows.setdefault(folder, []).append(row)
 
-    def finished(self) -> Finished:
+    def finished(self) -> FinishedRun:
         schemas = {
             journal.SENDS_DIR: journal.SENDS,
             journal.READS_DIR: journal.READS,
@@ -154,7 +154,7 @@ class Folder:
         )
         summary = summary_with(findings=self.findings, acked_by_step=self.acked)
         judgement = Judgement(verdict=VerdictWord.VALID, reasons=(), as_promised=True)
-        return Finished(self.path, ArmResult(folder="a", meta=meta, summary=summary, judgement=judgement))
+        return FinishedRun(self.path, ArmResult(folder="a", meta=meta, summary=summary, judgement=judgement))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def seen(folder: Folder, *expectations: Expectation) -> list[bool | None]:
 
 def test_what_a_run_lacks_cannot_be_told(folder: Folder) -> None:
     row = expect_records.in_log("alone", 5).held_against(folder.finished())
-    assert row == Seen(
+    assert row == Observation(
         what="records of alone in the log",
         expected="5",
         seen="the run did not get through step alone",

@@ -11,21 +11,21 @@ from pydantic import ValidationError
 from harness.catalog.faults import kinds
 from harness.cluster import state_records
 from harness.cluster.certificates import authority
-from harness.cluster.external import ExistingCluster, _whole
+from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import matched
 from harness.host import process_identity
 from harness.model.errors import BadInput, ClusterError
 from harness.preflight.external_limits import refuse_unreachable
 from harness.protocol.client_config import access_of, read_access
-from harness.protocol.client_security import Access
+from harness.protocol.client_security import ClientSecurity
 from harness.run.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
-from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, Existing
+from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, ExternalClusterSpec
 from harness.spec.files import parse
 
 pytestmark = pytest.mark.pure
 
-SPEC = ClusterSpec(brokers=2, existing=Existing(bootstrap_servers="a:1,b:2"))
+SPEC = ClusterSpec(brokers=2, existing=ExternalClusterSpec(bootstrap_servers="a:1,b:2"))
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("given", ["", "a", "a:0", "a:99999", "a:1,,b:2", "a b:1", "http://a:1"])
 def test_an_address_is_host_and_port(given: str) -> None:
     with pytest.raises(ValidationError, match="host:port"):
-        Existing(bootstrap_servers=given)
+        ExternalClusterSpec(bootstrap_servers=given)
 
 
 def test_what_is_for_clusters_of_ours_alone() -> None:
@@ -114,7 +114,7 @@ def test_javas_names_and_librdkafkas_mean_the_same() -> None:
     }
     assert access_of(java, "f").properties == {**SASL, "sasl.password": 'p"w'}
     assert access_of(SASL, "f").properties == SASL
-    assert access_of({"bootstrap.servers": "a:1"}, "f") == Access()
+    assert access_of({"bootstrap.servers": "a:1"}, "f") == ClientSecurity()
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_a_batch_that_was_cut_is_left_out() -> None:
     assert _whole(batch[:5]) == b""
 
 
-def _recorded(owner: str) -> ExistingCluster:
-    cluster = ExistingCluster(SPEC)
+def _recorded(owner: str) -> ExternalCluster:
+    cluster = ExternalCluster(SPEC)
     cluster.place({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
     state_records.remember(cluster)
     path = state_records.state_folder() / cluster.name / "cluster.json"
@@ -223,7 +223,7 @@ def test_a_killed_harness_leaves_a_record_that_heals_without_an_engine(
 
 
 def test_a_broker_without_a_known_container_is_not_touched() -> None:
-    cluster = ExistingCluster(SPEC)
+    cluster = ExternalCluster(SPEC)
     cluster.place({1: ("127.0.0.1", 1)})
     for act in (cluster.kill, cluster.pause, cluster.start_node, lambda one: cluster.in_network(one, "true")):
         with pytest.raises(ClusterError, match="not known"):
@@ -232,7 +232,7 @@ def test_a_broker_without_a_known_container_is_not_touched() -> None:
 
 
 def test_nobody_there_is_told_with_the_reason() -> None:
-    spec = ClusterSpec(existing=Existing(bootstrap_servers="127.0.0.1:1"))
+    spec = ClusterSpec(existing=ExternalClusterSpec(bootstrap_servers="127.0.0.1:1"))
     with pytest.raises(ClusterError, match="does not answer") as refused:
-        ExistingCluster(spec).start()
+        ExternalCluster(spec).start()
     assert "127.0.0.1:1" in str(refused.value)

@@ -18,18 +18,18 @@ from pydantic import ValidationError
 from harness.cluster.certificates import authority
 from harness.cluster.credentials import USER, make
 from harness.cluster.nodes import plan
-from harness.protocol.auth import Login, LoginRefused, Tls, scram
-from harness.protocol.client_security import PLAIN_TEXT, Access
+from harness.protocol.auth import BrokerAuth, LoginRefused, Tls, scram
+from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
-from harness.spec.security import Security
+from harness.spec.security import SecuritySpec
 
 pytestmark = pytest.mark.pure
 
-SCRAM = Security(tls=True, sasl="scram")
+SCRAM = SecuritySpec(tls=True, sasl="scram")
 
 
-def _environment(security: Security | None, **more: Any) -> dict[str, str]:
+def _environment(security: SecuritySpec | None, **more: Any) -> dict[str, str]:
     spec = ClusterSpec(security=security, **more)
     made = None if security is None else make(security, "kc-test", ["broker-1", "broker-2", "broker-3"])
     return plan(spec, [7001, 7002, 7003], "id", secured=made)[-1].environment
@@ -51,7 +51,7 @@ def test_what_a_version_cannot_have_is_refused_before_a_cluster_starts(
 ) -> None:
     document = {"version": version, "security": given}
     if refused is None:
-        assert ClusterSpec.model_validate(document).security == Security(**given)
+        assert ClusterSpec.model_validate(document).security == SecuritySpec(**given)
         return
     with pytest.raises(ValidationError, match=refused):
         ClusterSpec.model_validate(document)
@@ -86,7 +86,7 @@ def test_without_security_nothing_changes() -> None:
 
 
 def test_plain_needs_no_tool_and_scram_does() -> None:
-    plain = make(Security(sasl="plain"), "kc-test", ["broker-1"])
+    plain = make(SecuritySpec(sasl="plain"), "kc-test", ["broker-1"])
     settings = plain.settings("broker-1", ["CLIENT"])
     assert f'user_{USER}="{plain.password}"' in settings["listener.name.client.plain.sasl.jaas.config"]
     assert plain.add_user("broker-1", 9094) is None
@@ -105,7 +105,7 @@ def test_two_clusters_share_no_secret_and_none_is_in_a_repr() -> None:
 
 
 def test_java_is_told_the_same() -> None:
-    given = Access(
+    given = ClientSecurity(
         {
             "security.protocol": "SASL_SSL",
             "ssl.ca.pem": "PEM",
@@ -194,7 +194,7 @@ def test_a_mechanism_that_is_not_offered_is_named() -> None:
         mechanisms = ("GSSAPI",)
 
     with pytest.raises(LoginRefused, match="GSSAPI"):
-        Login(None, "PLAIN", "a", "b").introduce(lambda _request, _answer: Shaken())
+        BrokerAuth(None, "PLAIN", "a", "b").introduce(lambda _request, _answer: Shaken())
 
 
 def _tls_server(tmp_path: Path, hosts: tuple[str, ...]) -> tuple[str, int, threading.Thread]:
@@ -232,7 +232,7 @@ def test_whom_the_wire_believes(
     tmp_path: Path, hosts: tuple[str, ...], trusted: bool, refused: str | None
 ) -> None:
     certificate, port, thread = _tls_server(tmp_path, hosts)
-    login = Login(Tls(trusted=certificate if trusted else authority("another").certificate))
+    login = BrokerAuth(Tls(trusted=certificate if trusted else authority("another").certificate))
     with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
         if refused is None:
             login.opened(raw, "127.0.0.1").close()
@@ -254,7 +254,7 @@ def test_a_server_without_tls_is_no_answer() -> None:
         threading.Thread(target=serve, daemon=True).start()
         port = listening.getsockname()[1]
         with (
-            BrokerConnection(1, "127.0.0.1", port, 5.0, Login(Tls())) as connection,
+            BrokerConnection(1, "127.0.0.1", port, 5.0, BrokerAuth(Tls())) as connection,
             pytest.raises(OSError, match="did not answer"),
         ):
             connection.metadata(())

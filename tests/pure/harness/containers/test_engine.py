@@ -90,7 +90,7 @@ def test_default_sweep_takes_what_has_lost_its_owner_and_nothing_else() -> None:
     foreign = FakeThing("foreign", {"other": "1"})
     network = FakeThing("net", ours("a", GONE))
     swept = engine.sweep(client_with(lost, kept, by_hand, foreign, networks=(network,)))
-    assert swept == engine.Swept(containers=1, networks=1)
+    assert swept == engine.SweepResult(containers=1, networks=1)
     assert lost.removed == {"v": True, "force": True}
     assert kept.removed is None
     assert by_hand.removed is None
@@ -101,9 +101,9 @@ def test_sweep_of_one_cluster_and_of_everything_ask_no_owner() -> None:
     blue, red = FakeThing("blue", ours("blue", ALIVE)), FakeThing("red", ours("red", ALIVE))
     volume = FakeThing("v", ours("red", ALIVE))
     client = client_with(blue, red, volumes=(volume,))
-    assert engine.sweep(client, cluster="blue") == engine.Swept(containers=1)
+    assert engine.sweep(client, cluster="blue") == engine.SweepResult(containers=1)
     assert red.removed is None
-    assert engine.sweep(client, everything=True) == engine.Swept(containers=2, volumes=1)
+    assert engine.sweep(client, everything=True) == engine.SweepResult(containers=2, volumes=1)
 
 
 def test_sweep_counts_what_vanished_meanwhile_and_names_what_stays() -> None:

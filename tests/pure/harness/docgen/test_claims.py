@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.claims.catalog import registry
-from harness.claims.expectations import Seen
-from harness.claims.model import Answer, ClaimResult, Role, TrialResult
+from harness.claims.expectations import Observation
+from harness.claims.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.docgen import claims
 from harness.docgen.claims import Runs
 
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.pure
 CLAIM = registry.chosen(["R12"])[0]
 
 
-def a_result(answer: Answer, seconds: float, seen: str = "500") -> ClaimResult:
-    row = Seen(what="of 1,000 acked records lost", expected="500", seen=seen, ok=seen == "500")
+def a_result(answer: ClaimVerdict, seconds: float, seen: str = "500") -> ClaimResult:
+    row = Observation(what="of 1,000 acked records lost", expected="500", seen=seen, ok=seen == "500")
     trials = tuple(
-        TrialResult(role=role, experiment="r12-cut", arm="acks=1", folder="f", doubts=(), rows=(row,))
+        ClaimArmResult(role=role, experiment="r12-cut", arm="acks=1", folder="f", doubts=(), rows=(row,))
         for role in Role
     )
-    reasons = () if answer is Answer.YES else ("because | of this",)
+    reasons = () if answer is ClaimVerdict.YES else ("because | of this",)
     return ClaimResult(
         id="R12",
         title=CLAIM.title,
@@ -51,7 +51,7 @@ def test_every_claim_has_a_page_with_its_words_and_steps() -> None:
 
 
 def test_what_was_seen_is_told_with_how_often() -> None:
-    runs = Runs(runs=((a_result(Answer.YES, 61.2),), (a_result(Answer.UNKNOWN, 75.0, "499"),)))
+    runs = Runs(runs=((a_result(ClaimVerdict.YES, 61.2),), (a_result(ClaimVerdict.UNKNOWN, 75.0, "499"),)))
     page = claims.page(CLAIM, runs)
     assert "Verdicts: yes 1/2, unknown 1/2, on Kafka 4.3.1." in page
     assert "| of 1,000 acked records lost | 500 | 499 | **not as expected** |" in page
@@ -66,7 +66,7 @@ def test_what_was_seen_is_told_with_how_often() -> None:
 
 def test_runs_are_taken_whole_and_hold_no_path_of_a_machine(tmp_path: Path) -> None:
     for number in range(2):
-        text = json.dumps([a_result(Answer.YES, 60.0 + number).model_dump(mode="json")])
+        text = json.dumps([a_result(ClaimVerdict.YES, 60.0 + number).model_dump(mode="json")])
         (tmp_path / f"{number}.json").write_text(text)
     runs = claims.taken([tmp_path / "0.json", tmp_path / "1.json"])
     assert [result.seconds for result in runs.of("R12")] == [60.0, 61.0]

@@ -13,7 +13,7 @@ import yaml
 
 from harness.explore import command
 from harness.explore.budget import parse_seconds
-from harness.explore.command import Asked, executed, planned
+from harness.explore.command import ExploreOptions, executed, planned
 from harness.explore.markdown_report import markdown, write_page
 from harness.explore.menu import MENU, experiment_of
 from harness.explore.result import ExploreResult, load_result
@@ -28,10 +28,10 @@ from tests.support.fake_explore_backend import SMALL, PaperRig, menu_of
 pytestmark = pytest.mark.pure
 
 
-def asked(tmp_path: Path, runs: int = 40, confirm: str = "1/1", **changes: Any) -> Asked:
+def asked(tmp_path: Path, runs: int = 40, confirm: str = "1/1", **changes: Any) -> ExploreOptions:
     path = tmp_path / "small.yaml"
     path.write_text(yaml.safe_dump(SMALL | changes, sort_keys=False))
-    return Asked(menu=path, runs=runs, seed=3, confirm=confirm)
+    return ExploreOptions(menu=path, runs=runs, seed=3, confirm=confirm)
 
 
 def begun(
@@ -43,7 +43,7 @@ def begun(
 
 
 def resumed(store: ExploreStore, rig: PaperRig, **options: Any) -> ExploreResult:
-    return executed(planned(Asked(**options), store.folder, 0), store, "", lambda _: None, rig)
+    return executed(planned(ExploreOptions(**options), store.folder, 0), store, "", lambda _: None, rig)
 
 
 def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
@@ -155,12 +155,12 @@ def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
         ({"version": "3.9.2"}, "cannot change"),
     ):
         with pytest.raises(BadInput, match=says):
-            planned(Asked(**options), store.folder, 0)
+            planned(ExploreOptions(**options), store.folder, 0)
     (store.folder / "result.json").write_text("{}")
     with pytest.raises(JournalError, match="no result of an exploration"):
-        planned(Asked(), store.folder, 0)
+        planned(ExploreOptions(), store.folder, 0)
     with pytest.raises(JournalError, match="there is no exploration here"):
-        planned(Asked(), tmp_path / "nowhere", 0)
+        planned(ExploreOptions(), tmp_path / "nowhere", 0)
 
 
 def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
@@ -175,7 +175,7 @@ def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
     assert len(left) > 4
     assert not any("correct-horse" in text for text in left)
     with pytest.raises(BadInput, match="secrets of this menu are not in its folder"):
-        planned(Asked(), store.folder, 0)
+        planned(ExploreOptions(), store.folder, 0)
 
 
 def test_another_run_in_the_folder_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_progress_says_what_goes_on_and_how_much_is_left(tmp_path: Path) -> None
 
 def test_a_budget_of_time_ends_before_the_run_that_would_exceed_it(tmp_path: Path) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
-    plan = planned(Asked(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
+    plan = planned(ExploreOptions(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
     rig = PaperRig(tmp_path / "log")
     result = executed(plan, store, "", lambda _: None, rig)
     assert rig.lines() == []
@@ -328,7 +328,7 @@ def test_the_command_line(
     shown = capsys.readouterr().out
     jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
     rig = PaperRig(tmp_path / "log", interrupt_at=20)
-    monkeypatch.setattr(command, "ExploreRig", lambda: rig)
+    monkeypatch.setattr(command, "DockerExploreBackend", lambda: rig)
     menu = str(asked(tmp_path).menu)
     options = ("--seed", "3", "--results", str(tmp_path / "results"))
     assert call(monkeypatch, "explore", "--menu", menu, "--runs", "30", "--confirm", "1/1", *options) == 130

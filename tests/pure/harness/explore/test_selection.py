@@ -13,10 +13,10 @@ import yaml
 
 from harness.explore import menu as menus
 from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
-from harness.explore.menu import Menu, experiment_of
-from harness.explore.phases import Phase, Seen
-from harness.explore.selection import Drawn, choose, draw, novelty
-from harness.explore.trial import Planned, Trial
+from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.phases import ClusterPhase, ObservedFault
+from harness.explore.selection import DrawnTrial, choose, draw, novelty
+from harness.explore.trial import Trial, TrialFault
 from harness.model.errors import BadInput, KafkaChaosError
 from tests.support.fake_explore_backend import SMALL, menu_of
 
@@ -28,21 +28,23 @@ NAMES = ["kill-leader", "cut-followers", "pause-leader"]
 @dataclass(frozen=True)
 class Made:
     trial: Trial
-    aims: tuple[Phase, ...] = (Phase.STEADY,)
-    seen: tuple[Seen, ...] = field(default=(Seen(place=0, phases=(Phase.STEADY,), verified=True),))
+    aims: tuple[ClusterPhase, ...] = (ClusterPhase.STEADY,)
+    seen: tuple[ObservedFault, ...] = field(
+        default=(ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),)
+    )
 
 
 def alone(name: str, **settings: str) -> Trial:
-    return Trial(settings=settings, faults=(Planned(name=name, at=2.0, lasting=3.0),), rate=400)
+    return Trial(settings=settings, faults=(TrialFault(name=name, at=2.0, lasting=3.0),), rate=400)
 
 
-def as_aimed(trial: Trial, aims: tuple[Phase, ...]) -> Made:
+def as_aimed(trial: Trial, aims: tuple[ClusterPhase, ...]) -> Made:
     """A run whose faults hit just the phases that they were meant to."""
-    seen = [Seen(place=place, phases=(aim,), verified=True) for place, aim in enumerate(aims)]
+    seen = [ObservedFault(place=place, phases=(aim,), verified=True) for place, aim in enumerate(aims)]
     return Made(trial, aims, tuple(seen))
 
 
-def series(menu: Menu, seed: int, count: int = 8) -> list[tuple[Trial, tuple[Phase, ...]]]:
+def series(menu: ExploreMenu, seed: int, count: int = 8) -> list[tuple[Trial, tuple[ClusterPhase, ...]]]:
     coverage, found = Coverage(), []
     for number in range(count):
         drawn = choose(menu, NAMES, coverage, (), seed, number)
@@ -77,32 +79,34 @@ def test_more_is_covered_than_by_weight_alone() -> None:
 
 def test_only_faults_that_were_shown_count_as_covered() -> None:
     menu = menu_of()
-    unseen = Made(alone("kill-leader"), seen=(Seen(place=0, phases=(Phase.STEADY,), verified=False),))
+    unseen = Made(
+        alone("kill-leader"), seen=(ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=False),)
+    )
     elsewhere = Made(
         alone("kill-leader"),
-        aims=(Phase.RECOVERING,),
-        seen=(Seen(place=0, phases=(Phase.STEADY,), verified=True),),
+        aims=(ClusterPhase.RECOVERING,),
+        seen=(ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),),
     )
     assert not Coverage.of(menu, [unseen]).cells
     assert not Coverage.of(menu, [unseen]).under
     found = Coverage.of(menu, [elsewhere])
-    assert found.cells == {("kill-leader", Phase.STEADY): 1}
-    assert found.missed == {("kill-leader", Phase.RECOVERING): 1}
+    assert found.cells == {("kill-leader", ClusterPhase.STEADY): 1}
+    assert found.missed == {("kill-leader", ClusterPhase.RECOVERING): 1}
 
 
 def test_a_phase_that_cannot_be_had_loses_its_charm() -> None:
     menu, coverage = menu_of(), Coverage()
-    drawn = Drawn(alone("kill-leader"), (Phase.ELECTING,))
+    drawn = DrawnTrial(alone("kill-leader"), (ClusterPhase.ELECTING,))
     before = novelty(menu, drawn, coverage, ())
-    coverage.missed["kill-leader", Phase.ELECTING] += 3
+    coverage.missed["kill-leader", ClusterPhase.ELECTING] += 3
     assert novelty(menu, drawn, coverage, ()) < before
 
 
 def test_what_is_known_to_break_is_drawn_less() -> None:
     menu, known = menu_of(), [alone("kill-leader", acks="1")]
-    fresh = Drawn(alone("kill-leader"), (Phase.STEADY,))
-    same = Drawn(alone("kill-leader", acks="1"), (Phase.STEADY,))
-    akin = Drawn(alone("cut-followers", acks="1"), (Phase.STEADY,))
+    fresh = DrawnTrial(alone("kill-leader"), (ClusterPhase.STEADY,))
+    same = DrawnTrial(alone("kill-leader", acks="1"), (ClusterPhase.STEADY,))
+    akin = DrawnTrial(alone("cut-followers", acks="1"), (ClusterPhase.STEADY,))
     found = [novelty(menu, one, Coverage(), known) for one in (fresh, akin, same)]
     assert found == sorted(found, reverse=True)
     assert found[2] < found[0] / 10
@@ -111,7 +115,7 @@ def test_what_is_known_to_break_is_drawn_less() -> None:
 
 def test_a_schedule_holds_another_with_fewer_faults_and_settings() -> None:
     one = alone("kill-leader", acks="1")
-    twice = Trial(faults=(*one.faults, Planned(name="kill-leader", at=9.0, lasting=1.0)))
+    twice = Trial(faults=(*one.faults, TrialFault(name="kill-leader", at=9.0, lasting=1.0)))
     assert alone("kill-leader", acks="1", producers="5").holds(one)
     assert not alone("kill-leader").holds(one)
     assert not alone("pause-leader", acks="1").holds(one)
@@ -122,7 +126,7 @@ def test_a_schedule_holds_another_with_fewer_faults_and_settings() -> None:
 def test_schedules_are_possible_and_reach_every_phase() -> None:
     menu, rng = menu_of(), random.Random(3)
     drawn = [found for _ in range(80) if (found := draw(menu, NAMES, rng)) is not None]
-    assert {aim for one in drawn for aim in one.aims} == set(Phase) - {Phase.TRANSACTION_OPEN}
+    assert {aim for one in drawn for aim in one.aims} == set(ClusterPhase) - {ClusterPhase.TRANSACTION_OPEN}
     assert {len(one.trial.faults) for one in drawn} == {1, 2, 3}
     for one in drawn:
         experiment = experiment_of(menu, one.trial)

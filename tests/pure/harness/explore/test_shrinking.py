@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.explore.menu import Menu, experiment_of, rate_of
+from harness.explore.menu import ExploreMenu, experiment_of, rate_of
 from harness.explore.shrinking import (
     LEAST_AT,
     LEAST_RATE,
@@ -20,7 +20,7 @@ from harness.explore.shrinking import (
     candidates,
     size,
 )
-from harness.explore.trial import GRID, Planned, Trial
+from harness.explore.trial import GRID, Trial, TrialFault
 from tests.support.fake_explore_backend import menu_of
 
 pytestmark = pytest.mark.pure
@@ -32,7 +32,7 @@ MANY = 600
 
 
 @cache
-def menu() -> Menu:
+def menu() -> ExploreMenu:
     return menu_of()
 
 
@@ -52,7 +52,7 @@ def trials(draw: st.DrawFn, at_least: tuple[str, ...] = ()) -> Trial:
     at, faults = 2.0, []
     for name in names:
         lasting = draw(SECONDS)
-        faults.append(Planned(name=name, at=at, lasting=lasting))
+        faults.append(TrialFault(name=name, at=at, lasting=lasting))
         at += lasting + draw(SECONDS)
     return Trial(settings=draw(SETTINGS), faults=tuple(faults), rate=draw(st.sampled_from([400, 1000, 3000])))
 
@@ -130,7 +130,7 @@ def test_it_ends_and_never_grows_whatever_the_answers_are(trial: Trial, chance: 
 
 
 def test_nothing_smaller_fails_so_it_stays() -> None:
-    trial = Trial(settings={"acks": "1"}, faults=(Planned(name="kill-leader", at=2, lasting=4),), rate=400)
+    trial = Trial(settings={"acks": "1"}, faults=(TrialFault(name="kill-leader", at=2, lasting=4),), rate=400)
     shrinking = shrunk(trial, lambda _: False)
     assert shrinking.minimal == trial
     assert shrinking.tried == len(list(candidates(menu(), trial))) > 4
@@ -182,8 +182,8 @@ def test_noise_does_not_make_it_call_something_smaller_that_never_fails(seed: in
     trial = Trial(
         settings={"acks": "1", "min-isr": "1"},
         faults=(
-            Planned(name="pause-leader", at=2, lasting=4),
-            Planned(name="kill-leader", at=8, lasting=4),
+            TrialFault(name="pause-leader", at=2, lasting=4),
+            TrialFault(name="kill-leader", at=8, lasting=4),
         ),
         rate=1000,
     )

@@ -14,20 +14,20 @@ import yaml
 from typer.testing import CliRunner
 
 from faults import Command
-from faults.base import Scene
+from faults.base import InjectionContext
 from harness.catalog.faults import kinds
 from harness.cli.app import app
 from harness.interop import chaos_mesh
-from harness.interop.chaos_mesh import Place, command_of, converted, resource_of, text_of
+from harness.interop.chaos_mesh import PodNaming, command_of, converted, resource_of, text_of
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.files import load, parse
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import Puppet
+from tests.support.fake_cluster import FakeCluster
 
 pytestmark = pytest.mark.pure
 
-PLACE = Place("kafka", "my-kafka-{broker}")
+PLACE = PodNaming("kafka", "my-kafka-{broker}")
 
 
 def _object(required: list[str], **properties: Any) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def test_what_is_applied_has_the_fields_of_the_definition(fault: str, kubectl: P
     inject = again.steps[1].action
     command = inject.fault  # type: ignore[union-attr]
     assert isinstance(command, Command)
-    scene = Scene(Puppet([quiet()]), "t", 1.0, "kafka-chaos-1f-clock_skew-1")  # type: ignore[arg-type]
+    scene = InjectionContext(FakeCluster([quiet()]), "t", 1.0, "kafka-chaos-1f-clock_skew-1")  # type: ignore[arg-type]
     injection = command.aim(scene)
     injection.apply(scene)
     assert injection.verify(scene).seen
@@ -193,9 +193,10 @@ def test_what_has_no_equal_is_refused_with_its_place(fault: str, told: str) -> N
 
 
 @pytest.mark.parametrize(
-    "place", [Place("kafka", "kafka"), Place("a b", "k-{broker}"), Place("kafka", "$(rm)-{broker}")]
+    "place",
+    [PodNaming("kafka", "kafka"), PodNaming("a b", "k-{broker}"), PodNaming("kafka", "$(rm)-{broker}")],
 )
-def test_no_name_of_kubernetes_gets_into_a_line(place: Place) -> None:
+def test_no_name_of_kubernetes_gets_into_a_line(place: PodNaming) -> None:
     with pytest.raises(BadInput):
         converted(experiment(FAULTS[0]), place)
 

@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.cluster.nodes import plan
-from harness.java.scripted_producer import DrivenProducer
+from harness.java.scripted_producer import ScriptedProducer
 from harness.model.errors import BadInput
 from harness.model.journal import TRANSACTIONS
 from harness.spec.cluster import ClusterSpec
@@ -20,7 +20,7 @@ from harness.spec.files import parse
 from harness.spec.plan import lines, plan_of
 from harness.spec.steps import Send
 from workloads.config.java_settings import driven_properties
-from workloads.config.spec import DrivenSpec, ProducerSettings
+from workloads.config.spec import ProducerSettings, ScriptedProducerSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.send_journal import SendJournal
 
@@ -77,10 +77,10 @@ def test_what_does_not_fit_is_refused(old: str, new: str, why: str) -> None:
 
 def test_transactions_bring_idempotence_and_their_timeout() -> None:
     settings = ProducerSettings.model_validate({"transaction.timeout.ms": 5000, "delivery.timeout.ms": 3000})
-    plain = driven_properties(DrivenSpec(), settings, "b:1")
+    plain = driven_properties(ScriptedProducerSpec(), settings, "b:1")
     assert plain["enable.idempotence"] == "false"
     assert "transactional.id" not in plain
-    given = driven_properties(DrivenSpec(transactional=True), settings, "b:1", "t")
+    given = driven_properties(ScriptedProducerSpec(transactional=True), settings, "b:1", "t")
     assert given["enable.idempotence"] == "true"
     assert given["transaction.timeout.ms"] == "5000"
     assert given["transactional.id"] == "t"
@@ -180,8 +180,8 @@ NEVER_QUEUED = Thrown(
 )
 
 
-def producer(client: Client, sends: SendJournal, rows: RowJournal) -> DrivenProducer:
-    return DrivenProducer(
+def producer(client: Client, sends: SendJournal, rows: RowJournal) -> ScriptedProducer:
+    return ScriptedProducer(
         client,
         client,
         number=0,

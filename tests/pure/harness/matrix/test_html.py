@@ -16,7 +16,7 @@ from harness.matrix.html import heat_maps, render, write_page
 from harness.matrix.result import MatrixResult
 from harness.model.errors import KafkaChaosError
 from tests.pure.harness.matrix.test_runner import begun
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 
 pytestmark = pytest.mark.pure
 
@@ -26,7 +26,7 @@ REFUSED, UNKNOWN = "acks=1_fault=kill", "acks=all_fault=none"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MatrixResult]:
     folder = tmp_path_factory.mktemp("matrix")
-    rig = PaperRig(folder / "log", refuse=REFUSED, unknown=(UNKNOWN, "002"))
+    rig = FakeBackend(folder / "log", refuse=REFUSED, unknown=(UNKNOWN, "002"))
     store, result = begun(folder, rig)
     return store.folder, result
 

@@ -15,19 +15,19 @@ import yaml
 
 from harness.campaign.run_time import told
 from harness.matrix import command
-from harness.matrix.command import Changes, executed, planned
+from harness.matrix.command import MatrixOptions, executed, planned
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
 from harness.matrix.store import MatrixStore
 from harness.matrix.table import cells, notes, table
 from harness.model.errors import BadInput, ClusterError, JournalError
 from tests.pure.harness.cli.test_app import call
 from tests.pure.harness.matrix.test_spec import SMALL
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
 
-QUIET = Changes()
+QUIET = MatrixOptions()
 
 
 def write(tmp_path: Path, **changes: Any) -> str:
@@ -36,23 +36,25 @@ def write(tmp_path: Path, **changes: Any) -> str:
     return str(path)
 
 
-def begun(tmp_path: Path, rig: PaperRig, seed: int = 5, **changes: Any) -> tuple[MatrixStore, MatrixResult]:
+def begun(
+    tmp_path: Path, rig: FakeBackend, seed: int = 5, **changes: Any
+) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = planned(write(tmp_path, **changes), None, QUIET, seed)
     return store, executed(plan, store, "kafka-chaos matrix small.yaml", lambda _: None, rig)
 
 
-def resumed(store: MatrixStore, rig: PaperRig, changes: Changes = QUIET) -> MatrixResult:
+def resumed(store: MatrixStore, rig: FakeBackend, changes: MatrixOptions = QUIET) -> MatrixResult:
     plan = planned(None, store.folder, changes, 99)
     return executed(plan, store, "", lambda _: None, rig)
 
 
-def runs_made(rig: PaperRig) -> Counter[str]:
+def runs_made(rig: FakeBackend) -> Counter[str]:
     return Counter(" ".join(line.split()[:2]) for line in rig.lines())
 
 
 def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
+    rig = FakeBackend(tmp_path / "log")
     store, result = begun(tmp_path, rig)
     assert result.ended == "all runs made"
     assert result.exit_code() == 0
@@ -82,7 +84,7 @@ def test_progress_says_how_long_is_left(tmp_path: Path) -> None:
     lines: list[str] = []
     plan = planned(write(tmp_path), None, QUIET, 5)
     store = MatrixStore.created(tmp_path / "results", "small")
-    executed(plan, store, "", lines.append, PaperRig(tmp_path / "log"))
+    executed(plan, store, "", lines.append, FakeBackend(tmp_path / "log"))
     heads = [line for line in lines if " left · " in line]
     assert len(heads) == 12
     assert heads[0].startswith(f"run 1, {told(plan.needed.seconds - 15)} left · ")
@@ -91,7 +93,7 @@ def test_progress_says_how_long_is_left(tmp_path: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_order(tmp_path: Path) -> None:
-    rigs = [PaperRig(tmp_path / f"log{number}") for number in range(3)]
+    rigs = [FakeBackend(tmp_path / f"log{number}") for number in range(3)]
     for rig, seed in zip(rigs, (5, 5, 6), strict=True):
         begun(tmp_path, rig, seed)
     assert rigs[0].lines() == rigs[1].lines()
@@ -99,7 +101,7 @@ def test_the_same_seed_gives_the_same_order(tmp_path: Path) -> None:
 
 
 def test_arms_of_one_cluster_share_it(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
+    rig = FakeBackend(tmp_path / "log")
     axes = {"version": {"version": ["3.9.2", "4.3.1"]}, "acks": {"producer": "acks", "values": [1, "all"]}}
     begun(tmp_path, rig, axes=axes)
     assert len(rig.lines()) == 12
@@ -111,12 +113,12 @@ def test_arms_of_one_cluster_share_it(tmp_path: Path) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from harness.matrix.command import Changes, executed, planned
+from harness.matrix.command import MatrixOptions, executed, planned
 from harness.matrix.store import MatrixStore
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 spec, folder, log = sys.argv[1:]
-plan = planned(spec, None, Changes(), 5)
-executed(plan, MatrixStore(Path(folder)), "", lambda _: None, PaperRig(Path(log), die_at=7))
+plan = planned(spec, None, MatrixOptions(), 5)
+executed(plan, MatrixStore(Path(folder)), "", lambda _: None, FakeBackend(Path(log), die_at=7))
 """
 
 
@@ -133,14 +135,14 @@ def test_resume_after_a_kill_makes_no_finished_run_again(tmp_path: Path) -> None
     before = load_result(store.folder)
     assert before.ended == "under way"
     assert sum(len(arm.runs) for arm in before.arms) == 7
-    rig = PaperRig(log)
+    rig = FakeBackend(log)
     result = resumed(store, rig)
     assert result.ended == "all runs made"
     assert set(runs_made(rig).values()) == {1}, "no run was made twice"
     assert len(rig.lines()) == 12
     assert len(list(store.folder.glob("runs/*/cut-short-*"))) == 1, "what the killed run left is kept apart"
     # As if it had never been killed.
-    undisturbed = PaperRig(tmp_path / "other-log")
+    undisturbed = FakeBackend(tmp_path / "other-log")
     _, whole = begun(tmp_path, undisturbed)
     assert [arm.figures for arm in result.arms] == [arm.figures for arm in whole.arms]
     assert sorted(rig.lines()) == sorted(undisturbed.lines())
@@ -150,7 +152,7 @@ def test_resume_after_a_kill_makes_no_finished_run_again(tmp_path: Path) -> None
 
 
 def test_a_run_that_was_made_and_not_checked_is_only_checked(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
+    rig = FakeBackend(tmp_path / "log")
     store, result = begun(tmp_path, rig)
     gone = store.folder / result.arms[0].runs[1].folder / "outcome.json"
     gone.unlink()
@@ -161,7 +163,7 @@ def test_a_run_that_was_made_and_not_checked_is_only_checked(tmp_path: Path) -> 
 
 
 def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", interrupt_at=4)
+    rig = FakeBackend(tmp_path / "log", interrupt_at=4)
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = planned(write(tmp_path), None, QUIET, 5)
     with pytest.raises(KeyboardInterrupt):
@@ -172,23 +174,23 @@ def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
 
 
 def test_resume_takes_more_runs_and_no_other_matrix(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
+    rig = FakeBackend(tmp_path / "log")
     store, _ = begun(tmp_path, rig)
-    assert sum(len(arm.runs) for arm in resumed(store, rig, Changes(repeat=5)).arms) == 20
+    assert sum(len(arm.runs) for arm in resumed(store, rig, MatrixOptions(repeat=5)).arms) == 20
     other = write(tmp_path, axes={"acks": {"producer": "acks", "values": [0]}})
     for spec, changes, says in (
         (other, QUIET, "has other axes"),
-        (None, Changes(seed=6), "--seed 5"),
-        (None, Changes(version="3.9.2"), "cannot change"),
+        (None, MatrixOptions(seed=6), "--seed 5"),
+        (None, MatrixOptions(version="3.9.2"), "cannot change"),
     ):
         with pytest.raises(BadInput, match=says):
             planned(spec, store.folder, changes, 0)
-    assert planned(None, store.folder, Changes(seed=5), 0).seed == 5
+    assert planned(None, store.folder, MatrixOptions(seed=5), 0).seed == 5
 
 
 def test_a_broken_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     name = "acks=all_fault=kill"
-    rig = PaperRig(tmp_path / "log", break_=[name], unknown=("acks=1_fault=none", "002"))
+    rig = FakeBackend(tmp_path / "log", break_=[name], unknown=("acks=1_fault=none", "002"))
     _, result = begun(tmp_path, rig)
     arms = {arm.name: arm for arm in result.arms}
     assert arms[name].figures is not None
@@ -204,7 +206,7 @@ def test_a_broken_run_is_left_out_and_said_so(tmp_path: Path) -> None:
 
 def test_several_broken_runs_in_a_row_end_it(tmp_path: Path) -> None:
     names = ["acks=1_fault=kill", "acks=1_fault=none", "acks=all_fault=kill", "acks=all_fault=none"]
-    rig = PaperRig(tmp_path / "log", break_=names)
+    rig = FakeBackend(tmp_path / "log", break_=names)
     with pytest.raises(ClusterError, match="3 runs in a row broke") as caught:
         begun(tmp_path, rig)
     assert "--resume" in str(caught.value)
@@ -212,7 +214,7 @@ def test_several_broken_runs_in_a_row_end_it(tmp_path: Path) -> None:
 
 def test_refused_and_impossible_arms_are_reported(tmp_path: Path) -> None:
     refused, impossible = "acks=1_fault=kill", "acks=all_fault=kill"
-    rig = PaperRig(tmp_path / "log", refuse=refused, impossible_=impossible)
+    rig = FakeBackend(tmp_path / "log", refuse=refused, impossible_=impossible)
     store, result = begun(tmp_path, rig)
     states = {arm.name: arm.state for arm in result.arms}
     assert (states[refused], states[impossible]) == ("refused", "impossible")
@@ -222,7 +224,7 @@ def test_refused_and_impossible_arms_are_reported(tmp_path: Path) -> None:
     assert f"{impossible}: not possible on this machine: no netem" in told
     assert result.exit_code() == 0
     assert table(result).row_count == 4
-    assert [arm.state for arm in resumed(store, PaperRig(tmp_path / "log")).arms].count("refused") == 1
+    assert [arm.state for arm in resumed(store, FakeBackend(tmp_path / "log")).arms].count("refused") == 1
 
 
 def test_a_matrix_of_refusals_is_bad_input(tmp_path: Path) -> None:
@@ -231,11 +233,11 @@ def test_a_matrix_of_refusals_is_bad_input(tmp_path: Path) -> None:
         "idempotence": {"producer": "enable.idempotence", "values": [True]},
     }
     with pytest.raises(BadInput, match="no arm of the matrix can be run"):
-        begun(tmp_path, PaperRig(tmp_path / "log"), axes=axes)
+        begun(tmp_path, FakeBackend(tmp_path / "log"), axes=axes)
 
 
 def test_repeats_until_narrow_enough(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
+    rig = FakeBackend(tmp_path / "log")
     repeats = {"at_least": 3, "at_most": 40, "narrower_than": 0.3}
     _, result = begun(tmp_path, rig, repeats=repeats)
     for arm in result.arms:
@@ -252,20 +254,20 @@ def test_a_budget_ends_it_and_a_larger_one_goes_on(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("harness.campaign.run_time.run_seconds", lambda _: 1000.0)
     monkeypatch.setattr("harness.matrix.runner.MatrixRun._expected", lambda *_: 25.0)
     monkeypatch.setattr("harness.matrix.runner.MatrixRun._elapsed", lambda self: 10.0 * len(self._rows))
-    rig = PaperRig(tmp_path / "log")
+    rig = FakeBackend(tmp_path / "log")
     store, result = begun(tmp_path, rig, repeats={"at_least": 3, "budget_minutes": 1})
     assert result.ended == "budget spent"
     assert len(rig.lines()) == 4
     assert "budget was spent" in "\n".join(notes(result))
     monkeypatch.undo()
-    assert resumed(store, rig, Changes(repeat=3, budget=60)).ended == "all runs made"
+    assert resumed(store, rig, MatrixOptions(repeat=3, budget=60)).ended == "all runs made"
     assert len(rig.lines()) == 12
 
 
 def test_more_than_a_day_is_told_and_refused_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "RealRig", lambda: pytest.fail("it was started"))
+    monkeypatch.setattr(command, "DockerBackend", lambda: pytest.fail("it was started"))
     spec = write(tmp_path)
     assert call(monkeypatch, "matrix", spec, "--repeat", "5000", "--results", str(tmp_path / "r")) == 2
     told = capsys.readouterr().err
@@ -303,7 +305,7 @@ def test_the_command_line_teaches(
 def test_the_whole_command_on_paper(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "RealRig", lambda: PaperRig(tmp_path / "log"))
+    monkeypatch.setattr(command, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
     results = str(tmp_path / "results")
     assert call(monkeypatch, "matrix", write(tmp_path), "--results", results, "--seed", "5") == 0
     told = capsys.readouterr()
@@ -317,8 +319,8 @@ def test_the_whole_command_on_paper(
 def test_two_processes_do_not_work_at_one_matrix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "RealRig", lambda: PaperRig(tmp_path / "log"))
-    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
+    monkeypatch.setattr(command, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
+    store, _ = begun(tmp_path, FakeBackend(tmp_path / "log"))
     with store.held():
         assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 2
     assert "another process is at work in this folder" in capsys.readouterr().err
@@ -326,7 +328,7 @@ def test_two_processes_do_not_work_at_one_matrix(
 
 
 def test_results_of_another_version_or_damaged_are_refused(tmp_path: Path) -> None:
-    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"))
+    store, _ = begun(tmp_path, FakeBackend(tmp_path / "log"))
     path = store.folder / MATRIX_FILE
     good = path.read_text()
     for text, says in (
@@ -343,4 +345,4 @@ def test_results_of_another_version_or_damaged_are_refused(tmp_path: Path) -> No
     outcome = next(store.folder.glob("runs/*/001/outcome.json"))
     outcome.write_text(outcome.read_text().replace('"run_schema_version": ', '"run_schema_version": 9'))
     with pytest.raises(JournalError, match="another version"):
-        resumed(store, PaperRig(tmp_path / "log"))
+        resumed(store, FakeBackend(tmp_path / "log"))

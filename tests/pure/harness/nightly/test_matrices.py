@@ -18,12 +18,12 @@ from harness.model.result import ArmResult
 from harness.nightly import matrices, series
 from harness.nightly.matrices import OF_ITS_OWN, MatrixNight
 from tests.pure.harness.matrix.test_spec import SMALL
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 
 pytestmark = pytest.mark.pure
 
 
-class Lossy(PaperRig):
+class Lossy(FakeBackend):
     """Loses in every run whatever the acks, and keeps no promise."""
 
     def check(self, parent: Path, name: str, tell: Any) -> Any:
@@ -42,7 +42,7 @@ def spec(tmp_path: Path, **changes: Any) -> str:
     return str(path)
 
 
-def night(tmp_path: Path, name: str, rig: PaperRig, versions: tuple[str, ...] = ("4.3.1",)) -> Any:
+def night(tmp_path: Path, name: str, rig: FakeBackend, versions: tuple[str, ...] = ("4.3.1",)) -> Any:
     return matrices.run_matrices(
         [name], versions, results=tmp_path / "results", last=tmp_path / "last", seed=5, rig=rig
     )
@@ -50,18 +50,18 @@ def night(tmp_path: Path, name: str, rig: PaperRig, versions: tuple[str, ...] = 
 
 def test_a_good_night_is_kept_and_the_same_again_is_no_worse(tmp_path: Path) -> None:
     name = spec(tmp_path)
-    first = night(tmp_path, name, PaperRig(tmp_path / "log"))
+    first = night(tmp_path, name, FakeBackend(tmp_path / "log"))
     assert [one.exit_code() for one in first] == [0]
     matrices.keep(first, tmp_path / "last")
     assert (tmp_path / "last" / "matrices" / "4.3.1" / "small" / MATRIX_FILE).exists()
-    second = night(tmp_path, name, PaperRig(tmp_path / "log"))
+    second = night(tmp_path, name, FakeBackend(tmp_path / "log"))
     assert [(one.worse, one.uncompared, one.exit_code()) for one in second] == [((), (), 0)]
     assert (second[0].folder or tmp_path).joinpath("report.html").exists()
 
 
 def test_a_worse_night_is_told_arm_by_arm(tmp_path: Path) -> None:
     name = spec(tmp_path)
-    matrices.keep(night(tmp_path, name, PaperRig(tmp_path / "log")), tmp_path / "last")
+    matrices.keep(night(tmp_path, name, FakeBackend(tmp_path / "log")), tmp_path / "last")
     (worse,) = night(tmp_path, name, Lossy(tmp_path / "log"))
     assert worse.exit_code() == 1
     assert any("acks=all" in line and "lost per million: 0 then" in line for line in worse.worse)
@@ -76,7 +76,7 @@ def test_a_bound_holds_in_the_first_night_too(tmp_path: Path) -> None:
 
 def test_a_last_night_that_cannot_be_read_hides_no_broken_bound(tmp_path: Path) -> None:
     name = spec(tmp_path, slo=[{"lost": 0}])
-    matrices.keep(night(tmp_path, name, PaperRig(tmp_path / "log")), tmp_path / "last")
+    matrices.keep(night(tmp_path, name, FakeBackend(tmp_path / "log")), tmp_path / "last")
     (kept,) = (tmp_path / "last").rglob(MATRIX_FILE)
     kept.write_text("{")
     (worse,) = night(tmp_path, name, Lossy(tmp_path / "log"))
@@ -86,16 +86,16 @@ def test_a_last_night_that_cannot_be_read_hides_no_broken_bound(tmp_path: Path) 
 
 
 def test_a_matrix_of_versions_is_run_once_and_others_on_each(tmp_path: Path) -> None:
-    both = night(tmp_path, spec(tmp_path), PaperRig(tmp_path / "log"), ("4.3.1", "3.9.2"))
+    both = night(tmp_path, spec(tmp_path), FakeBackend(tmp_path / "log"), ("4.3.1", "3.9.2"))
     assert [one.version for one in both] == ["4.3.1", "3.9.2"]
     own = dict(SMALL["axes"]) | {"version": {"version": ["3.9.2", "4.3.1"]}}
-    (once,) = night(tmp_path, spec(tmp_path, axes=own), PaperRig(tmp_path / "log"), ("4.3.1", "3.9.2"))
+    (once,) = night(tmp_path, spec(tmp_path, axes=own), FakeBackend(tmp_path / "log"), ("4.3.1", "3.9.2"))
     assert once.version == OF_ITS_OWN
 
 
 def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> None:
-    broken = PaperRig(tmp_path / "log", break_=["acks=1_fault=kill"] * 3)
-    every = [arm.name for arm in command.planned(spec(tmp_path), None, command.Changes(), 5).arms]
+    broken = FakeBackend(tmp_path / "log", break_=["acks=1_fault=kill"] * 3)
+    every = [arm.name for arm in command.planned(spec(tmp_path), None, command.MatrixOptions(), 5).arms]
     broken.break_ = every
     (one,) = night(tmp_path, spec(tmp_path), broken)
     assert one.result is None
@@ -108,7 +108,7 @@ def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> 
 def test_the_night_tells_matrices_beside_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "RealRig", lambda: PaperRig(tmp_path / "log"))
+    monkeypatch.setattr(command, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
     given = [
         "--matrix",
         spec(tmp_path),

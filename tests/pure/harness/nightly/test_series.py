@@ -17,7 +17,7 @@ from harness.check.recheck import RESULT_FILE
 from harness.model.errors import ClusterError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.nightly import series
-from harness.report.junit import Outcome, junit_text
+from harness.report.junit import SeriesOutcome, junit_text
 from harness.report.markdown import MOST_BYTES, headline, summary_text
 from harness.run import executor
 from harness.spec.files import EXPERIMENT, load
@@ -144,7 +144,7 @@ def test_what_is_worse(before: int | None, now: int | None, says: str | None, tm
     old = result_of(tmp_path / "old", before)
     (tmp_path / "old" / RESULT_FILE).write_text(old.model_dump_json())
     last, left_out = series.last_results(tmp_path / "old")
-    outcome = Outcome("4.3.1", "kill-leader", tmp_path, result_of(tmp_path / "new", now))
+    outcome = SeriesOutcome("4.3.1", "kill-leader", tmp_path, result_of(tmp_path / "new", now))
     found = series.worse(last, [outcome])
     assert left_out == ()
     assert found == ([] if says is None else [f"kill-leader / acks=all on Kafka 4.3.1: {says}"])
@@ -167,8 +167,8 @@ def test_what_cannot_be_compared_is_left_out_and_said(tmp_path: Path) -> None:
 
 def test_hostile_words_break_neither_xml_nor_markdown(tmp_path: Path) -> None:
     outcomes = [
-        Outcome("4.3.1", "kill-leader", tmp_path, result_of(tmp_path / "r", 3, detail=HOSTILE)),
-        Outcome("4.3.1", HOSTILE, error=HOSTILE),
+        SeriesOutcome("4.3.1", "kill-leader", tmp_path, result_of(tmp_path / "r", 3, detail=HOSTILE)),
+        SeriesOutcome("4.3.1", HOSTILE, error=HOSTILE),
     ]
     xml = junit_text(outcomes, [HOSTILE])
     assert Xml.fromstring(xml.encode()).tag == "testsuites"
@@ -181,7 +181,9 @@ def test_hostile_words_break_neither_xml_nor_markdown(tmp_path: Path) -> None:
 
 def test_the_summary_never_exceeds_what_github_takes(tmp_path: Path) -> None:
     outcomes = [
-        Outcome(f"4.{n}.0", "kill-leader", tmp_path, result_of(tmp_path / str(n), 3, detail="ü" * 40_000))
+        SeriesOutcome(
+            f"4.{n}.0", "kill-leader", tmp_path, result_of(tmp_path / str(n), 3, detail="ü" * 40_000)
+        )
         for n in range(20)
     ]
     text = summary_text(outcomes)

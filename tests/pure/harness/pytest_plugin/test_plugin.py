@@ -11,7 +11,7 @@ import pytest
 
 from harness.pytest_plugin import messages
 from harness.pytest_plugin.cluster_pool import worker_ports
-from harness.pytest_plugin.settings import Budget, Spent, parse_budget
+from harness.pytest_plugin.settings import ChaosBudget, ChaosSpent, parse_budget
 from tests.support.builders.experiments import StandIns, install
 from tests.support.paths import ROOT
 
@@ -295,11 +295,11 @@ def test_a_spent_budget_skips_the_rest(pytester: pytest.Pytester, brokers: Stand
 
 
 def test_budgets_are_read() -> None:
-    assert parse_budget("10m, 20 faults") == Budget(600, 20)
-    assert parse_budget("90s") == Budget(90)
-    assert parse_budget(None) == Budget()
-    assert Budget(600, 20).gone(Spent(599, 19)) is None
-    assert Budget(600).gone(Spent(600, 0)) is not None
+    assert parse_budget("10m, 20 faults") == ChaosBudget(600, 20)
+    assert parse_budget("90s") == ChaosBudget(90)
+    assert parse_budget(None) == ChaosBudget()
+    assert ChaosBudget(600, 20).gone(ChaosSpent(599, 19)) is None
+    assert ChaosBudget(600).gone(ChaosSpent(600, 0)) is not None
 
 
 def test_one_cluster_serves_all_that_want_an_equal_one(pytester: pytest.Pytester, brokers: StandIns) -> None:

@@ -13,7 +13,7 @@ from harness.matrix.html import write_page
 from harness.report.html import write_report
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_html import arm, result, run_folder
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 
 pytestmark = [pytest.mark.pure, pytest.mark.soak]
 
@@ -37,7 +37,7 @@ def browser() -> Iterator[Any]:
 def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     if request.param == "matrix":
-        store, made = begun(folder, PaperRig(folder / "log", refuse="acks=1_fault=kill"))
+        store, made = begun(folder, FakeBackend(folder / "log", refuse="acks=1_fault=kill"))
         return write_page(made, store.folder)
     run_folder(folder)
     return write_report(result(arm(), arm("acks=all", False)), folder)

@@ -15,20 +15,20 @@ from harness.bugs.catalog.registry import BUGS
 from harness.bugs.model import result_of
 from harness.claims import html
 from harness.claims.catalog import registry
-from harness.claims.expectations import Seen
-from harness.claims.model import Answer, ClaimResult, Role, TrialResult
+from harness.claims.expectations import Observation
+from harness.claims.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.docgen import bugs, claims
 from harness.matrix.export import junit_text, markdown_text
 from harness.matrix.html import render
 from harness.matrix.result import MatrixResult
 from harness.model.errors import BadInput
 from harness.report.html import write_report
-from harness.report.junit import Outcome
+from harness.report.junit import SeriesOutcome
 from harness.report.markdown import summary_text
 from harness.spec.files import parse
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_html import arm, result
-from tests.support.fake_backend import PaperRig
+from tests.support.fake_backend import FakeBackend
 
 pytestmark = pytest.mark.pure
 
@@ -96,8 +96,8 @@ def test_the_report_of_an_experiment(tmp_path: Path) -> None:
 
 def test_the_summary_of_a_night() -> None:
     bad = result(spoilt(arm(promised=False, error=EVIL))).model_copy(update={"title": EVIL})
-    failed = Outcome(version=EVIL, experiment="x", error=f"```\n{EVIL}")
-    told = summary_text([Outcome(version="4.3.1", experiment=EVIL, result=bad), failed], [EVIL])
+    failed = SeriesOutcome(version=EVIL, experiment="x", error=f"```\n{EVIL}")
+    told = summary_text([SeriesOutcome(version="4.3.1", experiment=EVIL, result=bad), failed], [EVIL])
     harmless_markdown(told)
     assert "alert" in told
 
@@ -105,7 +105,7 @@ def test_the_summary_of_a_night() -> None:
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MatrixResult]:
     folder = tmp_path_factory.mktemp("matrix")
-    store, made = begun(folder, PaperRig(folder / "log", refuse="acks=1_fault=kill"))
+    store, made = begun(folder, FakeBackend(folder / "log", refuse="acks=1_fault=kill"))
     return store.folder, made
 
 
@@ -120,19 +120,19 @@ def test_the_pages_of_a_matrix(matrix: tuple[Path, MatrixResult]) -> None:
 
 def _claim_result() -> ClaimResult:
     claim = registry.CLAIMS[0]
-    trial = TrialResult(
+    trial = ClaimArmResult(
         role=Role.CLAIM,
         experiment="x",
         arm="y",
         folder="f",
-        rows=(Seen(what=EVIL, expected=EVIL, seen=EVIL, ok=False),),
+        rows=(Observation(what=EVIL, expected=EVIL, seen=EVIL, ok=False),),
         doubts=(EVIL,),
         story=(EVIL, "````", "```", EVIL),
     )
     return ClaimResult(
         id=claim.id,
         title=EVIL,
-        answer=Answer.UNKNOWN,
+        answer=ClaimVerdict.UNKNOWN,
         reasons=(EVIL,),
         trials=(trial,),
         kafka="4.3.1",

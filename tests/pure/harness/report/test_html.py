@@ -25,7 +25,7 @@ from harness.model.result import (
 from harness.model.run import ClusterInfo, FaultWindow, FinalRead, ImageInfo, RunMeta, StepInfo
 from harness.report.html import headline, write_report
 from harness.report.table import COLUMNS
-from harness.report.timeline import MOST_BUCKETS, Span, read_timeline
+from harness.report.timeline import MOST_BUCKETS, LeaderStretch, read_timeline
 from harness.report.timeline_chart import lay_out
 from tests.support.builders.summaries import summary_with
 
@@ -322,8 +322,8 @@ class TestTimeline:
         (strip,) = found.strips
         moved = START + 3 * SECOND
         assert strip.spans == (
-            Span(START, moved, 1, 0, 3),
-            Span(moved, START + int(4.75 * SECOND), 2, 1, 2),
+            LeaderStretch(START, moved, 1, 0, 3),
+            LeaderStretch(moved, START + int(4.75 * SECOND), 2, 1, 2),
         )
 
     def test_a_moment_split_over_two_parts_is_one(self, tmp_path: Path) -> None:

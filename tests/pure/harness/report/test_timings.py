@@ -7,14 +7,14 @@ import pytest
 from harness.model.result import ArmResult, ExperimentResult, Judgement, VerdictWord
 from harness.model.run import UNKNOWN_CLUSTER, RunMeta
 from harness.report.timings import ALL, CHECK, START, rows
-from harness.run.phase_timer import Stopwatch
+from harness.run.phase_timer import PhaseTimer
 
 pytestmark = pytest.mark.pure
 
 
 def test_one_phase_goes_on_at_a_time_and_adds_up() -> None:
     now = [10.0]
-    watch = Stopwatch(lambda: now[0])
+    watch = PhaseTimer(lambda: now[0])
     for phase, seconds in (("a", 2.0), ("b", 3.0), ("a", 0.5), (None, 7.0)):
         watch.enter(phase)
         now[0] += seconds
@@ -22,7 +22,7 @@ def test_one_phase_goes_on_at_a_time_and_adds_up() -> None:
 
 
 def test_nothing_is_told_of_a_phase_that_goes_on() -> None:
-    watch = Stopwatch(lambda: 1.0)
+    watch = PhaseTimer(lambda: 1.0)
     watch.enter("a")
     assert watch.seconds() == {}
 

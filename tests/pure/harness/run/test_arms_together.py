@@ -10,24 +10,24 @@ from typing import cast
 
 import pytest
 
-from faults.base import Scene
+from faults.base import InjectionContext
 from faults.leadership import await_rejoined
 from faults.restart import Restart
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.run.clients import processed
-from harness.run.runner import Run
+from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.support.builders.views import seen, state, view
-from tests.support.fake_cluster import Puppet, scene
+from tests.support.fake_cluster import FakeCluster, scene
 
 pytestmark = pytest.mark.pure
 
 
 @dataclass
-class Behind(Puppet):
+class Behind(FakeCluster):
     """Broker 1 is in the ISR of every topic but these."""
 
     views: list[TopologyView] = field(default_factory=list)
@@ -41,17 +41,17 @@ class Behind(Puppet):
         return number
 
 
-def back(at: Scene) -> None:
+def back(at: InjectionContext) -> None:
     await_rejoined(at, (1,))
 
 
-def rolled(at: Scene) -> None:
+def rolled(at: InjectionContext) -> None:
     Restart().aim(at).apply(at)
 
 
 @pytest.mark.parametrize("act", [back, rolled])
 def test_the_topics_beside_are_waited_for(
-    act: Callable[[Scene], None], monkeypatch: pytest.MonkeyPatch
+    act: Callable[[InjectionContext], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.2)
     monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.2)
@@ -70,15 +70,15 @@ def test_no_topic_is_named_twice() -> None:
     assert replace(at, topic="b", beside=("a", "b", "c")).topics == ("b", "a", "c")
 
 
-def in_a_run(**more: object) -> Scene:
+def in_a_run(**more: object) -> InjectionContext:
     """The scene of a run: of two arms that go together, if nothing else is said."""
     arms = [{"name": name, "producer": {"acks": acks}} for name, acks in (("safe", "all"), ("fast", 1))]
     steps = [{"write": {"name": "w", "records": 1}}]
     together = {"name": "both", "title": "both", "together": True, "steps": steps, "arms": arms}
     experiment = Experiment.model_validate({**together, **more})
     folders = {Path(arm.name): arm for arm in experiment.arms}
-    cluster = cast(Cluster, SimpleNamespace(spec=ClusterSpec()))
-    return Run(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
+    cluster = cast(ManagedCluster, SimpleNamespace(spec=ClusterSpec()))
+    return ExperimentRun(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
 
 
 def test_a_run_names_the_topics_that_its_processors_write_to() -> None:

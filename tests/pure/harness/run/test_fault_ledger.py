@@ -8,10 +8,10 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from faults.base import Cluster, Evidence, FaultSpec, Injection, Scene
+from faults.base import Evidence, FaultCluster, FaultSpec, Injection, InjectionContext
 from harness.cluster import state_records
 from harness.model.errors import FaultError
-from harness.run.fault_ledger import FaultBook
+from harness.run.fault_ledger import FaultLedger
 
 pytestmark = pytest.mark.pure
 
@@ -43,18 +43,18 @@ class Done(Injection):
     def nodes(self) -> tuple[int, ...]:
         return self.at
 
-    def apply(self, scene: Scene) -> None:
+    def apply(self, scene: InjectionContext) -> None:
         EFFECTS[scene.tag].applied += 1
         if EFFECTS[scene.tag].apply_fails:
             raise FaultError("half done")
 
-    def verify(self, scene: Scene) -> Evidence:
+    def verify(self, scene: InjectionContext) -> Evidence:
         return Evidence(EFFECTS[scene.tag].seen, "looked", {"count": 3})
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         EFFECTS[scene.tag].undone += 1
 
-    def healed(self, scene: Scene) -> Evidence:
+    def healed(self, scene: InjectionContext) -> Evidence:
         effect = EFFECTS[scene.tag]
         if effect.heal_fails:
             effect.heal_fails -= 1
@@ -62,7 +62,7 @@ class Done(Injection):
         effect.heals += 1
         return Evidence(effect.returns, "healed")
 
-    def restarted(self, scene: Scene, node: int) -> bool:
+    def restarted(self, scene: InjectionContext, node: int) -> bool:
         EFFECTS[scene.tag].reapplied.append(node)
         return True
 
@@ -74,7 +74,7 @@ class Planned(FaultSpec):
     fails: bool = False
     injection: ClassVar[type[Injection]] = Done
 
-    def aim(self, scene: Scene) -> Injection:  # noqa: ARG002
+    def aim(self, scene: InjectionContext) -> Injection:  # noqa: ARG002
         if self.fails:
             raise FaultError("no such target")
         return Done()
@@ -99,11 +99,13 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
 
 
 @pytest.fixture
-def book(rows: Rows) -> FaultBook:
-    return FaultBook(lambda name: Scene(cast(Cluster, None), "t", 1.0, name, beside=("u",)), rows, "kc-1")
+def book(rows: Rows) -> FaultLedger:
+    return FaultLedger(
+        lambda name: InjectionContext(cast(FaultCluster, None), "t", 1.0, name, beside=("u",)), rows, "kc-1"
+    )
 
 
-def test_the_life_of_a_fault_is_journaled(book: FaultBook, rows: Rows) -> None:
+def test_the_life_of_a_fault_is_journaled(book: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = Effect()
     fault = book.inject(Planned())
     assert book.open_names() == "planned-1 (broker 1)"
@@ -124,7 +126,7 @@ def test_the_life_of_a_fault_is_journaled(book: FaultBook, rows: Rows) -> None:
     assert book.open_names() == ""
 
 
-def test_healing_twice_heals_once(book: FaultBook) -> None:
+def test_healing_twice_heals_once(book: FaultLedger) -> None:
     EFFECTS["planned-1"] = effect = Effect()
     fault = book.inject(Planned())
     book.heal(fault)
@@ -133,14 +135,14 @@ def test_healing_twice_heals_once(book: FaultBook) -> None:
     assert effect.heals == 1
 
 
-def test_an_effect_that_was_not_seen_stays_unverified(book: FaultBook, rows: Rows) -> None:
+def test_an_effect_that_was_not_seen_stays_unverified(book: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = Effect(seen=False)
     assert not book.verify(book.inject(Planned()))
     assert rows.phases()[-1] == ("planned-1", "not-verified")
     assert not book.windows()[0].verified
 
 
-def test_a_failed_heal_is_told_and_the_others_are_healed(book: FaultBook, rows: Rows) -> None:
+def test_a_failed_heal_is_told_and_the_others_are_healed(book: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = good = Effect()
     EFFECTS["planned-2"] = Effect(heal_fails=2)
     book.inject(Planned())
@@ -152,14 +154,14 @@ def test_a_failed_heal_is_told_and_the_others_are_healed(book: FaultBook, rows: 
     assert [window.closed_ns is None for window in book.windows()] == [False, True]
 
 
-def test_a_failed_injection_opens_no_window(book: FaultBook, rows: Rows) -> None:
+def test_a_failed_injection_opens_no_window(book: FaultLedger, rows: Rows) -> None:
     with pytest.raises(FaultError):
         book.inject(Planned(fails=True))
     assert rows.phases() == [("planned-1", "decided"), ("planned-1", "failed")]
     assert book.windows() == ()
 
 
-def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: FaultBook) -> None:
+def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: FaultLedger) -> None:
     EFFECTS["planned-1"] = Effect(apply_fails=True)
     with pytest.raises(FaultError):
         book.inject(Planned())
@@ -175,14 +177,14 @@ def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: Faul
     assert state_records.open_faults("kc-1") == []
 
 
-def test_a_fault_that_does_not_heal_keeps_its_record(book: FaultBook) -> None:
+def test_a_fault_that_does_not_heal_keeps_its_record(book: FaultLedger) -> None:
     EFFECTS["planned-1"] = Effect(heal_fails=9)
     book.inject(Planned())
     assert len(book.heal_all()) == 1
     assert len(state_records.open_faults("kc-1")) == 1
 
 
-def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(book: FaultBook) -> None:
+def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(book: FaultLedger) -> None:
     EFFECTS["planned-1"], EFFECTS["planned-2"] = Effect(heal_fails=1), Effect()
     first, _ = book.inject(Planned()), book.inject(Planned())
     book.heal(first)
@@ -191,13 +193,13 @@ def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(bo
     assert first.closed_ns is not None
 
 
-def test_alone_it_must_heal(book: FaultBook) -> None:
+def test_alone_it_must_heal(book: FaultLedger) -> None:
     EFFECTS["planned-1"] = Effect(heal_fails=1)
     with pytest.raises(FaultError):
         book.heal(book.inject(Planned()))
 
 
-def test_a_return_that_shows_no_effect_takes_the_proof_away(book: FaultBook, rows: Rows) -> None:
+def test_a_return_that_shows_no_effect_takes_the_proof_away(book: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = Effect(returns=False)
     fault = book.inject(Planned())
     assert book.verify(fault)
@@ -206,7 +208,7 @@ def test_a_return_that_shows_no_effect_takes_the_proof_away(book: FaultBook, row
     assert not book.windows()[0].verified
 
 
-def test_what_a_restart_took_away_is_applied_again_while_it_is_open(book: FaultBook, rows: Rows) -> None:
+def test_what_a_restart_took_away_is_applied_again_while_it_is_open(book: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = effect = Effect()
     fault = book.inject(Planned())
     book.restarted(2)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cluster.managed import Cluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.run import FinalRead, PartitionBounds
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.run import final_read
-from harness.run.final_read import Subject, differences, held_back, together
+from harness.run.final_read import FinalReadTarget, differences, held_back, together
 from harness.run.offset_gaps import gap_reasons, unexplained_gaps
 from harness.run.unread_partitions import unread_partitions
 from tests.support.builders.batches import batch, marker, old_message
@@ -286,7 +286,7 @@ def ended() -> tuple[int, dict[int, int]]:
         bootstrap = "b:1"
         access = PLAIN_TEXT
 
-    found, held = final_read._ended(cast(Cluster, Somewhere()), Subject("t", 2, 1, 7, 5.0))
+    found, held = final_read._ended(cast(ManagedCluster, Somewhere()), FinalReadTarget("t", 2, 1, 7, 5.0))
     return len(found), held
 
 
@@ -318,8 +318,8 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalR
     monkeypatch.setattr(final_read, "gap_reasons", lambda *_, **__: [])
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
     monkeypatch.setattr(final_read.time, "sleep", lambda _: None)
-    subject = Subject("t", 1, 1, 7, None)
-    return final_read.final_read(cast(Cluster, None), subject, Path("nowhere"), lambda _: None)
+    subject = FinalReadTarget("t", 1, 1, 7, None)
+    return final_read.final_read(cast(ManagedCluster, None), subject, Path("nowhere"), lambda _: None)
 
 
 def led(epoch: int, end: int = 10) -> PartitionBounds:

@@ -13,13 +13,13 @@ from faults.targets import Leader
 from harness.cluster import state_records
 from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import Node
-from harness.containers.sidecar import Output
+from harness.containers.sidecar import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.run import healing
 from harness.run.residue_check import traces
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, seen, state, view
-from tests.support.fake_cluster import Puppet, scene
+from tests.support.fake_cluster import FakeCluster, scene
 
 pytestmark = pytest.mark.pure
 
@@ -27,7 +27,7 @@ NODES = [Node(number, f"broker-{number}", True, False, 20000 + number, {}) for n
 
 
 @dataclass
-class Whole(Puppet):
+class Whole(FakeCluster):
     """A puppet with nodes and a name."""
 
     name: str = "kc-1"
@@ -44,7 +44,7 @@ class Whole(Puppet):
 
     def in_network(self, number: int, script: str) -> Any:
         if "iptables-save" in script:
-            return Output(0, self.prints.get(number, ""))
+            return ContainerOutput(0, self.prints.get(number, ""))
         return super().in_network(number, script)
 
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def opened(cluster: Puppet, spec: Kill | Pause, tag: str, at: int, beside: tuple[str, ...] = ()) -> None:
+def opened(cluster: FakeCluster, spec: Kill | Pause, tag: str, at: int, beside: tuple[str, ...] = ()) -> None:
     """What a harness leaves that dies after it has injected."""
     injection = spec.aim(scene(cluster))
     injection.apply(scene(cluster))

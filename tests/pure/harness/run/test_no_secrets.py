@@ -119,7 +119,7 @@ def test_the_command_line_is_shown_without() -> None:
 
 
 def test_fault_events_hold_none(experiment: Experiment) -> None:
-    from harness.run.fault_ledger import FaultBook
+    from harness.run.fault_ledger import FaultLedger
 
     assert experiment
     rows: list[dict[str, Any]] = []
@@ -128,7 +128,7 @@ def test_fault_events_hold_none(experiment: Experiment) -> None:
         def append(self, row: dict[str, Any]) -> None:
             rows.append(row)
 
-    book = FaultBook(lambda _: None, Sink(), "kc-test")  # type: ignore[arg-type,return-value]
+    book = FaultLedger(lambda _: None, Sink(), "kc-test")  # type: ignore[arg-type,return-value]
     with pytest.raises(AttributeError):
         book.inject(Kill.model_validate({"target": {"leader": 0}}), why={"said": f"with {PASSWORD}"})
     assert rows

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from faults.base import Scene
-from harness.cluster.managed import Cluster
+from faults.base import InjectionContext
+from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import BrokerView, PartitionState, TopologyView
 from harness.model.errors import ClusterError
-from harness.run.fault_ledger import FaultBook
-from harness.run.step_executor import Stepping
+from harness.run.fault_ledger import FaultLedger
+from harness.run.step_executor import StepExecutor
 from harness.spec.experiment import Experiment
-from tests.support.fake_cluster import Puppet
+from tests.support.fake_cluster import FakeCluster
 from workloads.producer.tally import Progress
 
 pytestmark = pytest.mark.pure
@@ -69,7 +69,7 @@ def test_readers_without_a_group_and_faults_on_nodes_may_go_together() -> None:
     experiment(readers=[{"name": "r"}], steps=[{"write": {"name": "w", "seconds": 9, "faults": [kill]}}])
 
 
-class Towns(Puppet):
+class Towns(FakeCluster):
     """A cluster with topics of one partition on brokers 1 and 2, led by 2 until somebody has 1 elected."""
 
     def __init__(self) -> None:
@@ -133,17 +133,17 @@ class Scenery:
     towns: Towns
     lanes: list[Lane]
     events: Rows
-    stepping: Stepping
+    stepping: StepExecutor
 
 
 @pytest.fixture
 def scenery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenery]:
     monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
     towns, events = Towns(), Rows()
-    cluster = cast(Cluster, towns)
+    cluster = cast(ManagedCluster, towns)
     lanes = [Lane(name, Writer(towns, name)) for name in ("first", "second")]
-    book = FaultBook(lambda name: Scene(cluster, "first", 1.0, name), events, "kc-1")
-    stepping = Stepping(
+    book = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
+    stepping = StepExecutor(
         cluster, experiment(), lanes, book, 1.0, lambda _: None, lambda _: None, view=lambda: None, seed=1
     )
     yield Scenery(towns, lanes, events, stepping)

@@ -12,25 +12,25 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from faults.base import Cluster, Evidence, FaultSpec, Injection, Scene
-from faults.schedules.fields import Condition
+from faults.base import Evidence, FaultCluster, FaultSpec, Injection, InjectionContext
+from faults.schedules.fields import StepCondition
 from faults.schedules.state import Schedule
-from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, When
-from faults.target_context import Shape
+from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, WhenTrue
+from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
-from harness.run.fault_ledger import FaultBook
+from harness.run.fault_ledger import FaultLedger
 from harness.run.fault_scheduler import Scheduler
-from harness.run.step_executor import Rate, line_of
+from harness.run.step_executor import ReportRate, line_of
 from workloads.producer.tally import Progress
 
 pytestmark = pytest.mark.pure
 
-SHAPE = Shape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
+SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
 PATIENCE = 20.0
 
 
 def test_the_rate_is_that_of_the_last_second() -> None:
-    rate = Rate()
+    rate = ReportRate()
     assert rate.of(0, 10.0) == 0.0
     assert rate.of(50, 10.5) == 100.0
     assert rate.of(150, 11.0) == 150.0
@@ -40,10 +40,10 @@ def test_the_rate_is_that_of_the_last_second() -> None:
 
 
 def test_errors_are_shown_only_when_there_are_any() -> None:
-    quiet = line_of([Progress(sent=10, acked=7)], Rate())
+    quiet = line_of([Progress(sent=10, acked=7)], ReportRate())
     assert quiet == "0/s · sent 10 · acked 7 · open 3"
     timed_out = Progress(sent=10, acked=7, indeterminate=1, last_error="_MSG_TIMED_OUT")
-    loud = line_of([timed_out, Progress(sent=10, acked=10)], Rate())
+    loud = line_of([timed_out, Progress(sent=10, acked=10)], ReportRate())
     assert "errors 1 (last _MSG_TIMED_OUT)" in loud
 
 
@@ -72,20 +72,20 @@ class Held(Injection):
     def nodes(self) -> tuple[int, ...]:
         return (self.node,)
 
-    def apply(self, scene: Scene) -> None:  # noqa: ARG002
+    def apply(self, scene: InjectionContext) -> None:  # noqa: ARG002
         if GATES[self.node].apply_fails:
             raise FaultError("it cannot be applied")
 
-    def verify(self, scene: Scene) -> Evidence:  # noqa: ARG002
+    def verify(self, scene: InjectionContext) -> Evidence:  # noqa: ARG002
         assert GATES[self.node].verify.wait(PATIENCE)
         if GATES[self.node].verify_breaks:
             raise ZeroDivisionError
         return Evidence(True, "seen")
 
-    def undo(self, scene: Scene) -> None:
+    def undo(self, scene: InjectionContext) -> None:
         pass
 
-    def healed(self, scene: Scene) -> Evidence:  # noqa: ARG002
+    def healed(self, scene: InjectionContext) -> Evidence:  # noqa: ARG002
         gate = GATES[self.node]
         assert gate.heal.wait(PATIENCE)
         if gate.heal_fails:
@@ -104,10 +104,10 @@ class Hold(FaultSpec):
     def name(cls) -> str:
         return "hold"
 
-    def aim(self, scene: Scene) -> Injection:  # noqa: ARG002
+    def aim(self, scene: InjectionContext) -> Injection:  # noqa: ARG002
         return Held(node=self.node)
 
-    def downs(self, shape: Shape) -> int:  # noqa: ARG002
+    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -132,7 +132,7 @@ class Step:
     scheduler: Scheduler
     rows: Rows
     problems: list[str]
-    book: FaultBook
+    book: FaultLedger
     acked: list[int]
 
     def until(self, seen: Callable[[], bool]) -> None:
@@ -156,7 +156,9 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     def of(*tracks: Track, **limits: Any) -> Step:
         rows, acked = Rows(), [500]
         problems: list[str] = []
-        book = FaultBook(lambda name: Scene(cast(Cluster, None), "t", 1.0, name), rows, "kc-1")
+        book = FaultLedger(
+            lambda name: InjectionContext(cast(FaultCluster, None), "t", 1.0, name), rows, "kc-1"
+        )
         scheduler = Scheduler(
             Schedule(tracks, "7/w", SHAPE, **limits),
             book,
@@ -241,7 +243,7 @@ def test_what_never_got_its_turn_is_a_problem(step: Callable[..., Step]) -> None
 def test_a_condition_counts_from_the_steps_beginning(step: Callable[..., Step]) -> None:
     GATES[1].verify.set()
     GATES[1].heal.set()
-    condition = When(Condition(acked=100), None)
+    condition = WhenTrue(StepCondition(acked=100), None)
     under_way = step(track(0, condition, 1), track(1, At(0.0), 2))
     under_way.until(lambda: under_way.rows.seen("hold-1", "injected"))
     assert under_way.rows.count("injected") == 1
@@ -254,7 +256,7 @@ def test_a_condition_counts_from_the_steps_beginning(step: Callable[..., Step]) 
 
 
 def test_a_condition_that_does_not_come_in_time_is_a_problem(step: Callable[..., Step]) -> None:
-    under_way = step(track(0, When(Condition(acked=100), 0.05), 1))
+    under_way = step(track(0, WhenTrue(StepCondition(acked=100), 0.05), 1))
     under_way.until(lambda: bool(under_way.problems))
     under_way.finish()
     (problem,) = under_way.problems

@@ -14,7 +14,7 @@ from faults import Kill
 from faults.schedules.entries import TimedFault
 from faults.schedules.simulation import foresee
 from faults.schedules.state import Schedule
-from faults.targets import Nodes
+from faults.targets import NodeIds
 from harness.cli.app import main
 from harness.containers import engine
 from harness.model.errors import BadInput, JournalError
@@ -345,7 +345,7 @@ def test_a_replay_has_the_times_and_nodes_of_the_run(tmp_path: Path) -> None:
     first, second = write.faults
     assert isinstance(first, TimedFault)
     assert isinstance(second, TimedFault)
-    assert first.fault == Kill(target=Nodes(nodes=(1,)))
+    assert first.fault == Kill(target=NodeIds(nodes=(1,)))
     assert (first.at, first.lasting, first.name) == (2.013, 3, "kill-1")
     assert (second.at, second.lasting, second.name) == (9.5, 1.25, "pause-2")
     # Time for the last one, should heals take longer.

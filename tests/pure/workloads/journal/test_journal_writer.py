@@ -18,17 +18,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import JournalError
-from harness.model.journal import FAULTS, OPEN_SENDS, SAMPLES, SENDS, Outcome
+from harness.model.journal import FAULTS, OPEN_SENDS, SAMPLES, SENDS, SendOutcome
 from workloads.journal.row_journal import RowJournal, TableFile
-from workloads.producer.open_sends import NO_KEY, Batch, OpenSends
+from workloads.producer.open_sends import NO_KEY, OpenSends, SendBatch
 from workloads.producer.send_journal import SendJournal
 
 pytestmark = pytest.mark.pure
 
 
-def batch(first: int, count: int, producer: int = 0, key: int = NO_KEY) -> Batch:
+def batch(first: int, count: int, producer: int = 0, key: int = NO_KEY) -> SendBatch:
     seq = np.arange(first, first + count, dtype=np.int64)
-    return Batch(
+    return SendBatch(
         producer=producer,
         first=first,
         step=1,
@@ -55,9 +55,9 @@ def rows(folder: Path) -> list[dict[str, object]]:
 def test_one_row_a_send_with_what_its_report_said(tmp_path: Path) -> None:
     with SendJournal(tmp_path, "t") as journal:
         journal.opened(batch(0, 3))
-        journal.closed(0, at(2, 0), at(50, 60), Outcome.ACKED, offsets=at(7, -1))
+        journal.closed(0, at(2, 0), at(50, 60), SendOutcome.ACKED, offsets=at(7, -1))
         journal.opened(batch(0, 1, producer=1, key=9))
-        journal.closed(1, at(0), at(70), [Outcome.INDETERMINATE], errors=["_MSG_TIMED_OUT"])
+        journal.closed(1, at(0), at(70), [SendOutcome.INDETERMINATE], errors=["_MSG_TIMED_OUT"])
     found = rows(tmp_path)
     assert [(row["producer"], row["seq"], row["outcome"]) for row in found] == [
         (0, 0, "acked"),
@@ -77,7 +77,7 @@ def test_one_row_a_send_with_what_its_report_said(tmp_path: Path) -> None:
 def test_open_sends_are_on_disk_while_running_and_gone_after(tmp_path: Path) -> None:
     journal = SendJournal(tmp_path, "t", flush_seconds=3600)
     journal.opened(batch(0, 5))
-    journal.closed(0, at(1, 3), at(1, 2), Outcome.ACKED, offsets=at(0, 1))
+    journal.closed(0, at(1, 3), at(1, 2), SendOutcome.ACKED, offsets=at(0, 1))
     journal.flush()
     pending = pq.read_table(tmp_path / OPEN_SENDS).to_pylist()
     assert [row["seq"] for row in pending] == [0, 2, 4]
@@ -101,7 +101,7 @@ def test_the_clock_flushes_by_itself(tmp_path: Path) -> None:
 
     with Watched(tmp_path, "t", flush_seconds=0.01) as journal:
         journal.opened(batch(0, 1))
-        journal.closed(0, at(0), at(1), Outcome.ACKED, offsets=at(0))
+        journal.closed(0, at(0), at(1), SendOutcome.ACKED, offsets=at(0))
         assert flushed.wait(30)
 
 
@@ -115,13 +115,13 @@ def test_bookkeeping_mistakes_are_refused(tmp_path: Path) -> None:
         journal.opened(batch(0, 2))
         with pytest.raises(ValueError, match="dense"):
             journal.opened(batch(3, 1))
-        journal.closed(0, at(0), at(1), Outcome.ACKED, offsets=at(0))
+        journal.closed(0, at(0), at(1), SendOutcome.ACKED, offsets=at(0))
         with pytest.raises(ValueError, match="second report"):
-            journal.closed(0, at(0), at(1), Outcome.ACKED, offsets=at(0))
+            journal.closed(0, at(0), at(1), SendOutcome.ACKED, offsets=at(0))
         with pytest.raises(ValueError, match="second report"):
-            journal.closed(0, at(1, 1), at(1, 1), Outcome.ACKED, offsets=at(0, 0))
+            journal.closed(0, at(1, 1), at(1, 1), SendOutcome.ACKED, offsets=at(0, 0))
         with pytest.raises(ValueError, match="not open"):
-            journal.closed(0, at(2), at(1), Outcome.ACKED, offsets=at(0))
+            journal.closed(0, at(2), at(1), SendOutcome.ACKED, offsets=at(0))
 
 
 @settings(deadline=None, max_examples=30)
@@ -145,15 +145,15 @@ import sys
 from itertools import count
 from pathlib import Path
 import numpy as np
-from harness.model.journal import Outcome
-from workloads.producer.open_sends import NO_KEY, Batch
+from harness.model.journal import SendOutcome
+from workloads.producer.open_sends import NO_KEY, SendBatch
 from workloads.producer.send_journal import SendJournal
 
 journal = SendJournal(Path(sys.argv[1]), "t", flush_seconds=0.05)
 for slice in count():
     seq = np.arange(slice * 100, slice * 100 + 100, dtype=np.int64)
-    journal.opened(Batch(0, slice * 100, 0, 100, seq, np.zeros(100, np.int32), np.full(100, NO_KEY)))
-    journal.closed(0, seq[:60], seq[:60], Outcome.ACKED, offsets=seq[:60])
+    journal.opened(SendBatch(0, slice * 100, 0, 100, seq, np.zeros(100, np.int32), np.full(100, NO_KEY)))
+    journal.closed(0, seq[:60], seq[:60], SendOutcome.ACKED, offsets=seq[:60])
     if slice % 50 == 49:
         journal.flush()
         print(seq[-1] + 1, flush=True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from harness.model.journal import Outcome
-from workloads.producer.outcomes import ANY, NO_REPORT, TABLE, OutcomeRow, When, classify, explain
+from harness.model.journal import SendOutcome
+from workloads.producer.outcomes import ANY, NO_REPORT, TABLE, OutcomeCondition, OutcomeRow, classify, explain
 
 pytestmark = pytest.mark.pure
 
 CLIENT_NAMES = {KafkaError(code).name() for code in range(-200, 140)}
 FACTS = {
-    When.ALWAYS: {"acks": "all"},
-    When.ACKS_0: {"acks": "0"},
-    When.ACKS_SOME: {"acks": "1"},
-    When.NOT_QUEUED: {"acks": "all", "queued": False},
-    When.ONE_ATTEMPT: {"acks": "all", "single_attempt": True},
+    OutcomeCondition.ALWAYS: {"acks": "all"},
+    OutcomeCondition.ACKS_0: {"acks": "0"},
+    OutcomeCondition.ACKS_SOME: {"acks": "1"},
+    OutcomeCondition.NOT_QUEUED: {"acks": "all", "queued": False},
+    OutcomeCondition.ONE_ATTEMPT: {"acks": "all", "single_attempt": True},
 }
 
 
@@ -36,7 +36,7 @@ def test_error_names_are_the_clients_own() -> None:
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_without_proof_of_a_single_attempt_nothing_is_rejected(acks: str) -> None:
     names = CLIENT_NAMES - {"NO_ERROR"}
-    assert {classify(name, acks) for name in names} == {Outcome.INDETERMINATE}
+    assert {classify(name, acks) for name in names} == {SendOutcome.INDETERMINATE}
 
 
 @pytest.mark.parametrize(
@@ -51,24 +51,24 @@ def test_without_proof_of_a_single_attempt_nothing_is_rejected(acks: str) -> Non
     ],
 )
 def test_these_are_indeterminate_even_after_one_attempt(name: str) -> None:
-    assert classify(name, "all", single_attempt=True) is Outcome.INDETERMINATE
+    assert classify(name, "all", single_attempt=True) is SendOutcome.INDETERMINATE
 
 
 def test_the_clients_own_errors_are_never_a_brokers_refusal() -> None:
     local = {name for name in CLIENT_NAMES if name.startswith("_")}
-    assert {classify(name, "all", single_attempt=True) for name in local} == {Outcome.INDETERMINATE}
+    assert {classify(name, "all", single_attempt=True) for name in local} == {SendOutcome.INDETERMINATE}
 
 
 def test_success() -> None:
-    assert classify(None, "0") is Outcome.UNCONFIRMED
-    assert classify(None, "1") is Outcome.ACKED
-    assert classify(None, "all") is Outcome.ACKED
+    assert classify(None, "0") is SendOutcome.UNCONFIRMED
+    assert classify(None, "1") is SendOutcome.ACKED
+    assert classify(None, "all") is SendOutcome.ACKED
 
 
 def test_refused_before_the_queue_is_rejected_whatever_the_error() -> None:
     for name in ("MSG_SIZE_TOO_LARGE", "_UNKNOWN_PARTITION", "_FATAL", "_STATE"):
-        assert classify(name, "0", queued=False) is Outcome.REJECTED
+        assert classify(name, "0", queued=False) is SendOutcome.REJECTED
 
 
 def test_a_broker_cannot_refuse_under_acks_0() -> None:
-    assert classify("MSG_SIZE_TOO_LARGE", "0", single_attempt=True) is Outcome.INDETERMINATE
+    assert classify("MSG_SIZE_TOO_LARGE", "0", single_attempt=True) is SendOutcome.INDETERMINATE

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from workloads.config.spec import ProducerSettings, TransactionSpec
 from workloads.producer.shutdown import bury, within
-from workloads.producer.transactions import ClientDone, Transactions
+from workloads.producer.transactions import ClientDone, TransactionManager
 
 pytestmark = pytest.mark.pure
 
@@ -89,7 +89,7 @@ class Case:
         self.rows: list[dict[str, Any]] = []
         self.until: float | None = None
         self.left = deque(clients[1:])
-        self.made = Transactions(
+        self.made = TransactionManager(
             lambda: self.left.popleft() if self.left else Client(),
             clients[0],
             spec or TransactionSpec(records=10),
