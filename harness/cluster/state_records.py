@@ -35,9 +35,9 @@ _R = TypeVar("_R", bound=_Record)
 class ClusterRecord(_Record):
     """Where a cluster's containers are. `owner` is the process that started it
     (`harness.host.process_identity.owner`),
-    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in (`ClientSecurity`): the
-    file is its owner's alone. Of a cluster that is not ours: `brokers` by id, and the `topics` and `groups`
-    of a run that must be deleted."""
+    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in
+    (`ClientSecurity`): the file is its owner's alone. Of a cluster that is not ours: `brokers` by id, and
+    the `topics` and `groups` of a run that must be deleted."""
 
     name: str
     owner: str
@@ -55,7 +55,8 @@ class ClusterRecord(_Record):
 class OpenFaultRecord(_Record):
     """One fault that may have been applied and was not seen to be healed.
 
-    `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its `InjectionContext`.
+    `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its
+    `InjectionContext`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """States of the cluster that a wait step can wait for, read from the brokers themselves.
 
-Each is a value that a file may hold; what it looks at comes through `ConditionView`, so that what it says can be told
-without a cluster. `missing` gives in words what is seen instead; None: the state is there.
+Each is a value that a file may hold; what it looks at comes through `ConditionView`, so that what it says
+can be told without a cluster. `missing` gives in words what is seen instead; None: the state is there.
 """
 
 from __future__ import annotations
