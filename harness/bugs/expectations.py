@@ -9,11 +9,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from harness.claims.expectations import Expectation, exactly
-from harness.claims.run_evidence import EvidenceMissing, FinishedRun
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass, VerdictWord
 from harness.protocol.connection import error_name
+from harness.suite.expectations import Expectation, exactly
+from harness.suite.run_evidence import EvidenceMissing, FinishedRun
 
 REQUEST_LOGGER = {"kafka.request.logger": "DEBUG"}
 """Brokers print each request that they have answered, and the answer."""

@@ -1,6 +1,6 @@
 """What a known bug is, as data, and what came of reproducing it. Pure.
 
-A bug is put to the test as a claim is (`harness.claims.model`): "these arms show it" is the claim, and arms
+A bug is put to the test as a claim is (`harness.suite.model`): "these arms show it" is the claim, and arms
 that differ in the version or the setting that fixes it are its control. So `unknown` comes first here too: if
 the dangerous state was not reached in an arm, that arm shows nothing.
 """
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.claims.expectations import Expectation, Observation
-from harness.claims.model import ArmNarrative, Claim, ClaimArm, ClaimResult, ClaimVerdict, Role, SuiteResult
 from harness.spec.experiment import Experiment
+from harness.suite.expectations import Expectation, Observation
+from harness.suite.model import ArmNarrative, Claim, ClaimArm, ClaimResult, ClaimVerdict, Role, SuiteResult
 
 
 class BugArm(StrEnum):

@@ -1,6 +1,5 @@
 """The textbook as executable tests: claims about Kafka's guarantees, each with a control arm.
 
-`frame` says what a claim is and what makes its verdict (pure), `evidence` what a finished run shows,
-`expecting`, `counts` and `brokers` how that is held against what was expected, `running` runs claims on real
-brokers, `showing` shows what came of them. One module a claim: `r01` to `r26`; `registry` has them in order.
+`catalog` has one module per claim, `r01` to `r26`, and `catalog.registry` has them all in order. How a claim
+is run and judged is in `harness.suite`.
 """

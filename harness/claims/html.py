@@ -9,9 +9,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from harness.claims import plots
-from harness.claims.model import Claim, ClaimResult, ClaimVerdict
-from harness.claims.table import COLUMNS, cells
 from harness.report.html import environment, save_page
+from harness.suite.model import Claim, ClaimResult, ClaimVerdict
+from harness.suite.table import COLUMNS, cells
 
 MARKS = {True: "as expected", False: "not as expected", None: "not told"}
 _BADGES = {ClaimVerdict.YES: "good", ClaimVerdict.NO: "bad", ClaimVerdict.UNKNOWN: "unclear"}

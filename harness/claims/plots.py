@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from harness.claims.model import ClaimArmResult, ClaimResult, Role
+from harness.suite.model import ClaimArmResult, ClaimResult, Role
 
 Points = Sequence[tuple[float, float]]
 

@@ -43,10 +43,10 @@ def claims(
     A row a claim: what was expected and seen of it and of its control, and the verdict: yes, no, or unknown
     where nothing was shown. Exit codes are those of `run`: 0 all yes, 1 a no, 3 something could not be told.
     """
-    from harness.claims import table
     from harness.claims.catalog import registry
-    from harness.claims.model import exit_code
     from harness.cli.suite_runs import as_text, turns
+    from harness.suite import table
+    from harness.suite.model import exit_code
 
     out = console(WIDE)
     chosen = registry.chosen(ids or ())
@@ -79,8 +79,8 @@ def _run(
     quiet: bool,
 ) -> list[Any]:
     from harness.claims.html import write_page
-    from harness.claims.runner import on_version
     from harness.cli.suite_runs import carried_out
+    from harness.suite.runner import on_version
 
     run = [on_version(claim, version, image) for claim in chosen]
     results = carried_out(run, folder, seed, quiet=quiet, what="claims", side_by_side=side_by_side)

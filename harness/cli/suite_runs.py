@@ -13,11 +13,11 @@ import typer
 from pydantic import BaseModel
 from rich.console import Console
 
-from harness.claims.model import Claim, ClaimResult
-from harness.claims.runner import run_claims
 from harness.cli.progress import progress
 from harness.model.secrets import this_command
 from harness.run.executor import Options
+from harness.suite.model import Claim, ClaimResult
+from harness.suite.runner import run_claims
 
 
 def turns(results: Path, what: str, repeat: int, seed: int | None) -> tuple[Path, list[tuple[Path, int]]]:

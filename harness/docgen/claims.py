@@ -17,11 +17,11 @@ from pathlib import Path
 
 from harness.claims import plots
 from harness.claims.catalog import registry
-from harness.claims.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.docgen import files, saved_runs
 from harness.docgen.files import cell
 from harness.docgen.saved_runs import text_block
 from harness.spec.plan import lines, plan_of
+from harness.suite.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role
 
 _FOLDER = Path(__file__).resolve().parents[2] / "docs" / "claims"
 _RESULTS = "results.json"

@@ -12,8 +12,8 @@ from typing import Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from harness.claims.html import MARKS
-from harness.claims.model import ArmNarrative, SuiteResult
 from harness.docgen.files import cell
+from harness.suite.model import ArmNarrative, SuiteResult
 
 Told = TypeVar("Told", bound=SuiteResult)
 AnArm = TypeVar("AnArm", bound=ArmNarrative)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from harness.bugs.expectations import clean, free_of, shows
 from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.catalog import r06, r07, r24
-from harness.claims.expectations import Expectation
-from harness.claims.model import Claim, ClaimArm
 from harness.model.result import FindingClass
+from harness.suite.expectations import Expectation
+from harness.suite.model import Claim, ClaimArm
 
 
 def _arms(claim: Claim, sides: Mapping[str, tuple[BugArm, Expectation]]) -> tuple[ClaimArm, ...]:

@@ -6,9 +6,9 @@ from harness.bugs.clusters import PATIENT
 from harness.bugs.expectations import clean, in_partitions, shows
 from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acked, outcomes
-from harness.claims.expectations import given
 from harness.model.result import FindingClass
+from harness.suite.expect_records import acked, outcomes
+from harness.suite.expectations import given
 
 _TEXT = """
 name: kafka-19012

@@ -6,12 +6,12 @@ from harness.bugs.clusters import OLD_PROTOCOL, OWN_PROTOCOL
 from harness.bugs.expectations import free_of, shows
 from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import unlike
-from harness.claims.expect_records import acked
-from harness.claims.expectations import given
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite.expect_answers import unlike
+from harness.suite.expect_records import acked
+from harness.suite.expectations import given
 
 _TEXT = """
 name: kip-279-{name}

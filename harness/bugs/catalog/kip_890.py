@@ -6,12 +6,12 @@ from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
 from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
 from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acked, outcomes
-from harness.claims.expectations import Expectation, given
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite.expect_records import acked, outcomes
+from harness.suite.expectations import Expectation, given
 
 _TEXT = """
 name: kip-890-{name}

@@ -6,12 +6,12 @@ from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
 from harness.bugs.expectations import clean, isr_change, shows
 from harness.bugs.model import Bug, BugArm, arm
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import number
-from harness.claims.expect_records import acked
-from harness.claims.expectations import Expectation, given
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite.expect_answers import number
+from harness.suite.expect_records import acked
+from harness.suite.expectations import Expectation, given
 
 _TEXT = """
 name: kip-903-{name}

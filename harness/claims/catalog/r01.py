@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acked, acked_meanwhile, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_records import acked, acked_meanwhile, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _ONE_BY_ONE = experiment("""
 name: r01-one-by-one

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import answered, read_by
-from harness.claims.expect_readers import was_given
-from harness.claims.expect_records import acked, duplicates, lost
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import answered, read_by
+from harness.suite.expect_readers import was_given
+from harness.suite.expect_records import acked, duplicates, lost
+from harness.suite.model import Claim, ClaimArm, Role
 
 _ASKED = experiment("""
 name: r02-asked

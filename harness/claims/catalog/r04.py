@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import read_by, vanished_between
-from harness.claims.expect_readers import given_and_gone
-from harness.claims.expect_records import acked, acked_meanwhile, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import read_by, vanished_between
+from harness.suite.expect_readers import given_and_gone
+from harness.suite.expect_records import acked, acked_meanwhile, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _CLEAN = experiment("""
 name: r04-clean

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import batches, number, read_by
-from harness.claims.expect_brokers import replicas_identical
-from harness.claims.expect_records import acked_meanwhile, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import batches, number, read_by
+from harness.suite.expect_brokers import replicas_identical
+from harness.suite.expect_records import acked_meanwhile, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _BEGIN = """
 - write: {name: message1, records: 10}

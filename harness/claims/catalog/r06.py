@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import PATIENT_LEADER, experiment
-from harness.claims.expect_answers import number
-from harness.claims.expect_records import acked, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import number
+from harness.suite.expect_records import acked, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _RESTARTS = experiment(
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import TWO_OF_OLD, experiment
-from harness.claims.expect_answers import number, unlike
-from harness.claims.expect_records import acked, found, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
 from harness.model.result import FindingClass
+from harness.suite.expect_answers import number, unlike
+from harness.suite.expect_records import acked, found, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _BOTH_DIE = experiment(
     """

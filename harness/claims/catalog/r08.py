@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import told_epoch_end
-from harness.claims.expect_brokers import epoch_lines
-from harness.claims.expect_records import lost
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import told_epoch_end
+from harness.suite.expect_brokers import epoch_lines
+from harness.suite.expect_records import lost
+from harness.suite.model import Claim, ClaimArm, Role
 
 _WRITES = experiment("""
 name: r08-writes

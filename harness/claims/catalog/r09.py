@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from harness.claims.clusters import MANY, experiment
-from harness.claims.expect_brokers import all_led
-from harness.claims.expect_records import acked, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
 from harness.spec.experiment import Experiment
+from harness.suite.expect_brokers import all_led
+from harness.suite.expect_records import acked, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 
 def _size(partitions: int) -> Experiment:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import lines_printed, load_seconds
-from harness.claims.expect_records import lost, stall
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import lines_printed, load_seconds
+from harness.suite.expect_records import lost, stall
+from harness.suite.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r10-{fault}

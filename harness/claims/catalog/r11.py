@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acked, found, in_log, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
 from harness.model.result import FindingClass
+from harness.suite.expect_records import acked, found, in_log, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _EXPIRED = experiment("""
 name: r11-expired

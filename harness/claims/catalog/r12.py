@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acked, acked_meanwhile, errors, found, lost, outcomes
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
 from harness.model.result import FindingClass
+from harness.suite.expect_records import acked, acked_meanwhile, errors, found, lost, outcomes
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _CUT = experiment("""
 name: r12-cut

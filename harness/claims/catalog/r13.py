@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acked, duplicates, in_log, log_reads, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_records import acked, duplicates, in_log, log_reads, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _ANSWERS = experiment("""
 name: r13-answers

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import FOUR, experiment
-from harness.claims.expect_brokers import leaders_at_end_of
-from harness.claims.expect_records import acked_meanwhile, lost, refused_partitions, slowest, spared
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_brokers import leaders_at_end_of
+from harness.suite.expect_records import acked_meanwhile, lost, refused_partitions, slowest, spared
+from harness.suite.model import Claim, ClaimArm, Role
 
 _TOPIC = "{assignment: [[1, 2, 3], [2, 3, 4], [3, 4, 1], [4, 1, 2]], config: {min.insync.replicas: 1}}"
 

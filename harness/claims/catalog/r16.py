@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_brokers import led_during
-from harness.claims.expect_records import acked, errors_among, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_brokers import led_during
+from harness.suite.expect_records import acked, errors_among, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _LAST = experiment("""
 name: r16-last-in-sync

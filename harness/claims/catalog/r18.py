@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_brokers import led_during
-from harness.claims.expect_records import acked, duplicates, lost, unavailable
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_brokers import led_during
+from harness.suite.expect_records import acked, duplicates, lost, unavailable
+from harness.suite.model import Claim, ClaimArm, Role
 
 _SAME = experiment("""
 name: r18-recipes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_brokers import elections, ends_fall
-from harness.claims.expect_readers import went_back
-from harness.claims.expect_records import acked, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_brokers import elections, ends_fall
+from harness.suite.expect_readers import went_back
+from harness.suite.expect_records import acked, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _CLEAN = experiment("""
 name: r19-clean

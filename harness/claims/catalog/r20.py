@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
-from harness.claims.expect_brokers import back_in_isr, isr_history, left_isr
-from harness.claims.expect_records import lost
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_brokers import back_in_isr, isr_history, left_isr
+from harness.suite.expect_records import lost
+from harness.suite.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r20-{name}

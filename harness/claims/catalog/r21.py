@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harness.claims.catalog import r12, r13, r16
 from harness.claims.clusters import ZOOKEEPER
-from harness.claims.model import Claim, ClaimArm, Role
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite.model import Claim, ClaimArm, Role
 
 # As few as show each of the three: R12, R13 and R16 have the rest.
 _WHICH = (

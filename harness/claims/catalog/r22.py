@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
-from harness.claims.expect_records import lost
-from harness.claims.expect_watermarks import behind, equal_at_rest, longest_stand, never_above
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_records import lost
+from harness.suite.expect_watermarks import behind, equal_at_rest, longest_stand, never_above
+from harness.suite.model import Claim, ClaimArm, Role
 
 _ROUNDS = "of: {nodes: [1, 2, 3]}, what: [leader, high_watermark, log_end, leader]"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import FIVE_CONTROLLERS, experiment
-from harness.claims.expect_brokers import leaders_at_end_of, led_during
-from harness.claims.expect_records import acked, acked_meanwhile, lost
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_brokers import leaders_at_end_of, led_during
+from harness.suite.expect_records import acked, acked_meanwhile, lost
+from harness.suite.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r23-{name}

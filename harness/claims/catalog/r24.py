@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import COMMON, NO_ELR, experiment
-from harness.claims.expect_records import acked, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite.expect_records import acked, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r24-{name}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import errors, errors_among, in_log
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_records import errors, errors_among, in_log
+from harness.suite.model import Claim, ClaimArm, Role
 
 _REFUSED = experiment("""
 name: r25-refused

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.expect_answers import missed, read_by
-from harness.claims.expect_brokers import final_read_complete
-from harness.claims.expect_records import acked, lost
-from harness.claims.expectations import given
-from harness.claims.model import Claim, ClaimArm, Role
+from harness.suite.expect_answers import missed, read_by
+from harness.suite.expect_brokers import final_read_complete
+from harness.suite.expect_records import acked, lost
+from harness.suite.expectations import given
+from harness.suite.model import Claim, ClaimArm, Role
 
 _TEXT = """
 name: r26-{name}

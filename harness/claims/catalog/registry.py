@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from harness.claims import catalog
-from harness.claims.model import Claim
 from harness.model.errors import BadInput
+from harness.suite.model import Claim
 
 
 def _found() -> tuple[Claim, ...]:

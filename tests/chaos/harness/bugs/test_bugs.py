@@ -9,8 +9,8 @@ import pytest
 
 from harness.bugs.catalog.registry import BUGS
 from harness.bugs.model import Bug, BugVerdict, result_of
-from harness.claims.runner import run_on
 from harness.run.executor import Options
+from harness.suite.runner import run_on
 from tests.chaos.conftest import Started
 
 pytestmark = pytest.mark.chaos

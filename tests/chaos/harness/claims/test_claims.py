@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.claims.catalog.registry import CLAIMS
-from harness.claims.model import Claim, ClaimVerdict
-from harness.claims.runner import run_on
 from harness.run.executor import Options
+from harness.suite.model import Claim, ClaimVerdict
+from harness.suite.runner import run_on
 from tests.chaos.conftest import Started
 
 pytestmark = pytest.mark.chaos

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from harness.bugs import expectations, table
 from harness.bugs.catalog import registry
 from harness.bugs.model import Bug, BugArm, BugResult, BugVerdict, exit_code, result_of, side_of
-from harness.claims.expectations import Observation
-from harness.claims.model import ClaimArmResult, ClaimResult, Role, judged
-from harness.claims.run_evidence import FinishedRun
 from harness.cli.app import app
 from harness.docgen import bugs
 from harness.docgen.bugs import Runs
 from harness.model.errors import BadInput
+from harness.suite.expectations import Observation
+from harness.suite.model import ClaimArmResult, ClaimResult, Role, judged
+from harness.suite.run_evidence import FinishedRun
 
 pytestmark = pytest.mark.pure
 

@@ -18,17 +18,17 @@ from harness.campaign.worker_processes import (
     WorkerPool,
     WorkerProcess,
 )
-from harness.claims import runner, table
 from harness.claims.catalog import registry
-from harness.claims.expectations import Observation
-from harness.claims.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role, exit_code, judged
-from harness.claims.runner import on_version
-from harness.claims.work_queue import next_for, runs_of
 from harness.cli.app import app
 from harness.model.errors import BadInput
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite import runner, table
+from harness.suite.expectations import Observation
+from harness.suite.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role, exit_code, judged
+from harness.suite.runner import on_version
+from harness.suite.work_queue import next_for, runs_of
 
 pytestmark = pytest.mark.pure
 

@@ -7,13 +7,13 @@ import xml.etree.ElementTree as ET
 from harness.claims import plots
 from harness.claims.catalog import registry
 from harness.claims.clusters import experiment
-from harness.claims.expect_records import acks_curve
-from harness.claims.expectations import Observation
 from harness.claims.html import headline, render
-from harness.claims.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
-from harness.claims.narrative import story
 from harness.claims.plots import Plot, svg
-from tests.pure.harness.claims.test_run_evidence import Folder, at, folder, pytestmark
+from harness.suite.expect_records import acks_curve
+from harness.suite.expectations import Observation
+from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
+from harness.suite.narrative import story
+from tests.pure.harness.suite.test_run_evidence import Folder, at, folder, pytestmark
 
 __all__ = ["folder", "pytestmark"]
 

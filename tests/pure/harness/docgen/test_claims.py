@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.claims.catalog import registry
-from harness.claims.expectations import Observation
-from harness.claims.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.docgen import claims
 from harness.docgen.claims import Runs
+from harness.suite.expectations import Observation
+from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 
 pytestmark = pytest.mark.pure
 

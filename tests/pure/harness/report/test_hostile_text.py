@@ -15,8 +15,6 @@ from harness.bugs.catalog.registry import BUGS
 from harness.bugs.model import result_of
 from harness.claims import html
 from harness.claims.catalog import registry
-from harness.claims.expectations import Observation
-from harness.claims.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from harness.docgen import bugs, claims
 from harness.matrix.export import junit_text, markdown_text
 from harness.matrix.html import render
@@ -26,6 +24,8 @@ from harness.report.html import write_report
 from harness.report.junit import SeriesOutcome
 from harness.report.markdown import summary_text
 from harness.spec.files import parse
+from harness.suite.expectations import Observation
+from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_html import arm, result
 from tests.support.fake_backend import FakeBackend

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.claims.expectations import Expectation, between, exactly
-from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.expectations import Expectation, between, exactly
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from harness.claims.expectations import Expectation, between, exactly, told
-from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun
 from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
+from harness.suite.expectations import Expectation, between, exactly, told
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 
 
 def acked(step: str, count: int) -> Expectation:

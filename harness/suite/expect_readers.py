@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from harness.claims.expectations import Expectation, exactly
-from harness.claims.run_evidence import EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.expectations import Expectation, exactly
+from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
 def given_and_gone(reader: str, count: int) -> Expectation:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from harness.claims.expectations import Expectation, between, exactly, told
-from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun, PartitionBelief
+from harness.suite.expectations import Expectation, between, exactly, told
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, PartitionBelief
 from workloads.log_format.checkpoints import EPOCH_FILE
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.claims.run_evidence import EvidenceMissing, FinishedRun
 from harness.model.frozen import Frozen
+from harness.suite.run_evidence import EvidenceMissing, FinishedRun
 
 
 @dataclass(frozen=True)

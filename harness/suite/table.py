@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from harness.claims.model import Claim, ClaimResult, ClaimVerdict, Role
+from harness.suite.model import Claim, ClaimResult, ClaimVerdict, Role
 
 _COLOURS = {ClaimVerdict.YES: "green", ClaimVerdict.NO: "bold red", ClaimVerdict.UNKNOWN: "yellow"}
 COLUMNS = ("claim", "expected", "seen", "control expected", "control seen", "verdict", "seconds")

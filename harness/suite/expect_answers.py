@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from harness.claims.expectations import Expectation, between, exactly, told
-from harness.claims.run_evidence import EvidenceMissing, FinishedRun, JournalRow
+from harness.suite.expectations import Expectation, between, exactly, told
+from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
 def read_by(ask: str, broker: int, count: int) -> Expectation:

@@ -10,12 +10,6 @@ from pathlib import Path
 
 from checkers.spark.session import java_version
 from harness.campaign.worker_processes import WorkerPool, forget_topics
-from harness.claims.expect_records import acks_curve
-from harness.claims.expectations import Observation
-from harness.claims.model import Claim, ClaimArm, ClaimArmResult, ClaimResult, judged
-from harness.claims.narrative import story
-from harness.claims.run_evidence import FinishedRun
-from harness.claims.work_queue import ScheduledExperiment, WorkQueue, prepared, runs_of
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.model.errors import KafkaChaosError
@@ -24,6 +18,12 @@ from harness.preflight import feasibility
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
 from harness.spec.overrides import overridden
+from harness.suite.expect_records import acks_curve
+from harness.suite.expectations import Observation
+from harness.suite.model import Claim, ClaimArm, ClaimArmResult, ClaimResult, judged
+from harness.suite.narrative import story
+from harness.suite.run_evidence import FinishedRun
+from harness.suite.work_queue import ScheduledExperiment, WorkQueue, prepared, runs_of
 
 _LOOK_SECONDS = 0.25
 

@@ -12,12 +12,12 @@ from harness.campaign.worker_processes import (
     WorkerMessage,
     WorkerProcess,
 )
-from harness.claims.model import Claim
 from harness.model.errors import KafkaChaosError
 from harness.preflight.kernel_probes import Capability
 from harness.run.executor import Options, RunningExperiment, job_of
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
+from harness.suite.model import Claim
 
 
 @dataclass

@@ -10,9 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.claims import expect_answers, expect_brokers, expect_readers, expect_records, expect_watermarks
-from harness.claims.expectations import Expectation, Observation, between, exactly, given, told
-from harness.claims.run_evidence import SECOND, FinishedRun
 from harness.model import journal
 from harness.model.result import ArmResult, FindingClass, Judgement, VerdictWord
 from harness.model.run import (
@@ -25,6 +22,9 @@ from harness.model.run import (
     RunMeta,
     StepInfo,
 )
+from harness.suite import expect_answers, expect_brokers, expect_readers, expect_records, expect_watermarks
+from harness.suite.expectations import Expectation, Observation, between, exactly, given, told
+from harness.suite.run_evidence import SECOND, FinishedRun
 from tests.support.builders.summaries import summary_with
 
 pytestmark = pytest.mark.pure

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.claims.expectations import Observation
 from harness.model.frozen import Frozen
 from harness.spec.experiment import Experiment
+from harness.suite.expectations import Observation
 
 if TYPE_CHECKING:
-    from harness.claims.expectations import Expectation
+    from harness.suite.expectations import Expectation
 
 
 class Role(StrEnum):

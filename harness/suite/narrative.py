@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-from harness.claims.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 from harness.spec.experiment import Experiment
 from harness.spec.plan import plan_of
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 
 MOST_PARTITIONS = 8
 """Of topics with more partitions there is no story: a column a broker would not hold them."""
