@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from harness.model.errors import JournalError
-from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, UNREADABLE, FaultPhase
+from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, FaultPhase
+from harness.model.journal_reader import fault_events, journal_rows, reason_of
 
 
 class ClusterPhase(StrEnum):
@@ -117,17 +117,16 @@ def seen_in(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
     Raises:
         JournalError: a journal cannot be read.
     """
-    path = folder / FAULTS_FILE
     try:
-        hits = hits_of(pq.read_table(path).to_pylist()) if path.exists() else []
-        moments = moments_of(_rows(folder / SAMPLES_DIR)) if hits else []
-        transactions = [(row["begun_ns"], row["ended_ns"]) for row in _rows(folder / TRANSACTIONS_DIR)]
-    except (*UNREADABLE, KeyError, ValueError) as error:
+        hits = hits_of(fault_events(folder)) if (folder / FAULTS_FILE).exists() else []
+        moments = moments_of(journal_rows(folder / SAMPLES_DIR)) if hits else []
+        transactions = [(row["begun_ns"], row["ended_ns"]) for row in journal_rows(folder / TRANSACTIONS_DIR)]
+    except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "a journal of the run cannot be read",
             where=str(folder),
             expected="faults, samples and transactions as `kafka-chaos run` writes them",
-            found=f"{type(error).__name__}: {error}",
+            found=reason_of(error),
             next_step="move the run's folder away; `kafka-chaos explore --resume` then makes it again",
         ) from error
     return tuple(
@@ -171,7 +170,7 @@ def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
     return sorted(found, key=lambda hit: hit.place)
 
 
-def moments_of(rows: Sequence[Mapping[str, Any]]) -> list[SampledMoment]:
+def moments_of(rows: Iterable[Mapping[str, Any]]) -> list[SampledMoment]:
     """Samples in order of time, from rows of their journal."""
     beliefs: dict[int, dict[int, dict[int, BrokerBelief]]] = {}
     silent: dict[int, set[int]] = {}
@@ -185,7 +184,3 @@ def moments_of(rows: Sequence[Mapping[str, Any]]) -> list[SampledMoment]:
                 row["leader"], row["leader_epoch"], len(row["isr"] or ())
             )
     return [SampledMoment(at, beliefs[at], frozenset(silent.get(at, ()))) for at in sorted(beliefs)]
-
-
-def _rows(folder: Path) -> list[dict[str, Any]]:
-    return [row for part in sorted(folder.glob("part-*.parquet")) for row in pq.read_table(part).to_pylist()]

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from harness.model.errors import BadInput, JournalError
+from harness.model.errors import BadInput
 from harness.model.journal import (
     ASSIGNMENTS_DIR,
     COMMITTED_DIR,
@@ -20,15 +19,14 @@ from harness.model.journal import (
     READS_DIR,
     SENDS_DIR,
     TRANSACTIONS_DIR,
-    UNREADABLE,
     TxnOutcome,
 )
+from harness.model.journal_reader import journal_batches, journal_rows
 from harness.model.run import RunMeta
 from workloads.interop.jepsen import History
 from workloads.interop.jepsen_events import FAIL, INFO, NEVER, OK, Legend, read_events, send_events
 from workloads.interop.sorting import in_order
 
-_BATCH_ROWS = 1 << 17
 _TXN_TYPES = {TxnOutcome.COMMITTED.value: OK, TxnOutcome.ABORTED.value: FAIL}
 
 
@@ -82,37 +80,20 @@ def export_jepsen(folder: Path, target: Path) -> Exported:
     return Exported(lines, left_out)
 
 
-def _tables(
-    folder: Path, columns: list[str] | None = None, pattern: str = "part-*.parquet"
-) -> Iterator[pa.Table]:
-    for path in sorted(folder.glob(pattern)):
-        try:
-            for batch in pq.ParquetFile(path).iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-                yield pa.Table.from_batches([batch])
-        except (*UNREADABLE, KeyError) as error:
-            raise JournalError(
-                "a journal cannot be read",
-                where=str(path),
-                found=str(error).splitlines()[0],
-                next_step="restore the file from a copy of the run folder, or run the experiment again",
-            ) from error
-
-
 def _producers(folder: Path) -> set[int]:
     found: set[int] = set()
-    for table in _tables(folder / SENDS_DIR, ["producer"], "*.parquet"):
+    for table in journal_batches(folder / SENDS_DIR, ["producer"], "*.parquet"):
         found.update(pc.unique(table["producer"]).to_pylist())
     return found
 
 
 def _assigned(folder: Path, legend: Legend) -> dict[tuple[str, int], frozenset[int]]:
     found: dict[tuple[str, int], frozenset[int]] = {}
-    for table in _tables(folder):
-        for row in table.to_pylist():
-            if row["event"] == "assigned":
-                which = (row["reader"], row["session"])
-                key = legend.keys.number((row["topic"], row["partition"]))
-                found[which] = found.get(which, frozenset()) | {key}
+    for row in journal_rows(folder):
+        if row["event"] == "assigned":
+            which = (row["reader"], row["session"])
+            key = legend.keys.number((row["topic"], row["partition"]))
+            found[which] = found.get(which, frozenset()) | {key}
     return found
 
 
@@ -122,7 +103,7 @@ def _events(folder: Path, reads: list[Path], legend: Legend, transactional: bool
     for table in _sends(folder / SENDS_DIR):
         yield send_events(table, legend, transactions, found)
     for path in reads:
-        for table in _tables(path):
+        for table in journal_batches(path):
             yield read_events(table, legend)
 
 
@@ -133,18 +114,15 @@ def _transactions(folder: Path) -> dict[tuple[int, int], tuple[int, int, int]]:
             NEVER if row["ended_ns"] is None else row["ended_ns"],
             _TXN_TYPES.get(row["outcome"], INFO),
         )
-        for table in _tables(folder / TRANSACTIONS_DIR)
-        for row in table.to_pylist()
+        for row in journal_rows(folder / TRANSACTIONS_DIR)
     }
 
 
 def _sends(folder: Path) -> Iterator[pa.Table]:
     """Every send once: those of `open.parquet` only where no part holds them."""
-    opened = {}
-    for table in _tables(folder, None, OPEN_SENDS):
-        opened.update({(row["producer"], row["seq"]): row for row in table.to_pylist()})
+    opened = {(row["producer"], row["seq"]): row for row in journal_rows(folder, pattern=OPEN_SENDS)}
     schema = None
-    for table in _tables(folder):
+    for table in journal_batches(folder):
         schema = table.schema
         if opened:
             for which in zip(table["producer"].to_pylist(), table["seq"].to_pylist(), strict=True):
@@ -157,13 +135,13 @@ def _sends(folder: Path) -> Iterator[pa.Table]:
 def _places(folder: Path, reads: list[Path]) -> dict[tuple[int, int], tuple[str, int]]:
     """Where sends of unknown partition were read."""
     wanted: set[tuple[int, int]] = set()
-    for table in _tables(folder / SENDS_DIR, ["producer", "seq", "partition"]):
+    for table in journal_batches(folder / SENDS_DIR, ["producer", "seq", "partition"]):
         unknown = table.filter(pc.less(table["partition"], 0))
         wanted.update(zip(unknown["producer"].to_pylist(), unknown["seq"].to_pylist(), strict=True))
     found: dict[tuple[int, int], tuple[str, int]] = {}
     columns = ["topic", "partition", "producer", "seq"]
     for path in reads if wanted else ():
-        for table in _tables(path, columns):
+        for table in journal_batches(path, columns):
             rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
             for topic, partition, producer, seq in rows:
                 if (producer, seq) in wanted:

@@ -195,19 +195,14 @@ def _told(arm: ArmResult) -> Any:
 
 def _positions(run: Path, topic: str) -> set[tuple[int, int]]:
     """(partition, offset) of every record that the final read found in the topic."""
-    import pyarrow.parquet as pq
-
     from harness.model.journal import READS_DIR
+    from harness.model.journal_reader import journal_rows
 
-    found: set[tuple[int, int]] = set()
-    for part in sorted((run / READS_DIR).glob("*.parquet")):
-        rows = pq.read_table(part, columns=["topic", "partition", "offset"]).to_pydict()
-        found.update(
-            (partition, offset)
-            for name, partition, offset in zip(*rows.values(), strict=True)
-            if name == topic
-        )
-    return found
+    return {
+        (row["partition"], row["offset"])
+        for row in journal_rows(run / READS_DIR, ["topic", "partition", "offset"])
+        if row["topic"] == topic
+    }
 
 
 def _shown(positions: Sequence[tuple[int, int]]) -> str:

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, UNREADABLE, SendOutcome
+from harness.model.errors import JournalError
+from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, SendOutcome
+from harness.model.journal_reader import PARTS, part_batches, reason_of
 from harness.model.run import RunMeta
 
 BUCKET_NS = 250_000_000
@@ -28,7 +29,6 @@ LONGEST_NS = 30 * 24 * 3600 * 1_000_000_000
 """Times further than this from the start are not believed: a broken journal must not fill the memory."""
 _SILENCE_NS = 2_000_000_000
 """After this long without a sample nothing is claimed about who led."""
-_BATCH_ROWS = 1 << 18
 
 Counts = npt.NDArray[np.int64]
 
@@ -142,17 +142,15 @@ def _batches(
 ) -> Iterator[pa.Table]:
     # Sends that were open when a run broke off have no report: only their time of sending is used. A crash
     # between two files may leave the sends of one flush in both.
-    parts = [*sorted(folder.glob("part-*.parquet")), *folder.glob(OPEN_SENDS)]
+    parts = [*sorted(folder.glob(PARTS)), *folder.glob(OPEN_SENDS)]
     if not parts:
         problems.append(f"There is no {folder.name} journal.")
     for part in parts:
         try:
-            with pq.ParquetFile(part) as parquet:
-                for batch in parquet.iter_batches(columns=list(names), batch_size=_BATCH_ROWS):
-                    table = pa.Table.from_batches([batch])
-                    yield pa.table({name: table[name].cast(schema.field(name).type) for name in names})
-        except (*UNREADABLE, KeyError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            for table in part_batches(part, names):
+                yield pa.table({name: table[name].cast(schema.field(name).type) for name in names})
+        except (JournalError, pa.ArrowException) as error:
+            reason = reason_of(error).splitlines()[0]
             problems.append(f"{folder.name}/{part.name} cannot be read, so it is not shown: {reason}")
 
 

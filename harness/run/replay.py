@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from faults.schedules.state import least_down, to_the_millisecond
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, UNREADABLE, FaultPhase
+from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
+from harness.model.journal_reader import fault_events, journal_batches, reason_of
 from harness.model.run import RunMeta, StepInfo
 from harness.spec.experiment import Experiment
 from harness.spec.steps import KIND, Inject, Write
@@ -97,18 +96,17 @@ def _began_on(experiment: Experiment, samples: Path, topic: str) -> list[list[in
     names = ("topic", "partition", "leader", "isr")
     found: dict[int, list[int]] = {}
     try:
-        for part in sorted(samples.glob("*.parquet")):
-            for batch in pq.ParquetFile(part).iter_batches(columns=list(names)):
-                for row in batch.to_pylist():
-                    leader, isr = row["leader"], row["isr"] or ()
-                    if row["topic"] != topic or len(isr) != experiment.topic.replication_factor:
-                        continue
-                    if leader in isr:
-                        others = [broker for broker in isr if broker != leader]
-                        found.setdefault(row["partition"], [leader, *others])
-                if len(found) == experiment.topic.partitions:
-                    return [found[number] for number in range(experiment.topic.partitions)]
-    except UNREADABLE:
+        for batch in journal_batches(samples, names):
+            for row in batch.to_pylist():
+                leader, isr = row["leader"], row["isr"] or ()
+                if row["topic"] != topic or len(isr) != experiment.topic.replication_factor:
+                    continue
+                if leader in isr:
+                    others = [broker for broker in isr if broker != leader]
+                    found.setdefault(row["partition"], [leader, *others])
+            if len(found) == experiment.topic.partitions:
+                return [found[number] for number in range(experiment.topic.partitions)]
+    except JournalError:
         # A journal that was cut off: the faults are repeated all the same, on partitions of other leaders.
         return None
     return None
@@ -164,22 +162,20 @@ def _write(write: Write, info: StepInfo, happened: Sequence[InjectedFault]) -> d
 
 def _happened(folder: Path) -> list[InjectedFault]:
     """The faults of a run in the order of their decisions, without those that were put off."""
-    path = folder / FAULTS_FILE
     try:
-        rows = pq.read_table(path).to_pylist()
         by_name: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {}
-        for row in rows:
+        for row in fault_events(folder):
             moments = by_name.setdefault(row["fault"], {})
             moments.setdefault(row["phase"], (row["at_ns"], json.loads(row["detail"])))
         found = [
             _one(name, moments) for name, moments in by_name.items() if FaultPhase.PUT_OFF not in moments
         ]
-    except (*UNREADABLE, KeyError, ValueError) as error:
+    except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "the journal of faults cannot be read",
-            where=str(path),
+            where=str(folder / FAULTS_FILE),
             expected="one row a fault event, as `kafka-chaos run` writes it",
-            found=f"{type(error).__name__}: {error}",
+            found=reason_of(error),
             next_step="replay another run",
         ) from error
     return sorted(found, key=lambda one: one.decided_ns)

@@ -12,34 +12,28 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from harness.model.journal import READS_DIR, SENDS_DIR, ReadState, SendOutcome
+from harness.model.journal_reader import journal_batches
 
 
 def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
     """Partitions of a topic with at least one acknowledged send whose identity was not read back."""
     seen: dict[int, np.ndarray] = {}
-    for batch in _batches(folder / READS_DIR, ["state", "producer", "seq"]):
+    for batch in journal_batches(folder / READS_DIR, ["state", "producer", "seq"]):
         ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
         for producer, seqs, _ in _by_producer(ours):
             marks = _room(seen.get(producer), int(seqs.max()) + 1)
             marks[seqs] = True
             seen[producer] = marks
     unread: set[int] = set()
-    for batch in _batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "topic", "partition"]):
+    for batch in journal_batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "topic", "partition"]):
         here = pc.equal(batch["topic"], topic)
         acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], SendOutcome.ACKED.value)))
         for producer, seqs, mine in _by_producer(acked):
             marks = _room(seen.get(producer), int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())
     return frozenset(unread)
-
-
-def _batches(folder: Path, columns: list[str]) -> Iterator[pa.Table]:
-    for path in sorted(folder.glob("part-*.parquet")):
-        for batch in pq.ParquetFile(path).iter_batches(columns=columns, batch_size=1 << 20):
-            yield pa.Table.from_batches([batch])
 
 
 def _by_producer(table: pa.Table) -> Iterator[tuple[int, np.ndarray, pa.Table]]:

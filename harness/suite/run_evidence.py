@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from harness.model.journal import (
     ANSWERS_DIR,
     CHECKPOINTS_DIR,
-    FAULTS_FILE,
     LIVE_DIR,
     READS_DIR,
     REPLICAS_DIR,
@@ -25,6 +23,7 @@ from harness.model.journal import (
     SENDS_DIR,
     TRANSACTIONS_DIR,
 )
+from harness.model.journal_reader import fault_events, journal_batches, journal_rows
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import FaultWindow, RunMeta, StepInfo
 
@@ -88,7 +87,7 @@ class FinishedRun:
         return self._phase(f"{kind}-{number}", "undone")
 
     def _phase(self, fault: str, phase: str) -> int:
-        rows = pq.read_table(self.folder / FAULTS_FILE).to_pylist()
+        rows = fault_events(self.folder)
         found = [row["at_ns"] for row in rows if row["fault"] == fault and row["phase"] == phase]
         if not found:
             raise EvidenceMissing(f"{fault} was never {phase}")
@@ -150,13 +149,12 @@ class FinishedRun:
 
     def decided_ns(self) -> list[int]:
         """When faults were decided on."""
-        rows = pq.read_table(self.folder / FAULTS_FILE).to_pylist()
-        return [row["at_ns"] for row in rows if row["phase"] == "decided"]
+        return [row["at_ns"] for row in fault_events(self.folder) if row["phase"] == "decided"]
 
     def events(self) -> Iterator[tuple[int, str]]:
         """When faults were there and when they were taken back, in words."""
         words = {"injected": "", "undone": "end of "}
-        for row in pq.read_table(self.folder / FAULTS_FILE).to_pylist():
+        for row in fault_events(self.folder):
             if row["phase"] in words:
                 yield row["at_ns"], f"{words[row['phase']]}{row['kind']}: {row['target']}"
 
@@ -184,8 +182,11 @@ class FinishedRun:
         partition, every partition led by one of these; None: there is none. In arrays: partitions may be
         thousands."""
         columns = ["at_ns", "partition", "leader_epoch", "leader"]
-        table = pq.read_table(self.folder / SAMPLES_DIR, columns=columns)
-        table = table.filter(pc.and_(pc.is_valid(table["partition"]), pc.greater(table["at_ns"], since_ns)))
+        samples = journal_batches(self._journal(SAMPLES_DIR), columns)
+        later = [batch.filter(_later_than(batch, since_ns)) for batch in samples]
+        if not later:
+            return None
+        table = pa.concat_tables(later)
         at_ns, partition, epoch, leader = (table[name].to_numpy() for name in columns)
         order = np.lexsort((epoch, partition, at_ns))
         at_ns, partition, leader = at_ns[order], partition[order], leader[order]
@@ -234,8 +235,18 @@ class FinishedRun:
         return found[broker]
 
     def _rows(self, folder: str) -> list[JournalRow]:
-        parts = sorted((self.folder / folder).glob("*.parquet"))
-        if not parts:
+        return list(journal_rows(self._journal(folder), pattern="*.parquet"))
+
+    def _journal(self, folder: str) -> Path:
+        """The folder of a journal.
+
+        Raises:
+            EvidenceMissing: it holds no file.
+        """
+        if not any((self.folder / folder).glob("*.parquet")):
             raise EvidenceMissing(f"the run has no {folder}")
-        rows: list[JournalRow] = pa.concat_tables([pq.read_table(part) for part in parts]).to_pylist()
-        return rows
+        return self.folder / folder
+
+
+def _later_than(samples: pa.Table, since_ns: int) -> pa.ChunkedArray:
+    return pc.and_(pc.is_valid(samples["partition"]), pc.greater(samples["at_ns"], since_ns))

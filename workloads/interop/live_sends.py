@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from harness.model.journal import SENDS, SendOutcome
+from harness.model.journal import SENDS, ReadState, SendOutcome
+from harness.model.journal_reader import journal_batches
 from workloads.interop.sends import ForeignSends
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter
 from workloads.producer.tally import Progress
@@ -105,10 +105,8 @@ class LiveSends:
 def highest_read(folder: Path) -> dict[int, int]:
     """The highest seq of each producer in the final read's parts."""
     found: dict[int, int] = {}
-    for path in sorted(folder.glob("part-*.parquet")):
-        for batch in pq.ParquetFile(path).iter_batches(columns=["state", "producer", "seq"]):
-            table = pa.Table.from_batches([batch])
-            ours = table.filter(pc.equal(table["state"], "ok"))
-            for row in ours.group_by("producer").aggregate([("seq", "max")]).to_pylist():
-                found[row["producer"]] = max(found.get(row["producer"], -1), row["seq_max"])
+    for table in journal_batches(folder, ["state", "producer", "seq"]):
+        ours = table.filter(pc.equal(table["state"], ReadState.OK.value))
+        for row in ours.group_by("producer").aggregate([("seq", "max")]).to_pylist():
+            found[row["producer"]] = max(found.get(row["producer"], -1), row["seq_max"])
     return found
