@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from faults.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import TopologyView
+from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
 
 
@@ -180,14 +179,12 @@ class Evidence:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-class Injection(BaseModel, ABC):
+class Injection(Frozen, ABC):
     """One injected fault, as data. Whoever holds it can prove it and heal it, in any process.
 
     `halts`: the processes of its nodes do not run meanwhile, so that a schedule opens no other such fault
     on them.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     halts: ClassVar[bool] = False
 
@@ -243,14 +240,12 @@ class Injection(BaseModel, ABC):
         return False
 
 
-class FaultSpec(BaseModel, ABC):
+class FaultSpec(Frozen, ABC):
     """Base of all faults: a frozen value, as an experiment file holds it, that aims itself at a cluster.
 
     `needs` names what kernel and engine must be able to do (`harness.preflight.kernel_probes`), `injection`
     is the class of what `aim` returns.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     needs: ClassVar[tuple[str, ...]] = ()
     injection: ClassVar[type[Injection]]

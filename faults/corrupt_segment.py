@@ -7,7 +7,7 @@ import random
 from typing import ClassVar, Literal
 
 from crc32c import crc32c
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
@@ -15,6 +15,7 @@ from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, BatchHeader, found_i
 from faults.process_fault import aimed
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
+from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import seen_within
 
@@ -23,10 +24,8 @@ _CRC_AT, _CRC_FROM = 17, 21
 """Where in a batch its CRC-32C stands, and from where on it covers the batch."""
 
 
-class _Plan(BaseModel):
+class _Plan(Frozen):
     """Which bytes of which batch; `was` and `now` in base64."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     batch: BatchHeader

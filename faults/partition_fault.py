@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, InjectionContext
 from faults.leadership import some
 from faults.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
+from harness.model.frozen import Frozen
 from harness.model.polling import seen_within
 
 BACK_SECONDS = 90.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-class PartitionBefore(BaseModel):
+class PartitionBefore(Frozen):
     """A partition at the moment of aiming. `leader` is -1 where nobody led."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     partition: int
     leader: int

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
@@ -15,12 +15,11 @@ from faults.logs.power_loss_model import KeptUpTo, PartitionCutOff, cut_of, cut_
 from faults.process_fault import aimed
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
+from harness.model.frozen import Frozen
 
 
-class _Plan(BaseModel):
+class _Plan(Frozen):
     """What one node loses."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cuts: tuple[PartitionCutOff, ...]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, named
 from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, listing
 from faults.process_fault import aimed
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
+from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR
 
 _LOADED = re.compile(r"Loaded (\d+) logs in \d+\s?ms")
@@ -19,10 +20,8 @@ _CREATED = re.compile(r"Created log for partition (\S+) in ")
 _IDENTITY = "meta.properties"
 
 
-class _Plan(BaseModel):
+class _Plan(Frozen):
     """What was in a log dir: its partition folders, and the bytes of all files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     folders: tuple[str, ...]
     bytes: int

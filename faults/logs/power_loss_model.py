@@ -8,24 +8,21 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from faults.logs.files import CLEAN_SHUTDOWN, BatchHeader, LogDir, Segment, log_path
+from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR
 
 
-class AllBut(BaseModel):
+class AllBut(Frozen):
     """The end of each active segment is gone, flushed or not: a disk that lies about fsync."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     all_but_bytes: int = Field(ge=1, description="bytes that each partition's active segment loses")
 
 
-class AtRandom(BaseModel):
+class AtRandom(Frozen):
     """Each partition is cut at a byte of its own after the recovery point, also inside a batch."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     random: Literal[True]
 
@@ -34,13 +31,11 @@ KeptUpTo = Literal["recovery_point", "checkpoint"] | AllBut | AtRandom
 """What of a log a power loss leaves."""
 
 
-class PartitionCutOff(BaseModel):
+class PartitionCutOff(Frozen):
     """What becomes of one partition: `segment` keeps its first `size` bytes, the segments `gone` are deleted.
 
     `before` and `after` are its log end offset then, and as Kafka will find it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     folder: str
     segment: int

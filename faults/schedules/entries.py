@@ -19,13 +19,13 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from faults.schedules.fields import (
     NAME,
     From0,
-    Frozen,
     IfImpossible,
     Seconds,
     SecondsRange,
     StepCondition,
     WrittenFault,
 )
+from harness.model.frozen import Frozen
 
 
 class _Named(Frozen):

@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     model_validator,
@@ -17,15 +15,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from faults import Fault
+from harness.model.frozen import Frozen
 
 NAME = r"^[a-z][a-z0-9-]{0,39}$"
 IfImpossible = Literal["refuse", "skip"]
-
-
-class Frozen(BaseModel):
-    """A value that a file may hold; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class _OneKey:

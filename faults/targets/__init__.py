@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget
@@ -32,6 +32,7 @@ from faults.targets.nodes import (
     drawn,
 )
 from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
+from harness.model.frozen import Frozen
 
 __all__ = [
     "KINDS",
@@ -131,10 +132,8 @@ class Not(BaseTarget):
         return shape.brokers - self.not_.at_most(shape)
 
 
-class Chosen(BaseModel):
+class Chosen(Frozen):
     """So many of what a target means."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     of: Target = Field(description="which nodes may be chosen")
     count: int = Field(ge=1, description="how many of them are")

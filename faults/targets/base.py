@@ -5,19 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from faults.target_context import ClusterShape, TargetContext
 from harness.model.errors import FaultError
+from harness.model.frozen import Frozen
 
 if TYPE_CHECKING:
     from faults.targets import AnyOf, Both, Not
 
 
-class BaseTarget(BaseModel, ABC):
+class BaseTarget(Frozen, ABC):
     """A set of nodes, not resolved yet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     @abstractmethod
     def choose(self, sight: TargetContext) -> frozenset[int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget, nothing
+from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT
 
 
@@ -17,10 +18,8 @@ def drawn(sight: TargetContext, nodes: Collection[int], count: int) -> frozenset
     return frozenset(sight.rng().sample(sorted(nodes), count) if count <= len(nodes) else ())
 
 
-class Coordinates(BaseModel):
+class Coordinates(Frozen):
     """What is coordinated: a consumer group or a transactional id."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     group: str | None = Field(default=None, min_length=1)
     transactional_id: str | None = Field(default=None, min_length=1)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.guarantees import PROMISES
 from harness.audit.rule import AuditRule, RuleProof, Severity
 from harness.audit.settings_catalog import ClientLibrary, canonical, nearest, table
 from harness.config.properties import PropertyLine
+from harness.model.frozen import Frozen
 from harness.model.secrets import MASK, masked
 
 RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
@@ -21,11 +20,7 @@ _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Below these there are names that no list holds."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class SettingSeen(_Frozen):
+class SettingSeen(Frozen):
     """One setting as written (secrets masked), and what it promises (None: nothing about records)."""
 
     name: str
@@ -35,7 +30,7 @@ class SettingSeen(_Frozen):
     source: str | None
 
 
-class AuditFinding(_Frozen):
+class AuditFinding(Frozen):
     """A rule that applies. `finding` is the class of findings that would show it, `experiment` and `arms` the
     built-in experiment that does."""
 
@@ -50,7 +45,7 @@ class AuditFinding(_Frozen):
     arms: tuple[str, ...]
 
 
-class UnknownSetting(_Frozen):
+class UnknownSetting(Frozen):
     """A name that neither this client nor topics and brokers know; its value is not shown."""
 
     name: str
@@ -59,7 +54,7 @@ class UnknownSetting(_Frozen):
     says: str
 
 
-class Audit(_Frozen):
+class Audit(Frozen):
     """What an audit says."""
 
     client: ClientLibrary

@@ -14,25 +14,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from docker import DockerClient
-from pydantic import BaseModel, ConfigDict
 
 from harness.containers import engine
 from harness.host import process_identity
 from harness.model.errors import ClusterError
+from harness.model.frozen import Frozen
 from harness.spec.cluster import ClusterSpec
 
 _CLUSTER_FILE = "cluster.json"
 _FAULT_PREFIX = "fault-"
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+_R = TypeVar("_R", bound=Frozen)
 
 
-_R = TypeVar("_R", bound=_Record)
-
-
-class ClusterRecord(_Record):
+class ClusterRecord(Frozen):
     """Where a cluster's containers are. `owner` is the process that started it
     (`harness.host.process_identity.owner`),
     `ports` are by broker in order, `addresses` by node id; `access` is how clients get in
@@ -52,7 +48,7 @@ class ClusterRecord(_Record):
     groups: tuple[str, ...] = ()
 
 
-class OpenFaultRecord(_Record):
+class OpenFaultRecord(Frozen):
     """One fault that may have been applied and was not seen to be healed.
 
     `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its
@@ -170,7 +166,7 @@ def _not_ours(folder: Path) -> bool:
     return bool(record.topics) or any(folder.glob(f"{_FAULT_PREFIX}*.json"))
 
 
-def _write(path: Path, record: _Record) -> None:
+def _write(path: Path, record: Frozen) -> None:
     scratch = path.with_suffix(".tmp")
     scratch.touch(mode=0o600)
     scratch.write_text(record.model_dump_json(indent=2) + "\n")

@@ -9,20 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.claims.html import MARKS
 from harness.docgen.files import cell
+from harness.model.frozen import Frozen
 from harness.suite.model import ArmNarrative, SuiteResult
 
 Told = TypeVar("Told", bound=SuiteResult)
 AnArm = TypeVar("AnArm", bound=ArmNarrative)
 
 
-class Runs(BaseModel, Generic[Told]):
+class Runs(Frozen, Generic[Told]):
     """Runs of claims or bugs: one list of results a run, the latest last."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     machine: str = ""
     runs: tuple[tuple[Told, ...], ...] = ()

@@ -10,12 +10,13 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from faults.schedules.entries import Choice
-from faults.schedules.fields import NAME, Frozen, IfImpossible
+from faults.schedules.fields import NAME, IfImpossible
 from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind
 from harness.explore.trial import Trial
 from harness.model.config_value import Setting
 from harness.model.errors import placed_words_of
+from harness.model.frozen import Frozen
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment, TopicSpec
 from workloads.config.spec import WorkloadSpec

@@ -19,9 +19,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from harness.model.errors import JournalError
+from harness.model.frozen import Frozen
 from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, FaultPhase
 from harness.model.journal_reader import fault_events, journal_rows, reason_of
 
@@ -36,11 +35,9 @@ class ClusterPhase(StrEnum):
     TRANSACTION_OPEN = "transaction_open"
 
 
-class ObservedFault(BaseModel):
+class ObservedFault(Frozen):
     """A fault of a schedule as it happened: `place` is its number there (from 0). `phases` are those that the
     cluster was in when it was injected (empty: no sample tells). `verified`: its effect was seen."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     place: int
     phases: tuple[ClusterPhase, ...]

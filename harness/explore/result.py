@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from harness.explore.menu import ExploreMenu
 from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.trial import Trial
+from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import FindingClass, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
@@ -19,11 +20,7 @@ EXPLORE_VERSION = 1
 """Of both files. What they mean is described in docs/explore.md."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TrialRun(_Frozen):
+class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored). `aims` are the phases that its faults were meant to hit, `seen` what they
     hit. `broken` are the classes of which it found more than its settings allow. `reset` says what was proved
@@ -56,7 +53,7 @@ class TrialRun(_Frozen):
 ShrinkState = Literal["shrunk", "budget spent", "not confirmed", "under way"]
 
 
-class Violation(_Frozen):
+class Violation(Frozen):
     """Something that broke. `found_in` is the run that showed it, `classes` what it found that its settings
     rule out.
 
@@ -83,14 +80,14 @@ class Violation(_Frozen):
     test: str = ""
 
 
-class Covered(_Frozen):
+class Covered(Frozen):
     """How often a fault hit a phase, or was under a level; or two faults were in one run."""
 
     what: tuple[str, ...]
     times: int
 
 
-class CoverageResult(_Frozen):
+class CoverageResult(Frozen):
     """What was covered, and what there is to cover (times 0: not yet)."""
 
     phases: tuple[Covered, ...] = ()
@@ -103,7 +100,7 @@ class CoverageResult(_Frozen):
         return sum(row.times > 0 for row in rows), len(rows)
 
 
-class ExploreResult(_Frozen):
+class ExploreResult(Frozen):
     """`result.json`. `menu` is the menu as it was used, `left_out` faults that this machine cannot have and
     why. `seconds` adds up what its parts took, where it was resumed; `clusters` counts starts."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from harness.model.frozen import Frozen
 
 if TYPE_CHECKING:
     pass
@@ -14,11 +16,7 @@ GRID = 0.5
 """Seconds: moments and windows are multiples of it, so that there is an end to making them smaller."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TrialFault(_Frozen):
+class TrialFault(Frozen):
     """A fault of the menu (by its name) `at` so many seconds after writing began, for `lasting` seconds."""
 
     name: str
@@ -30,7 +28,7 @@ class TrialFault(_Frozen):
         return self.at + self.lasting
 
 
-class Trial(_Frozen):
+class Trial(Frozen):
     """A schedule. `settings` names the level of each setting that has not its default; `rate` is in records/s
     (0: the menu's first); `rest` is for how long writing goes on after the last fault (None: the menu's)."""
 

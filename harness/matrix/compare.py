@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
 from checkers.statistics.rates import rate_difference
 from checkers.statistics.shares import difference
@@ -16,6 +14,7 @@ from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.matrix.slo import ServiceLevelBreach, breaches
 from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
+from harness.model.frozen import Frozen
 from harness.model.result import FindingClass
 
 OTHER = tuple(
@@ -37,11 +36,7 @@ SMALLEST_SECONDS = 0.5
 """Medians of unavailable seconds that differ by less are no worse, however sure the difference is."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Measured(_Frozen):
+class Measured(Frozen):
     """One measure of one arm in both results. `p` is the chance to see the new so much worse if nothing had
     changed; `verdict`: `worse` (p at most the level), `no worse`, or `cannot tell` (no p could have been so
     small with so few runs). `gap` is new less base, with its 95 % interval (None: too few runs)."""
@@ -58,7 +53,7 @@ class Measured(_Frozen):
     verdict: Literal["worse", "no worse", "cannot tell"]
 
 
-class SloBreach(_Frozen):
+class SloBreach(Frozen):
     """A bound of the spec that the new result does not keep."""
 
     arm: str
@@ -67,7 +62,7 @@ class SloBreach(_Frozen):
     found: float
 
 
-class Comparison(_Frozen):
+class Comparison(Frozen):
     """What `compare` says. `level` is what each of the `tests` that count was judged at. `missing` arms are
     in one result only, or have no run that counts in one of them."""
 

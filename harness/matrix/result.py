@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, FindingClass, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
@@ -16,11 +15,7 @@ MATRIX_VERSION = 1
 """Of both files. What they mean is described in docs/matrix.md."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RunRow(_Frozen):
+class RunRow(Frozen):
     """One run of one arm. `repeat` counts from 0; `folder` is relative to the matrix's folder. `seconds` is
     what the run took, `reasons` why it got its verdict or broke. `findings` are counts by class, `outcomes`
     counts of sends. A run of verdict `unknown` says nothing, and is left out of all figures."""
@@ -77,7 +72,7 @@ def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, 
     )
 
 
-class ShareFigure(_Frozen):
+class ShareFigure(Frozen):
     """k of n runs with the 95 % interval. `one_sided`: nothing (or all) was seen, the other end is a
     bound."""
 
@@ -88,7 +83,7 @@ class ShareFigure(_Frozen):
     one_sided: bool
 
 
-class RateFigure(_Frozen):
+class RateFigure(Frozen):
     """Per million records, with the 95 % interval bootstrapped over runs. `value` None: no records. `low`
     None: fewer than two runs. `high` None: not bounded, since nothing was seen."""
 
@@ -99,7 +94,7 @@ class RateFigure(_Frozen):
     records: int
 
 
-class SecondsFigure(_Frozen):
+class SecondsFigure(Frozen):
     """Of what each run measured once. `low` and `high` enclose the median at 95 %; None: too few runs."""
 
     median: float | None
@@ -109,7 +104,7 @@ class SecondsFigure(_Frozen):
     most: float | None
 
 
-class ArmFigures(_Frozen):
+class ArmFigures(Frozen):
     """What the runs of an arm that count add up to: shares of runs, rates per million records (lost: of those
     acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of those sent), seconds."""
 
@@ -125,7 +120,7 @@ class ArmFigures(_Frozen):
     unavailable_seconds: SecondsFigure
 
 
-class MatrixArmResult(_Frozen):
+class MatrixArmResult(Frozen):
     """One arm. `state`: it `ran`; was `refused` by the client or broker; is `impossible` on this machine; or
     there is no run of it yet (`waiting`). `reason` says why it did not run; `left_out` why runs do not
     count."""
@@ -139,7 +134,7 @@ class MatrixArmResult(_Frozen):
     figures: ArmFigures | None = None
 
 
-class MatrixResult(_Frozen):
+class MatrixResult(Frozen):
     """`matrix.json`. `spec` is the matrix as written (short forms spelt out), `ended` whether all runs were
     made. `seconds` adds up what its parts took, where it was resumed."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from faults.schedules.entries import ScheduleEntry
 from harness.config.safe_yaml import label_of
 from harness.model.config_value import Setting
+from harness.model.frozen import Frozen
 from harness.model.secrets import without_secret_values
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import TopicSpec
@@ -19,10 +20,6 @@ from workloads.config.spec import WorkloadSpec
 
 NAME = r"^[a-z0-9][a-z0-9=+._-]{0,39}$"
 MOST_ARMS = 10_000
-
-
-class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 def _labelled(value: Any) -> Any:

@@ -1,14 +1,11 @@
-"""The base of models that are values: frozen, and without fields that nobody defined."""
+"""The base of models that are values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import BaseModel, ConfigDict
-
-if TYPE_CHECKING:
-    pass
 
 
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    """An immutable model. Unknown fields are refused; a field with an alias can also be set by its name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

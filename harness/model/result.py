@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
+from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.run import FaultWindow, RunMeta
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class FindingClass(StrEnum):
@@ -50,7 +45,7 @@ class VerdictWord(StrEnum):
     UNKNOWN = "unknown"
 
 
-class CountRow(_Frozen):
+class CountRow(Frozen):
     """One cell of the counts: how many findings of a class, by producer, partition, write step and the fault
     windows that were open (names joined by " + ", empty: none). None: not known (bytes that do not decode).
     """
@@ -63,7 +58,7 @@ class CountRow(_Frozen):
     count: int
 
 
-class Example(_Frozen):
+class Example(Frozen):
     """One finding with its evidence, as shown to people. `offsets` are where it was read (first few).
 
     `reader` is the live reader or group concerned, `count` how many deliveries or offsets one finding stands
@@ -88,7 +83,7 @@ class Example(_Frozen):
     txn: int | None = None
 
 
-class Summary(_Frozen):
+class Summary(Frozen):
     """Counts of one run: small, whatever the number of records.
 
     `outcomes` counts sends by outcome, `findings` records by class (classes with none are absent),
@@ -122,7 +117,7 @@ class Summary(_Frozen):
         return self.findings.get(finding, 0)
 
 
-class Judgement(_Frozen):
+class Judgement(Frozen):
     """Verdict of one run, and whether its arm did as the experiment promises (None: cannot be told)."""
 
     verdict: VerdictWord
@@ -131,7 +126,7 @@ class Judgement(_Frozen):
     promise_reasons: tuple[str, ...] = ()
 
 
-class ArmResult(_Frozen):
+class ArmResult(Frozen):
     """One arm's run: its metadata, counts and judgement; `folder` is relative to the experiment's folder,
     `check_seconds` what the check took (the first of a process starts Spark)."""
 
@@ -142,7 +137,7 @@ class ArmResult(_Frozen):
     check_seconds: float | None = None
 
 
-class ExperimentResult(_Frozen):
+class ExperimentResult(Frozen):
     """All arms of one execution of an experiment (`result.json`)."""
 
     schema_version: int = SCHEMA_VERSION

@@ -5,19 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.secrets import hidden
 from harness.model.storage import StoragePath
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ImageInfo(_Frozen):
+class ImageInfo(Frozen):
     """The broker image and how it came to be here."""
 
     reference: str
@@ -26,7 +21,7 @@ class ImageInfo(_Frozen):
     kafka_version: str
 
 
-class ClusterInfo(_Frozen):
+class ClusterInfo(Frozen):
     """The cluster a run used. Memory is the sum over its containers after the run, in MiB."""
 
     brokers: int
@@ -51,7 +46,7 @@ UNKNOWN_CLUSTER = ClusterInfo(
 """Of runs that another tool made and did not describe."""
 
 
-class StepInfo(_Frozen):
+class StepInfo(Frozen):
     """One step of the experiment as it happened. `name` is unique within the run."""
 
     index: int
@@ -61,7 +56,7 @@ class StepInfo(_Frozen):
     ended_ns: int | None = None
 
 
-class PartitionBounds(_Frozen):
+class PartitionBounds(Frozen):
     """Offsets of one partition at the final read: records lie in [log_start_offset, end_offset)."""
 
     topic: str
@@ -72,7 +67,7 @@ class PartitionBounds(_Frozen):
     leader_epoch: int
 
 
-class FinalRead(_Frozen):
+class FinalRead(Frozen):
     """Whether the final read was proved complete; `reasons` say why not.
 
     `attested`: complete by the word of whoever wrote the journals, not by this harness's proof. Replicas'
@@ -95,7 +90,7 @@ class FinalRead(_Frozen):
     reader of committed records gets further."""
 
 
-class ReaderInfo(_Frozen):
+class ReaderInfo(Frozen):
     """A live reader: one that read while the faults went on; its rows are in `live/NAME`.
 
     `group` is the consumer group whose offsets it went by (None: it was assigned partitions by hand and
@@ -113,7 +108,7 @@ class ReaderInfo(_Frozen):
     closed: bool = False
 
 
-class FaultWindow(_Frozen):
+class FaultWindow(Frozen):
     """One injected fault: open from `opened_ns` until `closed_ns` (None: never healed)."""
 
     name: str
@@ -125,7 +120,7 @@ class FaultWindow(_Frozen):
     evidence: str = ""
 
 
-class RunMeta(_Frozen):
+class RunMeta(Frozen):
     """Everything about one run that is not a journal.
 
     `run_id` is the 63-bit number every value of this run carries. `producer_config` is what the client

@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from harness.model.config_value import Setting
 from harness.model.defaults import DEFAULT_VERSION
+from harness.model.frozen import Frozen
 from harness.spec.external_cluster import ExternalClusterSpec
 from harness.spec.security import SecuritySpec
 
@@ -47,7 +48,7 @@ SMALLEST_DISK_MIB = 16
 MOST_BROKERS = 9
 
 
-class ClusterSpec(BaseModel):
+class ClusterSpec(Frozen):
     """A cluster: how many nodes of which Kafka, and their settings.
 
     `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
@@ -64,8 +65,6 @@ class ClusterSpec(BaseModel):
     plain text). `existing` is a cluster that somebody else runs: only `brokers` goes with it, how many there
     are.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     brokers: int = Field(default=3, ge=1, le=1000)
     controllers: int = Field(default=1, ge=1, le=5)

@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field, model_validator
 
-from faults.schedules.fields import Frozen
 from faults.targets import Target
 from harness.model.broker_views import TopologyView
+from harness.model.frozen import Frozen
 
 
 class ConditionView(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from checkers.judgement.judge import check_promise
@@ -16,6 +16,7 @@ from faults.schedules.tracks import tracks
 from faults.target_context import ClusterShape
 from harness.model.config_value import Setting
 from harness.model.errors import BadInput, words_of
+from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.cluster import ClusterSpec, Metadata
 from harness.spec.steps import Drive, Heal, Inject, Step, Write
@@ -26,11 +27,7 @@ from workloads.config.spec import ProducerSettings, WorkloadSpec
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TopicSpec(_Frozen):
+class TopicSpec(Frozen):
     """The topic that every run of the experiment gets anew.
 
     `assignment` names each partition's brokers, the preferred leader first; the numbers of partitions and
@@ -65,7 +62,7 @@ class TopicSpec(_Frozen):
         return self
 
 
-class Arm(_Frozen):
+class Arm(Frozen):
     """One configuration of the experiment, and what it promises.
 
     `promise` maps classes of findings to bounds: `0`, `N`, `>= N`, `<= N`, `any`, or `acked in STEP`
@@ -83,7 +80,7 @@ class Arm(_Frozen):
     promise: dict[str, Setting] = Field(default_factory=dict)
 
 
-class Experiment(_Frozen):
+class Experiment(Frozen):
     """Everything that one execution needs; the same text gives the same experiment."""
 
     name: str = Field(pattern=_NAME)

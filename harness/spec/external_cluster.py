@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from harness.model.frozen import Frozen
 
 PROTOCOL_FAULTS = frozenset({"command", "elect", "transfer", "reassign"})
 """Faults that need no container: the user's own commands, and what brokers do when they are asked."""
@@ -14,14 +16,12 @@ CONTAINER_FAULTS = frozenset({"kill", "stop", "pause", "partition", "ring", "bri
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
 
 
-class ExternalClusterSpec(BaseModel):
+class ExternalClusterSpec(Frozen):
     """A cluster that is not ours: the topic of a run is made there and deleted at the end, nothing else is
     touched. `client_config` is a properties file of a client's, by Java's names or librdkafka's, that says
     how to get in. `containers` is a label (`name` or `name=value`) of the brokers' containers on this
     machine, for faults on them; they are never removed.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bootstrap_servers: str = Field(description="host:port of some brokers, with commas between")
     client_config: str | None = Field(default=None, description="a properties file; secrets stay in it")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from harness.model.frozen import Frozen
 
 TLS_SINCE = (2, 7)
 """Kafka that takes certificates and keys as PEM (KIP-651)."""
@@ -14,13 +16,11 @@ SCRAM_SINCE = (3, 5)
 _MECHANISMS = {"plain": "PLAIN", "scram": "SCRAM-SHA-512"}
 
 
-class SecuritySpec(BaseModel):
+class SecuritySpec(Frozen):
     """What the listeners for clients ask for. Certificates, a user and a password are made for each cluster
     and go with it; every client of the harness has them. Between brokers and controllers nothing changes:
     their listeners stay on the cluster's own network, in plain text.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tls: bool = Field(
         default=False, description="TLS, with certificates of an authority made for the cluster"

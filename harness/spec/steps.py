@@ -9,8 +9,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from faults.schedules.entries import ScheduleEntry
-from faults.schedules.fields import NAME, Frozen, IfImpossible, WrittenFault
+from faults.schedules.fields import NAME, IfImpossible, WrittenFault
 from faults.targets import Target
+from harness.model.frozen import Frozen
 from harness.spec.conditions import (
     Checkpoint,
     ClusterCondition,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from harness.model.config_value import Setting
+from harness.model.frozen import Frozen
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 _OURS = frozenset(
@@ -27,7 +28,7 @@ _OURS = frozenset(
 )
 
 
-class ReaderSpec(BaseModel):
+class ReaderSpec(Frozen):
     """One live reader, or the members of one consumer group. It reads from the start of the topic.
 
     Without `group` it is assigned every partition by hand and commits nothing. `group` is the group.id, which
@@ -45,8 +46,6 @@ class ReaderSpec(BaseModel):
     `rack` is client.rack: fetching from a follower in that rack (KIP-392). `extra` takes any other property
     of librdkafka.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=_NAME)
     group: str | None = Field(default=None, pattern=_NAME)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from harness.model.config_value import Setting
+from harness.model.frozen import Frozen
 from workloads.record.identity import PREFIX
 
 CLIENT_MAX_IN_FLIGHT = 1_000_000
@@ -40,7 +41,7 @@ Partitioner = Literal[
 """librdkafka's. The Java client's own for records with a key is murmur2_random."""
 
 
-class ProducerSettings(BaseModel):
+class ProducerSettings(Frozen):
     """Settings of every producer of a workload. None leaves the client's default.
 
     Defaults are librdkafka's, which differ from the Java client's: idempotence off, 1,000,000 requests in
@@ -50,8 +51,6 @@ class ProducerSettings(BaseModel):
     Raises:
         ValueError (as pydantic's ValidationError): settings that contradict each other.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     acks: Acks = "all"
     enable_idempotence: bool = Field(default=False, alias="enable.idempotence")
@@ -152,7 +151,7 @@ class ProducerSettings(BaseModel):
         return int(min(backoff * _BACKOFF_JITTER, most) * 1_000_000)
 
 
-class TransactionSpec(BaseModel):
+class TransactionSpec(Frozen):
     """Every record in a transaction of its producer, over several partitions.
 
     A transaction ends after `records` sends, and with the write step; the seed draws which share of them is
@@ -161,14 +160,12 @@ class TransactionSpec(BaseModel):
     its transactional.id (as after a failover); only then its producer tries to commit: it must be fenced.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     records: int = Field(default=100, ge=1, description="sends of one transaction")
     abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
     fence_every: int | None = Field(default=None, ge=1)
 
 
-class ProcessSpec(BaseModel):
+class ProcessSpec(Frozen):
     """Consume-process-produce, exactly once (KIP-447): a group of `members` reads the topic, read_committed,
     and writes one record for each that it was given to a second topic. Records and offsets of up to
     `records` source records are committed in one transaction; the seed draws which share of them is aborted
@@ -178,22 +175,18 @@ class ProcessSpec(BaseModel):
     the second topic each must be there once.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     members: int = Field(default=1, ge=1, le=20)
     records: int = Field(default=100, ge=1, le=10_000)
     abort: float = Field(default=0.0, ge=0, le=1, description="share that is aborted on purpose")
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
 
 
-class ScriptedProducerSpec(BaseModel):
+class ScriptedProducerSpec(Frozen):
     """Java producers that do, one call after the other, what drive steps say.
 
     `version` is that of the client library (None: the cluster's). With `transactional` each producer has a
     transactional.id; with `coordinator` one for which this broker is the coordinator.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
     transactional: bool = False
@@ -206,7 +199,7 @@ class ScriptedProducerSpec(BaseModel):
         return self
 
 
-class WorkloadSpec(BaseModel):
+class WorkloadSpec(Frozen):
     """How much is written, by which client, and how it is spread.
 
     `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
@@ -218,8 +211,6 @@ class WorkloadSpec(BaseModel):
     seq); `client` - the client does, by its `partitioner` and the key, or sticky without a key
     (`sticky.partitioning.linger.ms`). `rate` is records a second over all producers (None: full speed).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     producers: int = Field(default=1, ge=1, le=1000)
     record_size: int = Field(default=100, ge=PREFIX, le=100_000_000)
