@@ -1,6 +1,6 @@
 """Experiments from Python, for instance from a pytest test.
 
-from harness.api import run_experiment
+from kafka_chaos import run_experiment
 
 def test_acks_all_survives_a_leader_kill():
     result = run_experiment("kill-leader", arms=["acks=all-idempotent"])
@@ -15,24 +15,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.check.recheck import recheck
 from harness.model.result import ArmResult, ExperimentResult
 from harness.report.html import write_report
 from harness.report.table import explanation
 from harness.run.executor import EXPERIMENT_FILE, Options, execute
 from harness.spec.experiment import Experiment
-from harness.spec.files import load
+from harness.spec.files import load as load_experiment
+
+__all__ = ["ExperimentOutcome", "check_results", "load_experiment", "run_experiment"]
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOutcome:
-    """What an experiment came to. `folder` holds journals, result.json and report.html."""
+    """The result of an experiment. `folder` holds the journals, result.json and report.html."""
 
     result: ExperimentResult
     folder: Path
 
     @property
     def as_promised(self) -> bool:
-        """Whether every arm did what the experiment promises; what cannot be told is not as promised."""
+        """Whether every arm did what the experiment promises; an arm of
+        which it is not known counts as not."""
         return self.result.exit_code() == 0
 
     def arm(self, name: str) -> ArmResult:
@@ -63,15 +67,15 @@ def run_experiment(
 
     Args:
         arms: names of the arms to run; none means all.
-        results: folder below which the run leaves its journals and report.
-        seed: seed of all choices; None takes the clock.
+        results: folder under which the run writes its journals and report.
+        seed: seed of all random choices; None takes one from the clock.
 
     Raises:
         BadInput: no such experiment or arm, or settings that client or broker refuse.
         PrerequisiteMissing, ClusterError, CheckError: the harness could not do its work.
     """
     chosen_seed = int(time.time()) if seed is None else seed
-    spec = load(experiment) if isinstance(experiment, str) else experiment
+    spec = load_experiment(experiment) if isinstance(experiment, str) else experiment
     options = Options(
         results=results,
         seed=chosen_seed,
@@ -83,8 +87,19 @@ def run_experiment(
     return ExperimentOutcome(result, folder)
 
 
+def check_results(folder: str | Path) -> ExperimentResult:
+    """Check the saved journals of a run, or of an experiment with all its arms, again. Needs Spark (Java), no
+    Docker and no broker. Findings and summaries in the folder are replaced.
+
+    Raises:
+        JournalError: the folder holds no run, or one of another version.
+        PrerequisiteMissing, CheckError: Spark could not be started, or failed.
+    """
+    return recheck(Path(folder), lambda _: None)
+
+
 def _command(experiment: str | Experiment, arms: Sequence[str], seed: int) -> str:
-    """What repeats this on the command line; an `Experiment` has no file, but its folder keeps one."""
+    """The command that repeats this run. An `Experiment` has no file; the run's folder keeps one."""
     named = experiment if isinstance(experiment, str) else EXPERIMENT_FILE
     chosen = [word for arm in arms for word in ("--arm", arm)]
     return shlex.join(["kafka-chaos", "run", named, *chosen, "--seed", str(seed)])

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+_TEMPLATES = Environment(
+    loader=PackageLoader("harness.docgen"),
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+    trim_blocks=False,
+    autoescape=False,
+)
+
+
+def render(template: str, **values: Any) -> str:
+    """The text of a page from its template in harness/docgen/templates."""
+    return _TEMPLATES.get_template(template).render(**values)
 
 
 def drifted(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import typer.main
 
-from harness.docgen import files
+from harness.docgen import files, public_face
 from harness.spec.experiment import Experiment
 
 _FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -35,7 +35,11 @@ _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "Reade
 
 def pages() -> dict[str, str]:
     """Every page's text by its name below docs/reference."""
-    return {"cli.md": "\n".join(_commands()), "experiment-files.md": "\n".join(_experiment())}
+    return {
+        "cli.md": "\n".join(_commands()),
+        "experiment-files.md": "\n".join(_experiment()),
+        "python.md": public_face.page(),
+    }
 
 
 def drifted() -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.containers import engine
 
-COMMAND = [sys.executable, "-m", "harness.cli.app"]
+COMMAND = [sys.executable, "-m", "kafka_chaos"]
 
 
 def environment(state: Path | None = None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from tests.support.history import History, run_meta, write_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
-COMMAND = [sys.executable, "-m", "harness.cli.app", "check"]
+COMMAND = [sys.executable, "-m", "kafka_chaos", "check"]
 
 
 def descendants(pid: int) -> list[int]:

@@ -87,7 +87,7 @@ def test_a_run_on_a_store_is_checked_there(
     expected = told(json.loads(check_run(spark, local).model_dump_json()))
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "harness.cli.app", "check", url, "--json", "--quiet"),
+            *(sys.executable, "-m", "kafka_chaos", "check", url, "--json", "--quiet"),
             *("--spark-master", "local[1]", "--driver-memory", "1g"),
         ],
         capture_output=True,

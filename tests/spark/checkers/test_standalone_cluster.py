@@ -72,7 +72,7 @@ def test_a_standalone_cluster_with_two_workers(here: Any, tmp_path: Path) -> Non
     with cluster(tmp_path) as master:
         done = finish(
             [
-                *(sys.executable, "-m", "harness.cli.app", "check", str(folder), "--json", "--quiet"),
+                *(sys.executable, "-m", "kafka_chaos", "check", str(folder), "--json", "--quiet"),
                 *("--spark-master", master, "--driver-memory", "512m", "--results", str(results)),
                 *("--spark-conf", "spark.executor.memory=512m"),
                 *("--spark-conf", "spark.sql.shuffle.partitions=2"),
@@ -119,7 +119,7 @@ def test_spark_connect(here: Any, tmp_path: Path) -> None:
     with connect_server(tmp_path) as server:
         done = finish(
             [
-                *(sys.executable, "-m", "harness.cli.app", "check", str(folder), "--json", "--quiet"),
+                *(sys.executable, "-m", "kafka_chaos", "check", str(folder), "--json", "--quiet"),
                 *("--spark-master", server, "--results", str(results)),
                 *("--spark-conf", "spark.sql.shuffle.partitions=2"),
             ]
@@ -135,7 +135,7 @@ def test_a_master_that_does_not_answer_is_told(tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "run")
     done = finish(
         [
-            *(sys.executable, "-m", "harness.cli.app", "check", str(folder), "--quiet"),
+            *(sys.executable, "-m", "kafka_chaos", "check", str(folder), "--quiet"),
             *("--spark-master", "spark://127.0.0.1:1", "--driver-memory", "512m"),
         ]
     )

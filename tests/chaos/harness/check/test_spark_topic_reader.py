@@ -30,7 +30,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def checked(folder: Path, *more: str) -> Any:
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli.app", "check", str(folder), "--json", "--quiet", *more],
+        [sys.executable, "-m", "kafka_chaos", "check", str(folder), "--json", "--quiet", *more],
         capture_output=True,
         text=True,
         timeout=900,

@@ -149,7 +149,7 @@ def test_a_killed_harness_is_healed_from_its_record(
     text = text.replace("seconds: 8", "seconds: 60").replace("for: 4", "for: 50")
     (tmp_path / "foreign.yaml").write_text(text)
     first = theirs.bootstrap.split(",")[0]
-    command = [sys.executable, "-m", "harness.cli.app", "run", str(tmp_path / "foreign.yaml"), "--quiet"]
+    command = [sys.executable, "-m", "kafka_chaos", "run", str(tmp_path / "foreign.yaml"), "--quiet"]
     options = ["--bootstrap-servers", first, "--client-config", config, "--results", str(results)]
     process = subprocess.Popen([*command, *options], env=dict(os.environ))
     until = time.monotonic() + 240

@@ -36,7 +36,7 @@ faults:
 
 
 def chaos(*arguments: str) -> int:
-    return subprocess.run([sys.executable, "-m", "harness.cli.app", *arguments, "-q"], check=False).returncode
+    return subprocess.run([sys.executable, "-m", "kafka_chaos", *arguments, "-q"], check=False).returncode
 
 
 def test_a_loss_that_nobody_named_is_found_and_shrunk(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ slo:
 
 
 def matrix(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "harness.cli.app", "matrix", *arguments, "-q", "--json"]
+    command = [sys.executable, "-m", "kafka_chaos", "matrix", *arguments, "-q", "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

@@ -1,0 +1,140 @@
+"""kafka-chaos: break real Apache Kafka clusters on purpose, and account for every record.
+
+This package is the public interface for Python. docs/reference/python.md describes every name of `__all__`;
+all other modules of the distribution are private and may move. A name is imported when it is first used, so
+that `import kafka_chaos` loads neither Spark, nor Docker's client, nor Kafka's.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.api import ExperimentOutcome, check_results, load_experiment, run_experiment
+    from harness.cluster.managed import ManagedCluster
+    from harness.model.errors import (
+        BadInput,
+        CheckError,
+        ClusterError,
+        FaultError,
+        JournalError,
+        KafkaChaosError,
+        PrerequisiteMissing,
+    )
+    from harness.model.result import (
+        ArmResult,
+        CountRow,
+        Example,
+        ExperimentResult,
+        FindingClass,
+        Judgement,
+        Summary,
+        VerdictWord,
+    )
+    from harness.model.run import FaultWindow, RunMeta
+    from harness.pytest_plugin.background_run import Running
+    from harness.pytest_plugin.fixture import Chaos
+    from harness.pytest_plugin.result import ChaosResult
+    from harness.pytest_plugin.single_fault import OpenedFault
+    from harness.spec.cluster import ClusterSpec, Metadata, Profile
+    from harness.spec.experiment import Arm, Experiment, TopicSpec
+    from harness.spec.security import SecuritySpec
+    from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
+    from kafka_chaos import faults, targets
+    from workloads.config.reader_spec import ReaderSpec
+    from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
+
+    __version__: str
+
+__all__ = [
+    "Arm",
+    "ArmResult",
+    "Ask",
+    "BadInput",
+    "Chaos",
+    "ChaosResult",
+    "CheckError",
+    "ClusterError",
+    "ClusterSpec",
+    "CountRow",
+    "Drive",
+    "Example",
+    "Experiment",
+    "ExperimentOutcome",
+    "ExperimentResult",
+    "FaultError",
+    "FaultWindow",
+    "FindingClass",
+    "Heal",
+    "Inject",
+    "JournalError",
+    "Judgement",
+    "KafkaChaosError",
+    "ManagedCluster",
+    "Metadata",
+    "OpenedFault",
+    "PrerequisiteMissing",
+    "ProducerSettings",
+    "Profile",
+    "ReaderSpec",
+    "RunMeta",
+    "Running",
+    "SecuritySpec",
+    "Sleep",
+    "Step",
+    "Summary",
+    "TopicSpec",
+    "TransactionSpec",
+    "VerdictWord",
+    "Wait",
+    "WorkloadSpec",
+    "Write",
+    "__version__",
+    "check_results",
+    "faults",
+    "load_experiment",
+    "run_experiment",
+    "targets",
+]
+
+_HOME = {
+    "harness.api": "ExperimentOutcome check_results load_experiment run_experiment",
+    "harness.cluster.managed": "ManagedCluster",
+    "harness.model.errors": "BadInput CheckError ClusterError FaultError JournalError KafkaChaosError "
+    "PrerequisiteMissing",
+    "harness.model.result": "ArmResult CountRow Example ExperimentResult FindingClass Judgement Summary "
+    "VerdictWord",
+    "harness.model.run": "FaultWindow RunMeta",
+    "harness.pytest_plugin.background_run": "Running",
+    "harness.pytest_plugin.fixture": "Chaos",
+    "harness.pytest_plugin.result": "ChaosResult",
+    "harness.pytest_plugin.single_fault": "OpenedFault",
+    "harness.spec.cluster": "ClusterSpec Metadata Profile",
+    "harness.spec.experiment": "Arm Experiment TopicSpec",
+    "harness.spec.security": "SecuritySpec",
+    "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
+    "workloads.config.reader_spec": "ReaderSpec",
+    "workloads.config.spec": "ProducerSettings TransactionSpec WorkloadSpec",
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used (PEP 562)."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("kafka-chaos")
+    elif name in ("faults", "targets"):
+        value = importlib.import_module(f"kafka_chaos.{name}")
+    elif name in _MODULE_OF:
+        value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'kafka_chaos' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
