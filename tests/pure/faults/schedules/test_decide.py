@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from faults import Kill, Partition, Pause
 from faults.base import FaultSpec
-from faults.schedules.build import (
+from tests.support.builders.schedules import (
     acked,
     after,
     at,
