@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from faults.base import Evidence, Injection, InjectionContext, named
-from faults.network.link_fault import LinkFault, Shaped, shaped
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.network.link_fault import LinkFault, Shaped, shaping_fields
 from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
-from faults.network.namespace_scripts import address, in_parallel, running, said
+from faults.network.namespace_scripts import address, in_parallel, run_script, running
 from harness.model.node_layout import CLIENT
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")
@@ -52,36 +52,36 @@ class Slowed(Shaped):
         queue = min(1_500_000, max(16_000, round(mbit * 1e6 / 8 / 2)))
         return f"{round(mbit * 1000)}kbit", f"tbf rate {UNLIMITED} burst 3100 limit {queue}"
 
-    def look(self, scene: InjectionContext) -> Evidence:
-        up = {CLIENT, *running(scene, self.nodes)}
+    def look(self, context: InjectionContext) -> Evidence:
+        up = {CLIENT, *running(context, self.nodes)}
         peers: dict[int, list[int]] = {}
         for link in self.links:
             if link.sender in up and link.receiver in up:
                 peers.setdefault(link.sender, []).append(link.receiver)
         if not peers:
-            return Evidence(False, f"{named(self.senders)} does not run, or none of its peers does")
-        found = in_parallel(peers, lambda node: self._measure(scene, node, peers[node]))
-        facts: dict[str, object] = {named((node,)): measured for node, (_, _, measured) in found.items()}
-        wrong = [f"{named((node,))}: {what}" for node, (good, what, _) in found.items() if not good]
-        shown = [f"{named((node,))}: {what}" for node, (_, what, _) in found.items()]
+            return Evidence(False, f"{node_names(self.senders)} does not run, or none of its peers does")
+        found = in_parallel(peers, lambda node: self._measure(context, node, peers[node]))
+        facts: dict[str, object] = {node_name(node): measured for node, (_, _, measured) in found.items()}
+        wrong = [f"{node_name(node)}: {what}" for node, (good, what, _) in found.items() if not good]
+        shown = [f"{node_name(node)}: {what}" for node, (_, what, _) in found.items()]
         return Evidence(not wrong, "; ".join(wrong or shown), facts)
 
     def _measure(
-        self, scene: InjectionContext, node: int, peers: list[int]
+        self, context: InjectionContext, node: int, peers: list[int]
     ) -> tuple[bool, str, BandwidthFacts]:
         """Whether this sender's links are as slow as asked, in words, and the facts."""
-        mbit, mine = mbit_of(self.rate), [address(scene, peer) for peer in peers]
+        mbit, mine = mbit_of(self.rate), [address(context, peer) for peer in peers]
         taken = {link.receiver for link in self.links if link.sender == node} | {node}
-        others = {*scene.cluster.broker_ids, *scene.cluster.controller_ids} - taken
-        spared = [address(scene, other) for other in (*running(scene, others), *({CLIENT} - taken))]
-        output = said(scene, node, measure_script(mbit, class_of(self.minor), mine, spared))
+        others = {*context.cluster.broker_ids, *context.cluster.controller_ids} - taken
+        spared = [address(context, other) for other in (*running(context, others), *({CLIENT} - taken))]
+        output = run_script(context, node, measure_script(mbit, class_of(self.minor), mine, spared))
         if output is None:
             return False, "it ended meanwhile", {}
         slow, _, free = output.text.partition("spared\n")
         flow, other = parse_flood(slow), parse_flood(free)
         if flow is None:
             return False, f"could not measure: {output.text.strip()}", {}
-        return told(mbit, flow, None if other is None else other.back)
+        return judge_flow(mbit, flow, None if other is None else other.back)
 
 
 def measure_script(mbit: float, traffic_class: str, slow: list[str], spared: list[str]) -> str:
@@ -103,7 +103,7 @@ done
 """
 
 
-def told(asked: float, flow: Flow, spared: float | None) -> tuple[bool, str, BandwidthFacts]:
+def judge_flow(asked: float, flow: Flow, spared: float | None) -> tuple[bool, str, BandwidthFacts]:
     """Whether a measurement shows a link of this rate, in words, and the facts. `spared` is what passes to
     somebody who is not to be slowed (None: there is nobody); nothing at all is another fault's doing. All
     in Mbit/s."""
@@ -154,5 +154,5 @@ class Bandwidth(LinkFault):
         mbit_of(rate)
         return rate
 
-    def aim(self, scene: InjectionContext) -> Slowed:
-        return Slowed(**shaped(scene, self.chosen(scene)), rate=self.rate)
+    def aim(self, context: InjectionContext) -> Slowed:
+        return Slowed(**shaping_fields(context, self.chosen(context)), rate=self.rate)

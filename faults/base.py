@@ -155,7 +155,7 @@ class InjectionContext:
         """The topic under test and those beside it."""
         return (self.topic, *(one for one in self.beside if one != self.topic))
 
-    def sight(self) -> TargetContext:
+    def snapshot(self) -> TargetContext:
         """What targets may look at, now."""
         return TargetContext(
             view=self.cluster.view((self.topic,)),
@@ -182,11 +182,11 @@ class Evidence:
 class Injection(Frozen, ABC):
     """One injected fault, as data. Whoever holds it can prove it and heal it, in any process.
 
-    `halts`: the processes of its nodes do not run meanwhile, so that a schedule opens no other such fault
+    `stops_process`: the processes of its nodes do not run meanwhile, so a schedule opens no other such fault
     on them.
     """
 
-    halts: ClassVar[bool] = False
+    stops_process: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -196,10 +196,10 @@ class Injection(Frozen, ABC):
     @property
     def target(self) -> str:
         """The nodes in words."""
-        return named(self.nodes)
+        return node_names(self.nodes)
 
     @abstractmethod
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         """Break it. Applying again what is applied already changes nothing.
 
         Raises:
@@ -207,11 +207,11 @@ class Injection(Frozen, ABC):
         """
 
     @abstractmethod
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         """Wait, within a deadline of the fault's own, until the effect is seen."""
 
     @abstractmethod
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         """Take it back, also when half-applied; returns at once. Undoing again is harmless.
 
         Raises:
@@ -219,7 +219,7 @@ class Injection(Frozen, ABC):
         """
 
     @abstractmethod
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         """Wait until the undoing is seen. `seen` is False when the return shows that the effect had not been
         there after all: then the fault proves nothing.
 
@@ -227,12 +227,12 @@ class Injection(Frozen, ABC):
             FaultError: the cluster does not come back.
         """
 
-    def heal(self, scene: InjectionContext) -> Evidence:
+    def heal(self, context: InjectionContext) -> Evidence:
         """Undo it and wait until that is seen; healing again is harmless."""
-        self.undo(scene)
-        return self.healed(scene)
+        self.undo(context)
+        return self.healed(context)
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:  # noqa: ARG002
+    def restarted(self, context: InjectionContext, node: int) -> bool:  # noqa: ARG002
         """A node has started again while this fault is open: apply again what its restart took away.
 
         Returns whether anything had to be applied. Faults that a restart does not touch leave this as it is.
@@ -262,7 +262,7 @@ class FaultSpec(Frozen, ABC):
         return str(cls.model_fields["kind"].default)
 
     @abstractmethod
-    def aim(self, scene: InjectionContext) -> Injection:
+    def aim(self, context: InjectionContext) -> Injection:
         """Resolve the targets against the live cluster; changes nothing.
 
         Raises:
@@ -273,7 +273,7 @@ class FaultSpec(Frozen, ABC):
         """What this very spec needs of kernel and engine; more than `needs` where a parameter asks for it."""
         return self.needs
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         """What a user should know before the cluster starts: one sentence each.
 
         Raises:
@@ -283,7 +283,7 @@ class FaultSpec(Frozen, ABC):
             target.check(shape)
         return ()
 
-    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """How many brokers at most do not serve while this is open; schedules limit the sum."""
         return 0
 
@@ -297,7 +297,12 @@ KINDS: dict[str, type[FaultSpec]] = {}
 """Every fault whose module has been imported, by the name that files know it by."""
 
 
-def named(nodes: Iterable[int]) -> str:
+def node_name(node: int) -> str:
+    """A node in words: "broker 1"."""
+    return node_names((node,))
+
+
+def node_names(nodes: Iterable[int]) -> str:
     """Nodes in words: "broker 1, 2, controller 101"."""
     numbers = sorted(nodes)
     brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER_ID]

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
 from faults.logs.disk import each, sidecar
-from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
@@ -51,11 +51,11 @@ class ClockShifted(OnNodes):
     kind: Literal["clock_skew"] = "clock_skew"
     seconds: float
 
-    def apply(self, scene: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(scene, node, shift_script(self.seconds)))
+    def apply(self, context: InjectionContext) -> None:
+        each(self.nodes, lambda node: sidecar(context, node, shift_script(self.seconds)))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
-        told, wrong = _told_by_all(scene, self.nodes, self.seconds, 0.0)
+    def verify(self, context: InjectionContext) -> Evidence:
+        told, wrong = _read_clocks(context, self.nodes, self.seconds, 0.0)
         skews = {node: round(one.skew, 3) for node, one in told.items()}
         facts: dict[str, object] = {"asked_seconds": self.seconds, "measured_seconds": skews}
         if wrong is not None:
@@ -65,16 +65,16 @@ class ClockShifted(OnNodes):
             True, f"log lines are stamped {words} off the true time, of {self.seconds:+g} s", facts
         )
 
-    def undo(self, scene: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(scene, node, shift_script(0.0)))
+    def undo(self, context: InjectionContext) -> None:
+        each(self.nodes, lambda node: sidecar(context, node, shift_script(0.0)))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        await_rejoined(scene, self.nodes)
-        told, wrong = _told_by_all(scene, self.nodes, 0.0, self.seconds)
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.nodes)
+        told, wrong = _read_clocks(context, self.nodes, 0.0, self.seconds)
         if wrong is not None:
             raise FaultError("a clock is still wrong", where=self.target, found=wrong)
         # The clock's step itself may have driven replicas out of the ISR.
-        await_rejoined(scene, self.nodes)
+        await_rejoined(context, self.nodes)
         skews = {node: round(one.skew, 3) for node, one in told.items()}
         return Evidence(True, f"{self.target} tells the true time again", {"measured_seconds": skews})
 
@@ -115,23 +115,25 @@ class ClockSkew(ProcessFault):
             raise ValueError("a clock must be off by 1 s at least: less cannot be told from a slow answer")
         return value
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         if not shape.skewable:
             raise ValueError("set `cluster.skewable_clocks: true`: only such nodes' clocks can be shifted")
-        return super().expect(shape)
+        return super().warnings(shape)
 
-    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
-    def aim(self, scene: InjectionContext) -> ClockShifted:
-        fields = aimed(scene, self.target)
+    def aim(self, context: InjectionContext) -> ClockShifted:
+        fields = resolve_nodes(context, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
-        there = each(numbers, lambda node: sidecar(scene, node, f"ls {CLOCK_DIR}/offset 2>/dev/null || true"))
+        there = each(
+            numbers, lambda node: sidecar(context, node, f"ls {CLOCK_DIR}/offset 2>/dev/null || true")
+        )
         fixed = [node for node, found in zip(numbers, there, strict=True) if not found.strip()]
         if fixed:
             raise FaultError(
                 "this clock cannot be shifted",
-                where=named(fixed),
+                where=node_names(fixed),
                 expected="a node that was started with libfaketime",
                 found="one that was not",
                 next_step="set `cluster.skewable_clocks: true`",
@@ -144,7 +146,7 @@ def shift_script(seconds: float) -> str:
     return f"echo {seconds:+.3f} >{CLOCK_DIR}/offset.new\nmv {CLOCK_DIR}/offset.new {CLOCK_DIR}/offset"
 
 
-def ask_script(port: int) -> str:
+def probe_script(port: int) -> str:
     """Sends a request whose size is negative to a listener, which logs and hangs up; prints the true time
     before and after, in nanoseconds since the epoch."""
     return f"""
@@ -154,7 +156,7 @@ date +%s%N
 """
 
 
-def stamp(log: str) -> float | None:
+def logged_seconds(log: str) -> float | None:
     """When the last such request was logged, as the node's log says (UTC; seconds since the epoch)."""
     found: list[str] = _LOGGED.findall(log)
     if not found:
@@ -162,8 +164,8 @@ def stamp(log: str) -> float | None:
     return datetime.fromisoformat(found[-1].replace(",", ".")).replace(tzinfo=UTC).timestamp()
 
 
-def _told_by_all(
-    scene: InjectionContext, nodes: tuple[int, ...], skew: float, other: float
+def _read_clocks(
+    context: InjectionContext, nodes: tuple[int, ...], skew: float, other: float
 ) -> tuple[dict[int, ClockReading], str | None]:
     """What the nodes tell once every one can be `skew` seconds off, and cannot be `other`; and what is wrong
     if that is not so in time."""
@@ -174,24 +176,24 @@ def _told_by_all(
             one = told.get(node)
             if one is not None and one.can_be(skew) and not one.can_be(other):
                 continue
-            one = _ask(scene, node)
+            one = _read_clock(context, node)
             if one is None:
-                return f"{named((node,))} does not tell its time"
+                return f"{node_name(node)} does not tell its time"
             told[node] = one
             if not one.can_be(skew) or one.can_be(other):
-                return f"{named((node,))} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
+                return f"{node_name(node)} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
         return None
 
     return told, seen_within(_SECONDS, missing, every=0.3)
 
 
-def _ask(scene: InjectionContext, node: int) -> ClockReading | None:
+def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
     """The time that a running node tells; None: it does not."""
-    cluster = scene.cluster
+    cluster = context.cluster
     if not cluster.is_running(node) or cluster.is_paused(node):
         return None
     port = INTERNAL_PORT if node in cluster.broker_ids else CONTROLLER_PORT
-    output = cluster.in_network(node, ask_script(port))
+    output = cluster.in_network(node, probe_script(port))
     times = [int(line) for line in output.text.split() if line.isdigit()]
     if len(times) != 2:
         return None
@@ -199,7 +201,7 @@ def _ask(scene: InjectionContext, node: int) -> ClockReading | None:
     found: list[float] = []
 
     def missing() -> str | None:
-        told = stamp(cluster.log_since(node, before))
+        told = logged_seconds(cluster.log_since(node, before))
         found[:] = [] if told is None else [told]
         return None if found else "not logged yet"
 

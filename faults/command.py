@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
@@ -50,7 +50,7 @@ class Commanded(Injection):
     others: tuple[int, ...] = ()
     bootstrap: str = ""
     seconds: float = 60.0
-    halts: ClassVar[bool] = False
+    stops_process: ClassVar[bool] = False
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -60,13 +60,13 @@ class Commanded(Injection):
     def target(self) -> str:
         return ("broker " + ", ".join(map(str, self.numbers))) if self.numbers else "what the command hits"
 
-    def apply(self, scene: InjectionContext) -> None:
-        self._must(scene, "inject", self.inject)
+    def apply(self, context: InjectionContext) -> None:
+        self._must(context, "inject", self.inject)
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         until = time.monotonic() + self.seconds
         while True:
-            ran = self._run(scene, "verify", self.proof, max(0.1, until - time.monotonic()))
+            ran = self._run(context, "verify", self.proof, max(0.1, until - time.monotonic()))
             if ran.code == 0:
                 facts: dict[str, object] = {"exit_code": 0, "printed": ran.text}
                 return Evidence(True, f"verify: {ran.text or 'exit code 0'}", facts)
@@ -74,13 +74,15 @@ class Commanded(Injection):
                 return Evidence(False, f"verify did not prove it: {ran.told(self.seconds)}")
             time.sleep(_AGAIN_SECONDS)
 
-    def undo(self, scene: InjectionContext) -> None:
-        self._must(scene, "heal", self.heal_line)
+    def undo(self, context: InjectionContext) -> None:
+        self._must(context, "heal", self.heal_line)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         def missing() -> str | None:
-            silent = [seen.broker for seen in scene.cluster.view((scene.topic,)).views if not seen.answered]
-            return f"{named(silent)} does not answer" if silent else None
+            silent = [
+                seen.broker for seen in context.cluster.view((context.topic,)).views if not seen.answered
+            ]
+            return f"{node_names(silent)} does not answer" if silent else None
 
         left = seen_within(_BACK_SECONDS, missing, _AGAIN_SECONDS)
         if left is not None:
@@ -93,8 +95,8 @@ class Commanded(Injection):
             )
         return Evidence(True, "heal ended with exit code 0, and every broker answers")
 
-    def _must(self, scene: InjectionContext, phase: str, line: str) -> None:
-        ran = self._run(scene, phase, line, self.seconds)
+    def _must(self, context: InjectionContext, phase: str, line: str) -> None:
+        ran = self._run(context, phase, line, self.seconds)
         if ran.code != 0:
             raise FaultError(
                 f"the {phase} line of a command failed",
@@ -104,11 +106,11 @@ class Commanded(Injection):
                 next_step="run it by hand; docs/faults/command.md says what it is given",
             )
 
-    def _run(self, scene: InjectionContext, phase: str, line: str, seconds: float) -> CommandResult:
+    def _run(self, context: InjectionContext, phase: str, line: str, seconds: float) -> CommandResult:
         given = {
             "KAFKA_CHAOS_PHASE": phase,
-            "KAFKA_CHAOS_FAULT": scene.tag,
-            "KAFKA_CHAOS_TOPIC": scene.topic,
+            "KAFKA_CHAOS_FAULT": context.tag,
+            "KAFKA_CHAOS_TOPIC": context.topic,
             "KAFKA_CHAOS_BOOTSTRAP": self.bootstrap,
             "KAFKA_CHAOS_TARGET": str(self.numbers[0]) if self.numbers else "",
             "KAFKA_CHAOS_TARGETS": " ".join(map(str, self.numbers)),
@@ -156,23 +158,23 @@ class Command(FaultSpec):
     def targets(self) -> tuple[Target, ...]:
         return tuple(one for one in (self.target, self.other) if one is not None)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
         for target in self.targets():
-            if target.means_client():
+            if target.may_include_client():
                 raise ValueError(f"target `{target}`: the lines run where the clients are; leave it out")
         return ()
 
-    def downs(self, shape: ClusterShape) -> int:
-        return self.target.at_most(shape) if self.target is not None and self.stops else 0
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return self.target.max_brokers(shape) if self.target is not None and self.stops else 0
 
-    def aim(self, scene: InjectionContext) -> Commanded:
-        sight = scene.sight() if self.targets() else None
+    def aim(self, context: InjectionContext) -> Commanded:
+        snapshot = context.snapshot() if self.targets() else None
         numbers, others = (
-            () if target is None or sight is None else target.resolve(sight)
+            () if target is None or snapshot is None else target.resolve(snapshot)
             for target in (self.target, self.other)
         )
-        reached = [scene.cluster.endpoint(one) for one in numbers if one in scene.cluster.broker_ids]
+        reached = [context.cluster.endpoint(one) for one in numbers if one in context.cluster.broker_ids]
         return Commanded(
             inject=self.inject,
             proof=self.verify,
@@ -180,7 +182,7 @@ class Command(FaultSpec):
             numbers=numbers,
             others=others,
             hosts=tuple(f"{host}:{port}" for host, port in reached),
-            bootstrap=scene.cluster.bootstrap,
+            bootstrap=context.cluster.bootstrap,
             seconds=self.seconds,
         )
 
@@ -198,15 +200,15 @@ def run_line(line: str, given: Mapping[str, str], seconds: float) -> CommandResu
     )
     try:
         output, _ = process.communicate(timeout=seconds)
-        return CommandResult(process.returncode, _end(output))
+        return CommandResult(process.returncode, _last_characters(output))
     except subprocess.TimeoutExpired:
-        return CommandResult(None, _end(_ended(process)))
+        return CommandResult(None, _last_characters(_kill_group(process)))
     except BaseException:
-        _ended(process)
+        _kill_group(process)
         raise
 
 
-def _ended(process: subprocess.Popen[bytes]) -> bytes:
+def _kill_group(process: subprocess.Popen[bytes]) -> bytes:
     """End the line's whole process group; what it printed."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -217,5 +219,5 @@ def _ended(process: subprocess.Popen[bytes]) -> bytes:
         return b""
 
 
-def _end(output: bytes) -> str:
+def _last_characters(output: bytes) -> str:
     return output.decode(errors="replace").strip()[-_KEPT:]

@@ -9,10 +9,26 @@ from typing import ClassVar, Literal
 from crc32c import crc32c
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, named
-from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, sidecar, walk
-from faults.logs.files import BATCH_HEADER, CLEAN_SHUTDOWN, BatchHeader, found_invalid, loaded, log_path
-from faults.process_fault import aimed
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.logs.disk import (
+    DiskFault,
+    Note,
+    OnDisk,
+    carry_out,
+    list_log_dir,
+    read_batches,
+    replica_holders,
+    sidecar,
+)
+from faults.logs.files import (
+    BATCH_HEADER,
+    CLEAN_SHUTDOWN,
+    BatchHeader,
+    invalid_batches,
+    loaded_end_offsets,
+    log_path,
+)
+from faults.process_fault import resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
@@ -43,25 +59,25 @@ class SegmentCorrupted(OnDisk):
     after: Literal["kill", "stop"]
     seed: str
 
-    def take_down(self, scene: InjectionContext, node: int) -> None:
+    def take_down(self, context: InjectionContext, node: int) -> None:
         if self.after == "kill":
-            scene.cluster.kill(node)
+            context.cluster.kill(node)
         else:
-            scene.cluster.terminate(node)
+            context.cluster.terminate(node)
 
-    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
-        plan = self._plan(scene, node) if begun is None else _Plan.model_validate_json(begun.plan)
-        carry_out(scene, node, plan.model_dump_json(), _write_script(plan, plan.now))
+    def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:
+        plan = self._plan(context, node) if begun is None else _Plan.model_validate_json(begun.plan)
+        carry_out(context, node, plan.model_dump_json(), _write_script(plan, plan.now))
         if self.after == "stop":
-            scene.cluster.start_node(node)
+            context.cluster.start_node(node)
 
-    def _plan(self, scene: InjectionContext, node: int) -> _Plan:
-        folder = f"{scene.topic}-{self.partition}"
-        found = listing(scene, node)
+    def _plan(self, context: InjectionContext, node: int) -> _Plan:
+        folder = f"{context.topic}-{self.partition}"
+        found = list_log_dir(context, node)
         if self.after == "stop" and CLEAN_SHUTDOWN not in found.sizes:
             raise FaultError(
                 "a broker was not shut down cleanly",
-                where=named((node,)),
+                where=node_name(node),
                 expected=f"{CLEAN_SHUTDOWN} in its log dir",
                 next_step="let no other fault end this broker at the same time, or use `after: kill`",
             )
@@ -69,93 +85,93 @@ class SegmentCorrupted(OnDisk):
         rng = random.Random(f"{self.seed}/{node}/{folder}")
         for segment in reversed(found.segments(folder)):
             path = log_path(folder, segment.base)
-            batches = walk(scene, node, [path])[path]
+            batches = read_batches(context, node, [path])[path]
             some = [batch for batch in batches if not batch.control and batch.size > BATCH_HEADER]
             if some:
                 batch = rng.choice(some)
                 count = min(self.bytes, batch.size - BATCH_HEADER)
                 at = batch.at + rng.randrange(BATCH_HEADER, batch.size - count + 1)
-                was = _read(scene, node, path, at, count)
+                was = _read(context, node, path, at, count)
                 now = bytes(byte ^ rng.randrange(1, 256) for byte in was)
                 return _Plan(path=path, batch=batch, at=at, was=_text(was), now=_text(now))
             if segment.base <= checked_from:
                 break
         raise FaultError(
             "there is no batch to corrupt",
-            where=f"{folder} on {named((node,))}",
+            where=f"{folder} on {node_name(node)}",
             expected="records in the segments that Kafka checks at the next start"
             if self.after == "kill"
             else "records",
             next_step="write records before this fault",
         )
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         facts: dict[str, object] = {}
         told = []
-        for node, note in self.notes(scene).items():
+        for node, note in self.notes(context).items():
             if note is None or note.done_ns is None:
-                return Evidence(False, f"no batch of {named((node,))} was damaged")
-            why = self._in_wrong_state(scene, node)
+                return Evidence(False, f"no batch of {node_name(node)} was damaged")
+            why = self._in_wrong_state(context, node)
             if why is not None:
                 return Evidence(False, why)
             plan = _Plan.model_validate_json(note.plan)
-            batch = _read(scene, node, plan.path, plan.batch.at, plan.batch.size)
+            batch = _read(context, node, plan.path, plan.batch.at, plan.batch.size)
             if len(batch) < plan.batch.size or crc_of(batch) == stored_crc(batch):
                 where = f"the batch at byte {plan.batch.at} of {plan.path}"
-                return Evidence(False, f"{named((node,))}: {where} is whole, or gone")
+                return Evidence(False, f"{node_name(node)}: {where} is whole, or gone")
             facts[str(node)] = {
                 "file": plan.path, "byte": plan.at, "was": plan.was, "now": plan.now,
                 "offsets": [plan.batch.base, plan.batch.last],
                 "stored_crc": stored_crc(batch), "computed_crc": crc_of(batch),
             }  # fmt: skip
             told.append(
-                f"{named((node,))}: offsets {plan.batch.base} to {plan.batch.last} of {plan.path} have CRC "
+                f"{node_name(node)}: offsets {plan.batch.base} to {plan.batch.last} of {plan.path} have CRC "
                 f"{crc_of(batch)}, {stored_crc(batch)} is stored"
             )
         return Evidence(True, "; ".join(told), facts)
 
-    def _in_wrong_state(self, scene: InjectionContext, node: int) -> str | None:
+    def _in_wrong_state(self, context: InjectionContext, node: int) -> str | None:
         """After a kill the broker must be down still, after a stop it must serve again."""
         if self.after == "kill":
-            return f"the process of {named((node,))} runs" if scene.cluster.is_running(node) else None
+            return f"the process of {node_name(node)} runs" if context.cluster.is_running(node) else None
 
         def silent() -> str | None:
-            answered = {seen.broker for seen in scene.cluster.view((scene.topic,)).answered()}
-            return None if node in answered else f"{named((node,))} does not answer"
+            answered = {seen.broker for seen in context.cluster.view((context.topic,)).answered()}
+            return None if node in answered else f"{node_name(node)} does not answer"
 
         return seen_within(_ANSWER_SECONDS, silent)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         if self.after == "stop":
-            self._restore(scene, self.notes(scene))
-        super().undo(scene)
+            self._restore(context, self.notes(context))
+        super().undo(context)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        notes = self.rejoined(scene)
+    def healed(self, context: InjectionContext) -> Evidence:
+        notes = self.rejoined(context)
         if len(notes) < len(self.nodes):
             return Evidence(False, f"not every one of {self.target} was damaged")
         plans = {node: _Plan.model_validate_json(note.plan) for node, note in notes.items()}
         if self.after == "stop":
-            what = ", ".join(f"{plan.path} of {named((node,))}" for node, plan in plans.items())
+            what = ", ".join(f"{plan.path} of {node_name(node)}" for node, plan in plans.items())
             return Evidence(True, f"the damage to {what} is gone")
         told: list[str] = []
         facts: dict[str, object] = {}
         for node, plan in plans.items():
-            log = scene.cluster.log_since(node, notes[node].done_ns or 0)
-            end = loaded(log).get(plan.path.partition("/")[0])
-            facts[str(node)] = {"loaded": end, "found_invalid": sorted(found_invalid(log))}
-            if (plan.path, plan.batch.at) not in found_invalid(log) or end != plan.batch.base:
+            log = context.cluster.log_since(node, notes[node].done_ns or 0)
+            end = loaded_end_offsets(log).get(plan.path.partition("/")[0])
+            facts[str(node)] = {"loaded": end, "found_invalid": sorted(invalid_batches(log))}
+            if (plan.path, plan.batch.at) not in invalid_batches(log) or end != plan.batch.base:
                 # Nobody has noticed: what we did must not outlive the fault.
-                self._restore(scene, dict(notes))
-                return Evidence(False, f"{named((node,))} did not find the damage to {plan.path}", facts)
-            told.append(f"{named((node,))} found invalid messages in {plan.path} and loaded it to {end}")
+                self._restore(context, dict(notes))
+                return Evidence(False, f"{node_name(node)} did not find the damage to {plan.path}", facts)
+            told.append(f"{node_name(node)} found invalid messages in {plan.path} and loaded it to {end}")
         return Evidence(True, "; ".join(told), facts)
 
-    def _restore(self, scene: InjectionContext, notes: dict[int, Note | None]) -> None:
+    def _restore(self, context: InjectionContext, notes: dict[int, Note | None]) -> None:
         for node, note in notes.items():
             if note is not None:
                 plan = _Plan.model_validate_json(note.plan)
-                sidecar(scene, node, _restore_script(plan))
+                sidecar(context, node, _restore_script(plan))
 
 
 class CorruptSegment(DiskFault):
@@ -186,24 +202,24 @@ class CorruptSegment(DiskFault):
         default="kill", description="how the broker ends before: `kill` (SIGKILL) or `stop` (SIGTERM)"
     )
 
-    def aim(self, scene: InjectionContext) -> SegmentCorrupted:
-        to = aimed(scene, self.target)
-        here = holders(scene, self.partition)
+    def aim(self, context: InjectionContext) -> SegmentCorrupted:
+        to = resolve_nodes(context, self.target)
+        here = replica_holders(context, self.partition)
         numbers = tuple(node for node in to["numbers"] if node in here)
         if not numbers:
             raise FaultError(
                 "the target has no replica of the partition",
-                where=named(to["numbers"]),
+                where=node_names(to["numbers"]),
                 expected=f"one of broker {', '.join(map(str, sorted(here)))}",
                 next_step="choose another target or partition",
             )
         return SegmentCorrupted(
             **(to | {"numbers": numbers}),
-            partition=self.partition, bytes=self.bytes, after=self.after, seed=scene.seed,
+            partition=self.partition, bytes=self.bytes, after=self.after, seed=context.seed,
         )  # fmt: skip
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        told = super().warnings(shape)
         if self.partition >= shape.partitions:
             raise ValueError(
                 f"partition {self.partition}: the topic has partitions 0 to {shape.partitions - 1}"
@@ -225,9 +241,9 @@ def crc_of(batch: bytes) -> int:
     return int(crc32c(batch[_CRC_FROM:]))
 
 
-def _read(scene: InjectionContext, node: int, path: str, at: int, count: int) -> bytes:
+def _read(context: InjectionContext, node: int, path: str, at: int, count: int) -> bytes:
     """Bytes of a file in the log dir: fewer where it ends, none where there is no such file."""
-    return base64.b64decode(sidecar(scene, node, _read_script(path, at, count)))
+    return base64.b64decode(sidecar(context, node, _read_script(path, at, count)))
 
 
 def _read_script(path: str, at: int, count: int) -> str:

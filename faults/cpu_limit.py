@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name
 from faults.leadership import await_rejoined
-from faults.limits.base import cpu_sample, differs, host_config, refuse_unless_back
-from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.limits.base import check_restored, cpu_sample, describe_difference, host_config
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -29,42 +29,44 @@ class CpuLimited(OnNodes):
     cpus: float
     before: tuple[tuple[int, int, int], ...]
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
-            scene.cluster.limit(node, cpu_period=_PERIOD_US, cpu_quota=quota(self.cpus))
+            context.cluster.limit(node, cpu_period=_PERIOD_US, cpu_quota=quota(self.cpus))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         measured: dict[int, dict[str, float]] = {}
         facts: dict[str, object] = {"asked_cpus": self.cpus, "measured": measured}
         for node in self.nodes:
-            if not scene.cluster.is_running(node):
-                return Evidence(False, f"{named((node,))} does not run", facts)
-            wrong = differs(scene, node, {"CpuPeriod": _PERIOD_US, "CpuQuota": quota(self.cpus)})
+            if not context.cluster.is_running(node):
+                return Evidence(False, f"{node_name(node)} does not run", facts)
+            wrong = describe_difference(
+                context, node, {"CpuPeriod": _PERIOD_US, "CpuQuota": quota(self.cpus)}
+            )
             if wrong is not None:
                 return Evidence(False, wrong, facts)
             for _ in range(_TRIES):
-                measured[node] = found = _under_load(scene, node, self.cpus)
+                measured[node] = found = _under_load(context, node, self.cpus)
                 held = found["throttled"] > 0 and found["cpus"] <= self.cpus * _TOLERANCE
                 if held:
                     break
             else:
                 used = f"{found['cpus']:g} CPUs under load, throttled in {found['throttled']:g} periods"
                 return Evidence(
-                    False, f"{named((node,))} used {used}: that is no limit of {self.cpus:g}", facts
+                    False, f"{node_name(node)} used {used}: that is no limit of {self.cpus:g}", facts
                 )
         most = max(one["cpus"] for one in measured.values())
         least = min(one["throttled"] / one["periods"] for one in measured.values())
         what = f"{most:g} of {self.cpus:g} CPUs used under load, throttled in {least:.0%} of the periods"
         return Evidence(True, what, facts)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         for node, limits in self._restored():
-            scene.cluster.limit(node, cpu_period=limits["CpuPeriod"], cpu_quota=limits["CpuQuota"])
+            context.cluster.limit(node, cpu_period=limits["CpuPeriod"], cpu_quota=limits["CpuQuota"])
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         for node, limits in self._restored():
-            refuse_unless_back(scene, node, limits)
-        await_rejoined(scene, self.nodes)
+            check_restored(context, node, limits)
+        await_rejoined(context, self.nodes)
         return Evidence(True, f"{self.target} has its CPUs back, and is in every ISR")
 
     def _restored(self) -> list[tuple[int, dict[str, int]]]:
@@ -98,25 +100,25 @@ class CpuLimit(ProcessFault):
     needs: ClassVar[tuple[str, ...]] = ("cpu limit",)
     injection: ClassVar[type[Injection]] = CpuLimited
 
-    def aim(self, scene: InjectionContext) -> CpuLimited:
-        fields = aimed(scene, self.target)
+    def aim(self, context: InjectionContext) -> CpuLimited:
+        fields = resolve_nodes(context, self.target)
         before = []
         for node in fields["numbers"]:
-            there = cpu_sample(scene.cluster.stats(node)).cpus if scene.cluster.is_running(node) else 0
+            there = cpu_sample(context.cluster.stats(node)).cpus if context.cluster.is_running(node) else 0
             if 0 < there <= self.cpus:
                 raise FaultError(
                     "this is no limit on this machine",
-                    where=named((node,)),
+                    where=node_name(node),
                     expected=f"fewer CPUs than the {there} that there are",
                     found=f"cpus: {self.cpus:g}",
                     next_step="ask for less",
                 )
-            config = host_config(scene, node)
+            config = host_config(context, node)
             before.append((node, config["CpuPeriod"], config["CpuQuota"]))
         return CpuLimited(cpus=self.cpus, before=tuple(before), **fields)
 
-    def downs(self, shape: ClusterShape) -> int:
-        return self.target.at_most(shape) if self.cpus < _STARVED else 0
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return self.target.max_brokers(shape) if self.cpus < _STARVED else 0
 
 
 def quota(cpus: float) -> int:
@@ -131,11 +133,11 @@ def load_script(cpus: float) -> str:
     return f"for i in {loops}; do nice -n 19 timeout 1 sh -c 'while :; do :; done' & done; wait"
 
 
-def _under_load(scene: InjectionContext, node: int, cpus: float) -> dict[str, float]:
+def _under_load(context: InjectionContext, node: int, cpus: float) -> dict[str, float]:
     """CPUs used, throttled periods and periods while something keeps the processors busy."""
-    first = cpu_sample(scene.cluster.stats(node))
-    scene.cluster.in_node(node, load_script(cpus))
-    last = cpu_sample(scene.cluster.stats(node))
+    first = cpu_sample(context.cluster.stats(node))
+    context.cluster.in_node(node, load_script(cpus))
+    last = cpu_sample(context.cluster.stats(node))
     return {
         "cpus": round((last.used - first.used) / (last.at - first.at), 3),
         "throttled": last.throttled - first.throttled,

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
 from faults.logs.disk import DiskFault, each, sidecar
-from faults.process_fault import OnNodes, aimed
+from faults.process_fault import OnNodes, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
@@ -35,57 +35,59 @@ class DiskFilled(OnNodes):
     leave_kib: int
     since: tuple[tuple[int, int], ...]
 
-    def apply(self, scene: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(scene, node, fill_script(scene.tag, self.leave_kib)))
+    def apply(self, context: InjectionContext) -> None:
+        each(self.nodes, lambda node: sidecar(context, node, fill_script(context.tag, self.leave_kib)))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         since = dict(self.since)
         told: dict[int, str] = {}
 
         def missing() -> str | None:
             for node in self.nodes:
-                if node not in told and (line := no_space_line(scene.cluster.log_since(node, since[node]))):
+                if node not in told and (line := no_space_line(context.cluster.log_since(node, since[node]))):
                     told[node] = line
             left = set(self.nodes) - set(told)
             if not left:
                 return None
             # A broker frees space too: what was deleted goes after file.delete.delay.ms.
-            each(tuple(left & _running(scene, self.nodes)), lambda node: sidecar(scene, node, top_up))
-            return _unmet(scene, left)
+            each(tuple(left & _running(context, self.nodes)), lambda node: sidecar(context, node, top_up))
+            return _describe_unaffected(context, left)
 
-        top_up = f"[ -e {ballast(scene.tag)} ] || exit 0\n{fill_script(scene.tag, self.leave_kib)}"
+        top_up = f"[ -e {ballast(context.tag)} ] || exit 0\n{fill_script(context.tag, self.leave_kib)}"
         left = seen_within(_SECONDS, missing, every=0.3)
         if left is None:
-            seen_within(_EXIT_SECONDS, lambda: "runs" if _running(scene, self.nodes) else None)
-        free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(scene, node)), strict=True))
+            seen_within(_EXIT_SECONDS, lambda: "runs" if _running(context, self.nodes) else None)
+        free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(context, node)), strict=True))
         facts: dict[str, object] = {
             "free_kib": free,
             "log": told,
-            "exit_codes": {node: scene.cluster.exit_code(node) for node in self.nodes},
+            "exit_codes": {node: context.cluster.exit_code(node) for node in self.nodes},
         }
         if left is not None:
             return Evidence(False, left, facts)
-        ended = set(self.nodes) - _running(scene, self.nodes)
-        what = f"; {named(ended)} has ended itself" if ended else ""
-        return Evidence(True, f"{named(told)} was refused a write ({', '.join(_causes(told))}){what}", facts)
+        ended = set(self.nodes) - _running(context, self.nodes)
+        what = f"; {node_names(ended)} has ended itself" if ended else ""
+        return Evidence(
+            True, f"{node_names(told)} was refused a write ({', '.join(_causes(told))}){what}", facts
+        )
 
-    def undo(self, scene: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(scene, node, f"rm -f {ballast(scene.tag)}"))
+    def undo(self, context: InjectionContext) -> None:
+        each(self.nodes, lambda node: sidecar(context, node, f"rm -f {ballast(context.tag)}"))
         for node in self.nodes:
-            self._revive(scene, node)
+            self._revive(context, node)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         # A broker whose log dir has failed may have been seen a moment before it ended itself.
         for node in self.nodes:
-            self._revive(scene, node)
-        await_rejoined(scene, self.nodes)
-        free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(scene, node)), strict=True))
+            self._revive(context, node)
+        await_rejoined(context, self.nodes)
+        free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(context, node)), strict=True))
         return Evidence(True, f"{self.target} has space again and is back", {"free_kib": free})
 
-    def _revive(self, scene: InjectionContext, node: int) -> None:
+    def _revive(self, context: InjectionContext, node: int) -> None:
         """Start a broker that its full disk has ended. One that met it and still runs has given its log dir
         up, whatever becomes of the space: that one is ended first."""
-        cluster = scene.cluster
+        cluster = context.cluster
         met = no_space_line(cluster.log_since(node, cluster.started_ns(node))) is not None
         if cluster.is_running(node):
             if met:
@@ -119,24 +121,24 @@ class DiskFull(DiskFault):
     needs: ClassVar[tuple[str, ...]] = ("tmpfs volume",)
     injection: ClassVar[type[Injection]] = DiskFilled
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is None:
             raise ValueError("set `cluster.disk_mib`: only a log dir of a limited size can be filled up")
         if self.leave_kib >= shape.disk_mib * 1024:
             raise ValueError(
                 f"leave_kib: {self.leave_kib} is all of the log dir: cluster.disk_mib is {shape.disk_mib}"
             )
-        return super().expect(shape)
+        return super().warnings(shape)
 
-    def aim(self, scene: InjectionContext) -> DiskFilled:
-        fields = aimed(scene, self.target)
+    def aim(self, context: InjectionContext) -> DiskFilled:
+        fields = resolve_nodes(context, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
-        said = each(numbers, lambda node: sidecar(scene, node, LOOK_SCRIPT).split())
+        said = each(numbers, lambda node: sidecar(context, node, LOOK_SCRIPT).split())
         for node, words in zip(numbers, said, strict=True):
             if words[0] != "limited":
                 raise FaultError(
                     "only a log dir of a limited size can be filled up",
-                    where=named((node,)),
+                    where=node_name(node),
                     expected="a volume of its own, of a given size",
                     found="a folder on the machine's disk",
                     next_step="set `cluster.disk_mib`, or choose another target",
@@ -184,19 +186,19 @@ def _causes(told: Mapping[int, str]) -> list[str]:
     return sorted({_NO_SPACE if _NO_SPACE in line else "no page of a mapped file" for line in told.values()})
 
 
-def _unmet(scene: InjectionContext, nodes: set[int]) -> str:
+def _describe_unaffected(context: InjectionContext, nodes: set[int]) -> str:
     """What is to be said of brokers whose logs do not tell of a full disk."""
-    ended = nodes - _running(scene, nodes)
+    ended = nodes - _running(context, nodes)
     if ended:
-        codes = {node: scene.cluster.exit_code(node) for node in sorted(ended)}
-        return f"{named(ended)} has ended and not said that its disk is full: exit codes {codes}"
-    return f"{named(nodes)} has not met a full disk: nothing was written to it"
+        codes = {node: context.cluster.exit_code(node) for node in sorted(ended)}
+        return f"{node_names(ended)} has ended and not said that its disk is full: exit codes {codes}"
+    return f"{node_names(nodes)} has not met a full disk: nothing was written to it"
 
 
-def free_kib(scene: InjectionContext, node: int) -> int:
+def free_kib(context: InjectionContext, node: int) -> int:
     """Free space in a node's log dir."""
-    return int(sidecar(scene, node, f"df -k --output=avail {DATA_DIR} | tail -n 1"))
+    return int(sidecar(context, node, f"df -k --output=avail {DATA_DIR} | tail -n 1"))
 
 
-def _running(scene: InjectionContext, nodes: Iterable[int]) -> set[int]:
-    return {node for node in nodes if scene.cluster.is_running(node)}
+def _running(context: InjectionContext, nodes: Iterable[int]) -> set[int]:
+    return {node for node in nodes if context.cluster.is_running(node)}

@@ -9,11 +9,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
-from faults.network.namespace_scripts import ask_until_done, in_parallel, put, remove, running, said
-from faults.network.proof import ProbeReport, counting_script, parse
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.network.namespace_scripts import (
+    in_parallel,
+    insert_rules,
+    query_until_done,
+    remove_rules,
+    run_script,
+    running,
+)
+from faults.network.proof import ProbeReport, counting_script, parse_report
 from faults.network.rules import IptablesRule, insert_script
-from faults.network.sides import possible
+from faults.network.sides import possible_nodes
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
@@ -27,19 +34,19 @@ _HEAL_SECONDS = 20.0
 _DATA = "--tcp-flags SYN NONE -m length --length 53:"
 
 
-def drop(client: str) -> IptablesRule:
+def drop_rule(client: str) -> IptablesRule:
     """Drops whatever carries data from the broker's client listener to the clients' address."""
     return IptablesRule("OUTPUT", f"-p tcp -d {client} --sport {CLIENT_PORT} {_DATA}", "cut-answers")
 
 
-def posts(client: str) -> tuple[IptablesRule, ...]:
+def counting_rules(client: str) -> tuple[IptablesRule, ...]:
     """Count connections that are opened, requests that arrive, and answers that got past the drop."""
     opened = f"-p tcp -d {client} --sport {CLIENT_PORT} --tcp-flags SYN,ACK SYN,ACK"
     requests = f"-p tcp -s {client} --dport {CLIENT_PORT} {_DATA}"
     return (
         IptablesRule("OUTPUT", opened, "heard-opened", drop=False),
         IptablesRule("INPUT", requests, "heard-requests", drop=False),
-        IptablesRule("OUTPUT", drop(client).match, "heard-answers", drop=False),
+        IptablesRule("OUTPUT", drop_rule(client).match, "heard-answers", drop=False),
     )
 
 
@@ -53,26 +60,26 @@ class ResponsesDropped(Injection):
     def nodes(self) -> tuple[int, ...]:
         return self.brokers
 
-    def apply(self, scene: InjectionContext) -> None:
-        in_parallel(running(scene, self.brokers), lambda broker: self._put(scene, broker))
+    def apply(self, context: InjectionContext) -> None:
+        in_parallel(running(context, self.brokers), lambda broker: self._put(context, broker))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
-            evidence = self._look(scene)
+            evidence = self._look(context)
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
-    def undo(self, scene: InjectionContext) -> None:
-        in_parallel(running(scene, self.brokers), lambda broker: remove(scene, broker))
+    def undo(self, context: InjectionContext) -> None:
+        in_parallel(running(context, self.brokers), lambda broker: remove_rules(context, broker))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        cluster = scene.cluster
+    def healed(self, context: InjectionContext) -> Evidence:
+        cluster = context.cluster
 
         def missing() -> str | None:
-            thawed = {broker for broker in running(scene, self.brokers) if not cluster.is_paused(broker)}
-            silent = thawed - {seen.broker for seen in cluster.view((scene.topic,)).answered()}
-            return f"{named(silent)} does not answer" if silent else None
+            thawed = {broker for broker in running(context, self.brokers) if not cluster.is_paused(broker)}
+            silent = thawed - {seen.broker for seen in cluster.view((context.topic,)).answered()}
+            return f"{node_names(silent)} does not answer" if silent else None
 
         left = seen_within(_HEAL_SECONDS, missing)
         if left is not None:
@@ -85,21 +92,25 @@ class ResponsesDropped(Injection):
             )
         return Evidence(True, f"no rule is left, and {self.target} answers the client")
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
-        return "put" in self._put(scene, node).split()
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        return "put" in self._put(context, node).split()
 
-    def _put(self, scene: InjectionContext, broker: int) -> str:
-        return put(scene, broker, insert_script([drop(scene.cluster.client_address)], scene.tag))
+    def _put(self, context: InjectionContext, broker: int) -> str:
+        return insert_rules(
+            context, broker, insert_script([drop_rule(context.cluster.client_address)], context.tag)
+        )
 
-    def _look(self, scene: InjectionContext) -> Evidence:
+    def _look(self, context: InjectionContext) -> Evidence:
         # Longer than the harness's own requests wait, so that one falls into it whole.
-        watch = counting_script(posts(scene.cluster.client_address), scene.tag, "sleep 0.5")
-        brokers = running(scene, self.brokers)
+        watch = counting_script(counting_rules(context.cluster.client_address), context.tag, "sleep 0.5")
+        brokers = running(context, self.brokers)
         with ThreadPoolExecutor(max_workers=len(brokers) or 1) as pool:
-            looks = {broker: pool.submit(said, scene, broker, watch) for broker in brokers}
-            answered = ask_until_done(scene, looks.values())
+            looks = {broker: pool.submit(run_script, context, broker, watch) for broker in brokers}
+            answered = query_until_done(context, looks.values())
         outputs = {broker: look.result() for broker, look in looks.items()}
-        reports = {broker: parse(output.text) for broker, output in outputs.items() if output is not None}
+        reports = {
+            broker: parse_report(output.text) for broker, output in outputs.items() if output is not None
+        }
         return judge(self.brokers, reports, answered)
 
 
@@ -133,7 +144,7 @@ def judge(brokers: tuple[int, ...], reports: Mapping[int, ProbeReport], answered
     if down:
         facts["not_running"] = down
     if not reports:
-        wrong.append(f"{named(down)} does not run: there is nobody to answer")
+        wrong.append(f"{node_names(down)} does not run: there is nobody to answer")
     if wrong:
         return Evidence(False, "; ".join(wrong[:3]), facts)
     what = (
@@ -164,25 +175,25 @@ class DropResponses(FaultSpec):
     injection: ClassVar[type[Injection]] = ResponsesDropped
     target: Target = Field(description="which brokers' answers vanish")
 
-    def aim(self, scene: InjectionContext) -> ResponsesDropped:
-        chosen = self.target.resolve(scene.sight())
-        brokers = tuple(node for node in chosen if node in scene.cluster.broker_ids)
+    def aim(self, context: InjectionContext) -> ResponsesDropped:
+        chosen = self.target.resolve(context.snapshot())
+        brokers = tuple(node for node in chosen if node in context.cluster.broker_ids)
         if not brokers:
             raise FaultError(
                 "only brokers answer clients",
                 where=str(self.target),
                 expected="a broker among the nodes",
-                found=named(chosen),
+                found=node_names(chosen),
                 next_step="choose a target that means brokers",
             )
         return ResponsesDropped(brokers=brokers)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        if not possible(self.target, shape) & set(shape.broker_ids):
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        if not possible_nodes(self.target, shape) & set(shape.broker_ids):
             raise ValueError(f"target `{self.target}`: only brokers answer clients")
         told = "the harness's own questions to these brokers go unanswered too: samples of them are missing"
         return (told,)
 
-    def downs(self, shape: ClusterShape) -> int:
-        return self.target.at_most(shape)
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return self.target.max_brokers(shape)

@@ -7,7 +7,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.partition_fault import PartitionBefore, PartitionFault, proved_anew, refused, was
+from faults.partition_fault import (
+    PartitionBefore,
+    PartitionFault,
+    await_new_leaders,
+    check_errors,
+    partition_before,
+)
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -32,21 +38,21 @@ class Elected(Injection):
     def target(self) -> str:
         return f"{self.election} leader of partition {', '.join(str(then.partition) for then in self.before)}"
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         partitions = [then.partition for then in self.before]
-        errors = scene.cluster.elect(scene.topic, partitions, unclean=self.election == "unclean")
+        errors = context.cluster.elect(context.topic, partitions, unclean=self.election == "unclean")
         # Done before, by an earlier call or by the controller itself: the proof is in the leader epoch.
-        refused(f"the {self.election} election", errors, {"ELECTION_NOT_NEEDED"})
+        check_errors(f"the {self.election} election", errors, {"ELECTION_NOT_NEEDED"})
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         preferred = self.election == "preferred"
         wanted = {then.partition: then.replicas[0] if preferred else None for then in self.before}
-        return proved_anew(scene, self.before, wanted, _SECONDS)
+        return await_new_leaders(context, self.before, wanted, _SECONDS)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         """An election cannot be taken back."""
 
-    def healed(self, scene: InjectionContext) -> Evidence:  # noqa: ARG002
+    def healed(self, context: InjectionContext) -> Evidence:  # noqa: ARG002
         return Evidence(True, "nothing to take back: the leader that was elected stays")
 
 
@@ -77,15 +83,15 @@ class Elect(PartitionFault):
         description="`preferred`: the first replica; `unclean`: any living one, where nobody in sync lives",
     )
 
-    def aim(self, scene: InjectionContext) -> Elected:
-        sight = scene.sight()
-        states = self.chosen(sight)
+    def aim(self, context: InjectionContext) -> Elected:
+        snapshot = context.snapshot()
+        states = self.chosen(snapshot)
         if self.election == "unclean":
-            before = tuple(was(state) for state in states if state.leader < 0)
+            before = tuple(partition_before(state) for state in states if state.leader < 0)
             expected = "no leader, since nobody in the ISR lives"
         else:
             before = tuple(
-                was(state)
+                partition_before(state)
                 for state in states
                 if state.leader not in (-1, state.replicas[0]) and state.replicas[0] in state.isr
             )
@@ -93,7 +99,7 @@ class Elect(PartitionFault):
         if not before:
             raise FaultError(
                 f"there is nothing for the {self.election} election to do",
-                where=", ".join(f"{scene.topic}-{state.partition}" for state in states[:3]),
+                where=", ".join(f"{context.topic}-{state.partition}" for state in states[:3]),
                 expected=expected,
                 found=", ".join(
                     f"leader {state.leader}, replicas {list(state.replicas)}, ISR {sorted(state.isr)}"
@@ -103,8 +109,8 @@ class Elect(PartitionFault):
             )
         return Elected(election=self.election, before=before)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
         if shape.replication_factor == 1:
             raise ValueError("an election needs a second replica: topic.replication_factor is 1")
         if self.election == "preferred":

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
-from faults.network.namespace_scripts import in_parallel, put, remove, running, said
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
+from faults.network.namespace_scripts import in_parallel, insert_rules, remove_rules, run_script, running
 from faults.network.rules import IptablesRule, insert_script
-from faults.network.sides import possible
+from faults.network.sides import possible_nodes
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
@@ -26,7 +26,7 @@ _PEERS = "cat /proc/net/tcp /proc/net/tcp6"
 _COUNTERS = "iptables-save -c -t filter"
 
 
-def peers(text: str) -> tuple[int, ...]:
+def client_ports(text: str) -> tuple[int, ...]:
     """The far ports of established connections to the client listener, from /proc/net/tcp and tcp6."""
     found = set()
     for line in text.splitlines():
@@ -38,12 +38,12 @@ def peers(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def hold(client: str, port: int) -> IptablesRule:
+def hold_rule(client: str, port: int) -> IptablesRule:
     """Drops what a client sends from one of its ports to the client listener."""
     return IptablesRule("INPUT", f"-p tcp -s {client} --sport {port} --dport {CLIENT_PORT}", f"hold-{port}")
 
 
-def dropped(text: str, tag: str) -> int:
+def dropped_packets(text: str, tag: str) -> int:
     """How many packets the rules of a tag have dropped, from `iptables-save -c`."""
     return sum(
         int(found[1])
@@ -62,29 +62,29 @@ class ConnectionsHeld(Injection):
     def nodes(self) -> tuple[int, ...]:
         return tuple(self.ports)
 
-    def apply(self, scene: InjectionContext) -> None:
-        client = scene.cluster.client_address
+    def apply(self, context: InjectionContext) -> None:
+        client = context.cluster.client_address
 
         def rules(broker: int) -> str:
-            return insert_script([hold(client, port) for port in self.ports[broker]], scene.tag)
+            return insert_script([hold_rule(client, port) for port in self.ports[broker]], context.tag)
 
-        in_parallel(running(scene, self.ports), lambda broker: put(scene, broker, rules(broker)))
+        in_parallel(running(context, self.ports), lambda broker: insert_rules(context, broker, rules(broker)))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
-            evidence = judge(self.ports, self._dropped(scene), self._answering(scene))
+            evidence = judge(self.ports, self._dropped(context), self._answering(context))
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
             time.sleep(0.1)
 
-    def undo(self, scene: InjectionContext) -> None:
-        in_parallel(running(scene, self.ports), lambda broker: remove(scene, broker))
+    def undo(self, context: InjectionContext) -> None:
+        in_parallel(running(context, self.ports), lambda broker: remove_rules(context, broker))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         def missing() -> str | None:
-            silent = set(running(scene, self.ports)) - self._answering(scene)
-            return f"{named(silent)} does not answer" if silent else None
+            silent = set(running(context, self.ports)) - self._answering(context)
+            return f"{node_names(silent)} does not answer" if silent else None
 
         left = seen_within(_HEAL_SECONDS, missing)
         if left is not None:
@@ -97,16 +97,20 @@ class ConnectionsHeld(Injection):
             )
         return Evidence(True, f"no rule is left, and {self.target} answers the client")
 
-    def _dropped(self, scene: InjectionContext) -> dict[int, int]:
-        looks = in_parallel(running(scene, self.ports), lambda broker: said(scene, broker, _COUNTERS))
+    def _dropped(self, context: InjectionContext) -> dict[int, int]:
+        looks = in_parallel(
+            running(context, self.ports), lambda broker: run_script(context, broker, _COUNTERS)
+        )
         return {
-            broker: dropped(output.text, scene.tag) for broker, output in looks.items() if output is not None
+            broker: dropped_packets(output.text, context.tag)
+            for broker, output in looks.items()
+            if output is not None
         }
 
     @staticmethod
-    def _answering(scene: InjectionContext) -> set[int]:
+    def _answering(context: InjectionContext) -> set[int]:
         """The brokers that answer over a connection that is made now."""
-        return {seen.broker for seen in scene.cluster.view((scene.topic,)).answered()}
+        return {seen.broker for seen in context.cluster.view((context.topic,)).answered()}
 
 
 def judge(ports: Mapping[int, tuple[int, ...]], counted: Mapping[int, int], answering: set[int]) -> Evidence:
@@ -146,24 +150,24 @@ class HoldConnections(FaultSpec):
     injection: ClassVar[type[Injection]] = ConnectionsHeld
     target: Target = Field(description="which brokers' connections with clients are held")
 
-    def aim(self, scene: InjectionContext) -> ConnectionsHeld:
-        chosen = self.target.resolve(scene.sight())
-        brokers = running(scene, (node for node in chosen if node in scene.cluster.broker_ids))
-        looks = in_parallel(brokers, lambda broker: said(scene, broker, _PEERS))
-        ports = {broker: peers(output.text) for broker, output in looks.items() if output is not None}
+    def aim(self, context: InjectionContext) -> ConnectionsHeld:
+        chosen = self.target.resolve(context.snapshot())
+        brokers = running(context, (node for node in chosen if node in context.cluster.broker_ids))
+        looks = in_parallel(brokers, lambda broker: run_script(context, broker, _PEERS))
+        ports = {broker: client_ports(output.text) for broker, output in looks.items() if output is not None}
         found = {broker: held for broker, held in ports.items() if held}
         if not found:
             raise FaultError(
                 "there is no connection to hold",
                 where=str(self.target),
                 expected="a client's connection with a running broker among them",
-                found=named(chosen),
+                found=node_names(chosen),
                 next_step="choose a target that means brokers, after a producer has spoken to them",
             )
         return ConnectionsHeld(ports=found)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        if not possible(self.target, shape) & set(shape.broker_ids):
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        if not possible_nodes(self.target, shape) & set(shape.broker_ids):
             raise ValueError(f"target `{self.target}`: only brokers have connections with clients")
         return ("the harness's own questions over such connections go unanswered, until it opens others",)

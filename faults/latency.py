@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.network.link_fault import LinkFault, Shaped, shaped
+from faults.network.link_fault import LinkFault, Shaped, shaping_fields
 from faults.network.link_probe import Echoes
 from faults.network.links import NETEM, UNLIMITED, Link, ways
 
@@ -32,7 +32,7 @@ class Delayed(Shaped):
         spread = f" {self.spread_ms:g}ms" if self.spread_ms else ""
         return UNLIMITED, f"{NETEM} delay {self.delay_ms:g}ms{spread}"
 
-    def look(self, scene: InjectionContext) -> Evidence:
+    def look(self, context: InjectionContext) -> Evidence:
         before = {Link(here, there): trip for here, there, trip in self.baseline}
         # Until the first answer is back.
         wait = 0.3 + 2 * (self.delay_ms + self.spread_ms) / 1e3
@@ -40,7 +40,7 @@ class Delayed(Shaped):
         def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
             return self.told(ways(self.links, link), before.get(link, 0.0), echoes)
 
-        return self.judged(scene, self.ping(scene, count=_COUNT, seconds=0.8, size=64, wait=wait), say)
+        return self.judged(context, self.ping(context, count=_COUNT, seconds=0.8, size=64, wait=wait), say)
 
     def told(self, directions: int, before: float, echoes: Echoes) -> tuple[bool, str]:
         """Whether echoes show the delay in this many directions of their way, and what was measured."""
@@ -55,10 +55,10 @@ class Delayed(Shaped):
             what += f"; 80 % of them within {echoes.width_ms:.1f} ms, {wide:.1f} asked"
         return good, what
 
-    def measured_before(self, scene: InjectionContext) -> Any:
+    def measured_before(self, context: InjectionContext) -> Any:
         """The same with its baseline; nothing may have been applied yet. Where it cannot be measured it is
         taken as 0."""
-        found = self.ping(scene, count=50, seconds=0.1, size=64, wait=0.2)
+        found = self.ping(context, count=50, seconds=0.1, size=64, wait=0.2)
         if isinstance(found, str):
             return self
         trips = tuple((*link, round(echoes.median_ms, 3)) for link, echoes in found.items())
@@ -92,10 +92,10 @@ class Latency(LinkFault):
     injection: ClassVar[type[Injection]] = Delayed
     delay_ms: float = Field(ge=1, le=5000, description="how much later each packet arrives, in milliseconds")
 
-    def aim(self, scene: InjectionContext) -> Delayed:
-        found: Delayed = Delayed(**shaped(scene, self.chosen(scene)), delay_ms=self.delay_ms).measured_before(
-            scene
-        )
+    def aim(self, context: InjectionContext) -> Delayed:
+        found: Delayed = Delayed(
+            **shaping_fields(context, self.chosen(context)), delay_ms=self.delay_ms
+        ).measured_before(context)
         return found
 
 
@@ -128,8 +128,8 @@ class Jitter(LinkFault):
             )
         return self
 
-    def aim(self, scene: InjectionContext) -> Jittered:
+    def aim(self, context: InjectionContext) -> Jittered:
         found: Jittered = Jittered(
-            **shaped(scene, self.chosen(scene)), delay_ms=self.delay_ms, spread_ms=self.spread_ms
-        ).measured_before(scene)
+            **shaping_fields(context, self.chosen(context)), delay_ms=self.delay_ms, spread_ms=self.spread_ms
+        ).measured_before(context)
         return found

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from itertools import product
 
-from faults.base import InjectionContext, named
+from faults.base import InjectionContext, node_names
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.polling import seen_within
 
 REJOIN_SECONDS = 90.0
-_TOLD = 8
+_LISTED = 8
 
 
-def led_by(view: TopologyView, topic: str, brokers: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+def partitions_led_by(
+    view: TopologyView, topic: str, brokers: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
     """(partition, leader) of every partition of the topic that one of the brokers leads."""
     partitions = sorted({state.partition for seen in view.answered() for state in seen.partitions})
     return tuple(
@@ -23,7 +25,7 @@ def led_by(view: TopologyView, topic: str, brokers: tuple[int, ...]) -> tuple[tu
     )
 
 
-def still_led(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> str | None:
+def describe_unmoved(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> str | None:
     """The first of the partitions whose leader is still the old one, in words (None: all have moved or are
     offline)."""
     for partition, old in led:
@@ -33,7 +35,7 @@ def still_led(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) 
     return None
 
 
-def leaders(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> dict[int, int | None]:
+def leaders_of(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> dict[int, int | None]:
     """Who leads these partitions now (None: nobody)."""
     found: dict[int, int | None] = {}
     for partition, _ in led:
@@ -42,17 +44,17 @@ def leaders(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) ->
     return found
 
 
-def moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
+def describe_moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
     """Changes of leadership in words; of many the first ones."""
-    return ", ".join(some([f"partition {part} from {old} to {now[part]}" for part, old in led]))
+    return ", ".join(shortened([f"partition {part} from {old} to {now[part]}" for part, old in led]))
 
 
-def some(words: list[str]) -> list[str]:
+def shortened(words: list[str]) -> list[str]:
     """As many words as one likes to read."""
-    return words if len(words) <= _TOLD else [*words[:_TOLD], f"and {len(words) - _TOLD:,} more"]
+    return words if len(words) <= _LISTED else [*words[:_LISTED], f"and {len(words) - _LISTED:,} more"]
 
 
-def await_rejoined(scene: InjectionContext, nodes: tuple[int, ...]) -> None:
+def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
     """Wait until the brokers answer and are in the ISR of every partition that they hold of the topic and of
     those beside it, and the controllers run and have an active one among them.
 
@@ -60,24 +62,24 @@ def await_rejoined(scene: InjectionContext, nodes: tuple[int, ...]) -> None:
         FaultError: not within 90 s.
     """
 
-    cluster = scene.cluster
+    cluster = context.cluster
     brokers = tuple(node for node in nodes if node in cluster.broker_ids)
     controllers = tuple(node for node in nodes if node in cluster.controller_ids)
 
     def missing() -> str | None:
         stopped = [node for node in nodes if not cluster.is_running(node)]
         if stopped:
-            return f"the process of {named(stopped)} does not run"
+            return f"the process of {node_names(stopped)} does not run"
         if controllers and cluster.controller() is None:
             return "there is no active controller yet"
-        view = cluster.view(scene.topics) if brokers else None
+        view = cluster.view(context.topics) if brokers else None
         if view is None:
             return None
         silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in brokers]
         if silent:
             return f"broker {silent} does not answer yet"
         partitions = {state.partition for seen in view.answered() for state in seen.partitions}
-        for topic, number in product(scene.topics, sorted(partitions)):
+        for topic, number in product(context.topics, sorted(partitions)):
             state = view.partition(topic, number)
             out = set(brokers) & set(state.replicas) - set(state.isr) if state else set()
             if out:
@@ -88,7 +90,7 @@ def await_rejoined(scene: InjectionContext, nodes: tuple[int, ...]) -> None:
     if left is not None:
         raise FaultError(
             "a node did not come back",
-            where=named(nodes),
+            where=node_names(nodes),
             expected=f"running, and in every ISR, within {REJOIN_SECONDS:g} s",
             found=left,
             next_step="see the broker's log in the run folder",

@@ -10,7 +10,7 @@ from faults.base import Evidence, Injection, InjectionContext
 from faults.network.link_fault import LinkFault, OnLinks
 from faults.network.link_probe import Echoes, bounds, enough_for
 from faults.network.links import Link, ways
-from faults.network.namespace_scripts import address, in_parallel, put, remove, running
+from faults.network.namespace_scripts import address, in_parallel, insert_rules, remove_rules, running
 from faults.network.rules import IptablesRule, insert_script
 from faults.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
@@ -27,7 +27,7 @@ def holder(link: Link) -> int:
     return link.sender if link.receiver == CLIENT else link.receiver
 
 
-def drop_some(link: Link, percent: float, other_end: str) -> IptablesRule:
+def loss_rule(link: Link, percent: float, other_end: str) -> IptablesRule:
     """The rule for one link, in its holder's namespace."""
     chain, side = ("OUTPUT", "-d") if link.receiver == CLIENT else ("INPUT", "-s")
     draw = f"-m statistic --mode random --probability {percent / 100:.6f}"
@@ -40,11 +40,11 @@ class PacketsLost(OnLinks):
     kind: Literal["loss"] = "loss"
     percent: float
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         holders = {holder(link) for link in self.links}
-        in_parallel(running(scene, holders), lambda node: self._put(scene, node))
+        in_parallel(running(context, holders), lambda node: self._put(context, node))
 
-    def look(self, scene: InjectionContext) -> Evidence:
+    def look(self, context: InjectionContext) -> Evidence:
         share = self.percent / 100
         shares = {1: share, 2: 1 - (1 - share) ** 2}
         count = max(enough_for(each) for each in shares.values())
@@ -56,24 +56,24 @@ class PacketsLost(OnLinks):
             what = f"{seen:.1f} % of {echoes.sent} lost, {100 * asked:.3g} % asked"
             return low <= echoes.lost <= high, what
 
-        return self.judged(scene, self.ping(scene, count=count, seconds=0.8, size=64, wait=0.3), say)
+        return self.judged(context, self.ping(context, count=count, seconds=0.8, size=64, wait=0.3), say)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         # A namespace dies with its container, and its rules with it.
-        in_parallel(running(scene, self.nodes), lambda node: remove(scene, node))
+        in_parallel(running(context, self.nodes), lambda node: remove_rules(context, node))
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
+    def restarted(self, context: InjectionContext, node: int) -> bool:
         if all(holder(link) != node for link in self.links):
             return False
-        return "put" in self._put(scene, node).split()
+        return "put" in self._put(context, node).split()
 
-    def _put(self, scene: InjectionContext, node: int) -> str:
+    def _put(self, context: InjectionContext, node: int) -> str:
         rules = []
         for link in self.links:
             if holder(link) == node:
                 other = link.sender if node == link.receiver else link.receiver
-                rules.append(drop_some(link, self.percent, address(scene, other)))
-        return put(scene, node, insert_script(rules, scene.tag))
+                rules.append(loss_rule(link, self.percent, address(context, other)))
+        return insert_rules(context, node, insert_script(rules, context.tag))
 
 
 class Loss(LinkFault):
@@ -108,12 +108,12 @@ class Loss(LinkFault):
         "they send to it (`in`), or `both`",
     )
 
-    def aim(self, scene: InjectionContext) -> PacketsLost:
-        out = self.chosen(scene)
+    def aim(self, context: InjectionContext) -> PacketsLost:
+        out = self.chosen(context)
         back = tuple(link.back for link in out)
         links = {"out": out, "in": back, "both": out + back}[self.direction]
         return PacketsLost(links=tuple(sorted(set(links))), percent=self.percent)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        told = super().warnings(shape)
         return (*told, _STALLS) if self.percent >= 50 else told

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
-from faults.limits.base import MIB, differs, host_config, memory_sample, refuse_unless_back
-from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.limits.base import MIB, check_restored, describe_difference, host_config, memory_sample
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -29,55 +29,55 @@ class MemoryLimited(OnNodes):
     mib: int
     before: tuple[tuple[int, int, int], ...]
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
             # No swap beside it: what does not fit must go.
-            scene.cluster.limit(node, mem_limit=self.mib * MIB, memswap_limit=self.mib * MIB)
+            context.cluster.limit(node, mem_limit=self.mib * MIB, memswap_limit=self.mib * MIB)
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         measured: dict[int, dict[str, float]] = {}
         facts: dict[str, object] = {"asked_mib": self.mib, "measured": measured}
         killed = []
         for node in self.nodes:
-            wrong = differs(scene, node, {"Memory": self.mib * MIB})
+            wrong = describe_difference(context, node, {"Memory": self.mib * MIB})
             if wrong is not None:
                 return Evidence(False, wrong, facts)
-            what = None if _out_of_memory(scene, node) else self._squeeze(scene, node, measured)
-            if _out_of_memory(scene, node):
+            what = None if _out_of_memory(context, node) else self._squeeze(context, node, measured)
+            if _out_of_memory(context, node):
                 killed.append(node)
             elif what is not None:
                 return Evidence(False, what, facts)
-        parts = [f"the kernel has killed {named(killed)} for want of memory"] if killed else []
+        parts = [f"the kernel has killed {node_names(killed)} for want of memory"] if killed else []
         for node, found in measured.items():
             asked = f"{found['asked_for_mib']:g} MiB were asked for, {found['usage_mib']:g} used"
-            parts.append(f"{named((node,))}: {asked} of {self.mib}")
+            parts.append(f"{node_name(node)}: {asked} of {self.mib}")
         return Evidence(True, "; ".join(parts), facts | {"killed": killed})
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         for node, limits in self._restored():
-            scene.cluster.limit(node, mem_limit=limits["Memory"], memswap_limit=limits["MemorySwap"])
-            if not scene.cluster.is_running(node) and _out_of_memory(scene, node):
-                scene.cluster.start_node(node)
+            context.cluster.limit(node, mem_limit=limits["Memory"], memswap_limit=limits["MemorySwap"])
+            if not context.cluster.is_running(node) and _out_of_memory(context, node):
+                context.cluster.start_node(node)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         for node, limits in self._restored():
-            refuse_unless_back(scene, node, limits)
-        await_rejoined(scene, self.nodes)
+            check_restored(context, node, limits)
+        await_rejoined(context, self.nodes)
         return Evidence(True, f"{self.target} may use more memory again, and is in every ISR")
 
     def _squeeze(
-        self, scene: InjectionContext, node: int, measured: dict[int, dict[str, float]]
+        self, context: InjectionContext, node: int, measured: dict[int, dict[str, float]]
     ) -> str | None:
         """Ask for more page cache than there is room for; what is wrong with what comes of it."""
-        if not scene.cluster.is_running(node):
-            return f"{named((node,))} does not run"
-        before = memory_sample(scene.cluster.stats(node))
+        if not context.cluster.is_running(node):
+            return f"{node_name(node)} does not run"
+        before = memory_sample(context.cluster.stats(node))
         more = self.mib * MIB - before.usage + _OVER
-        said = scene.cluster.in_node(node, fill_script(scene.tag, more))
+        said = context.cluster.in_node(node, fill_script(context.tag, more))
         usage = used_bytes(said.text)
         if usage is None:
             # Also when the kernel has killed this very command, or the broker.
-            return f"{named((node,))}: its memory could not be filled: {said.text.strip()[-200:]!r}"
+            return f"{node_name(node)}: its memory could not be filled: {said.text.strip()[-200:]!r}"
         measured[node] = {
             "limit_mib": round(before.limit / MIB, 1),
             "held_mib": round(before.held / MIB, 1),
@@ -85,7 +85,7 @@ class MemoryLimited(OnNodes):
             "usage_mib": round(usage / MIB, 1),
         }
         if before.limit != self.mib * MIB or usage > before.limit:
-            return f"{named((node,))} uses {usage / MIB:.1f} MiB under a limit of {before.limit / MIB:.1f}"
+            return f"{node_name(node)} uses {usage / MIB:.1f} MiB under a limit of {before.limit / MIB:.1f}"
         return None
 
     def _restored(self) -> list[tuple[int, dict[str, int]]]:
@@ -119,32 +119,32 @@ class MemoryLimit(ProcessFault):
     needs: ClassVar[tuple[str, ...]] = ("memory limit",)
     injection: ClassVar[type[Injection]] = MemoryLimited
 
-    def aim(self, scene: InjectionContext) -> MemoryLimited:
-        fields = aimed(scene, self.target)
+    def aim(self, context: InjectionContext) -> MemoryLimited:
+        fields = resolve_nodes(context, self.target)
         before = []
         for node in fields["numbers"]:
-            if scene.cluster.is_running(node):
-                self._refuse_a_kill(scene, node)
-            config = host_config(scene, node)
+            if context.cluster.is_running(node):
+                self._refuse_a_kill(context, node)
+            config = host_config(context, node)
             before.append((node, config["Memory"], config["MemorySwap"]))
         return MemoryLimited(mib=self.mib, before=tuple(before), **fields)
 
-    def downs(self, shape: ClusterShape) -> int:
-        return self.target.at_most(shape)
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return self.target.max_brokers(shape)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is not None and shape.disk_mib >= self.mib:
             raise ValueError(
                 f"mib: {self.mib}, and each log dir takes up to {shape.disk_mib} of memory: cluster.disk_mib"
             )
-        return super().expect(shape)
+        return super().warnings(shape)
 
-    def _refuse_a_kill(self, scene: InjectionContext, node: int) -> None:
-        held = memory_sample(scene.cluster.stats(node)).held
+    def _refuse_a_kill(self, context: InjectionContext, node: int) -> None:
+        held = memory_sample(context.cluster.stats(node)).held
         if self.mib * MIB < held + _HEADROOM:
             raise FaultError(
                 "such a memory limit would be a kill",
-                where=named((node,)),
+                where=node_name(node),
                 expected=f"over {(held + _HEADROOM) // MIB} MiB: it holds {held // MIB} without page cache",
                 found=f"mib: {self.mib}",
                 next_step="ask for more, or use a `kill`",
@@ -165,7 +165,7 @@ def used_bytes(text: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _out_of_memory(scene: InjectionContext, node: int) -> bool:
+def _out_of_memory(context: InjectionContext, node: int) -> bool:
     """Whether the kernel has ended the node's process for want of memory."""
-    state = scene.cluster.inspect(node)["State"]
+    state = context.cluster.inspect(node)["State"]
     return bool(state["OOMKilled"]) and not state["Running"]

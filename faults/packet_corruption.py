@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.network.link_fault import LinkFault, Shaped, shaped
+from faults.network.link_fault import LinkFault, Shaped, shaping_fields
 from faults.network.link_probe import Echoes, bounds, enough_for
 from faults.network.links import NETEM, UNLIMITED, Link, ways
-from faults.network.namespace_scripts import in_parallel, running, said
+from faults.network.namespace_scripts import in_parallel, run_script, running
 from harness.model.node_layout import CLIENT
 
 _SECONDS = 1.0
@@ -32,7 +32,7 @@ class Reordered(Shaped):
     def discipline(self) -> tuple[str, str]:
         return UNLIMITED, f"{NETEM} delay {self.delay_ms:g}ms reorder {self.percent:g}%"
 
-    def look(self, scene: InjectionContext) -> Evidence:
+    def look(self, context: InjectionContext) -> Evidence:
         count = enough_for(self.percent / 100)
 
         def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
@@ -44,7 +44,9 @@ class Reordered(Shaped):
             return low <= echoes.overtaking <= high, what
 
         wait = 0.3 + 2 * self.delay_ms / 1e3
-        return self.judged(scene, self.ping(scene, count=count, seconds=_SECONDS, size=64, wait=wait), say)
+        return self.judged(
+            context, self.ping(context, count=count, seconds=_SECONDS, size=64, wait=wait), say
+        )
 
     def overtaking(self, directions: int, count: int) -> float:
         """The share of packets that overtake: those sent at once, if one of those sent within the delay
@@ -64,7 +66,7 @@ class Duplicated(Shaped):
     def discipline(self) -> tuple[str, str]:
         return UNLIMITED, f"{NETEM} duplicate {self.percent:g}%"
 
-    def look(self, scene: InjectionContext) -> Evidence:
+    def look(self, context: InjectionContext) -> Evidence:
         share = self.percent / 100
 
         def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
@@ -78,7 +80,7 @@ class Duplicated(Shaped):
             return low <= echoes.copies <= high, what
 
         how = {"count": enough_for(share), "seconds": _SECONDS, "size": 64, "wait": 0.3}
-        return self.judged(scene, self.ping(scene, **how), say)
+        return self.judged(context, self.ping(context, **how), say)
 
 
 class PacketsCorrupted(Shaped):
@@ -90,7 +92,7 @@ class PacketsCorrupted(Shaped):
     def discipline(self) -> tuple[str, str]:
         return UNLIMITED, f"{NETEM} corrupt {self.percent:g}%"
 
-    def look(self, scene: InjectionContext) -> Evidence:
+    def look(self, context: InjectionContext) -> Evidence:
         share = self.percent / 100
         lost = 0
 
@@ -103,11 +105,11 @@ class PacketsCorrupted(Shaped):
             what = f"{seen:.1f} % of {echoes.sent} were not understood, {100 * asked:.3g} % asked"
             return low <= echoes.lost <= high, what
 
-        nodes = running(scene, self.nodes)
-        before = _bad_checksums(scene, nodes)
+        nodes = running(context, self.nodes)
+        before = _bad_checksums(context, nodes)
         how = {"count": enough_for(share), "seconds": _SECONDS, "size": _LARGE, "wait": 0.3}
-        evidence = self.judged(scene, self.ping(scene, **how), say)
-        bad = _bad_checksums(scene, nodes) - before
+        evidence = self.judged(context, self.ping(context, **how), say)
+        bad = _bad_checksums(context, nodes) - before
         facts = {**evidence.facts, "bad_checksums": bad}
         if evidence.seen and bad < lost / 2:
             what = f"{lost} echoes vanished, but {bad} bad checksums were counted: lost, not corrupt"
@@ -124,8 +126,8 @@ def bad_checksums(text: str) -> int:
     return int(values.get("InCsumErrors", 0))
 
 
-def _bad_checksums(scene: InjectionContext, nodes: Iterable[int]) -> int:
-    outputs = in_parallel(nodes, lambda node: said(scene, node, _SNMP))
+def _bad_checksums(context: InjectionContext, nodes: Iterable[int]) -> int:
+    outputs = in_parallel(nodes, lambda node: run_script(context, node, _SNMP))
     return sum(bad_checksums(output.text) for output in outputs.values() if output is not None)
 
 
@@ -152,9 +154,9 @@ class Reorder(LinkFault):
         default=20, ge=5, le=1000, description="how much later all others are sent, in milliseconds"
     )
 
-    def aim(self, scene: InjectionContext) -> Reordered:
-        links = self.chosen(scene)
-        return Reordered(**shaped(scene, links), percent=self.percent, delay_ms=self.delay_ms)
+    def aim(self, context: InjectionContext) -> Reordered:
+        links = self.chosen(context)
+        return Reordered(**shaping_fields(context, links), percent=self.percent, delay_ms=self.delay_ms)
 
 
 class DuplicatePackets(LinkFault):
@@ -175,8 +177,8 @@ class DuplicatePackets(LinkFault):
     injection: ClassVar[type[Injection]] = Duplicated
     percent: float = Field(ge=0.5, le=99.5, description="how many of the packets arrive twice, in percent")
 
-    def aim(self, scene: InjectionContext) -> Duplicated:
-        return Duplicated(**shaped(scene, self.chosen(scene)), percent=self.percent)
+    def aim(self, context: InjectionContext) -> Duplicated:
+        return Duplicated(**shaping_fields(context, self.chosen(context)), percent=self.percent)
 
 
 class CorruptPackets(LinkFault):
@@ -198,5 +200,5 @@ class CorruptPackets(LinkFault):
     injection: ClassVar[type[Injection]] = PacketsCorrupted
     percent: float = Field(ge=0.5, le=99.5, description="how many of the packets are corrupted, in percent")
 
-    def aim(self, scene: InjectionContext) -> PacketsCorrupted:
-        return PacketsCorrupted(**shaped(scene, self.chosen(scene)), percent=self.percent)
+    def aim(self, context: InjectionContext) -> PacketsCorrupted:
+        return PacketsCorrupted(**shaping_fields(context, self.chosen(context)), percent=self.percent)

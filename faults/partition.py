@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import FaultSpec, Injection, InjectionContext, named
+from faults.base import FaultSpec, Injection, InjectionContext, node_names
 from faults.network.grudge import Lost, between
-from faults.network.partition_injection import Cuts, made
-from faults.network.sides import fixed, possible, surely_within
+from faults.network.partition_injection import Cuts, place_cuts
+from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.node_layout import CLIENT
@@ -74,29 +74,29 @@ class Partition(FaultSpec):
         "does not hear it), or only those `to_from`",
     )
 
-    def aim(self, scene: InjectionContext) -> Cuts:
-        sight = scene.sight()
-        here = self.side.resolve(sight)
-        there = tuple(node for node in self.other.resolve(sight) if node not in here)
-        first, second = named(here), named(there)
+    def aim(self, context: InjectionContext) -> Cuts:
+        snapshot = context.snapshot()
+        here = self.side.resolve(snapshot)
+        there = tuple(node for node in self.other.resolve(snapshot) if node not in here)
+        first, second = node_names(here), node_names(there)
         words = {
             "both": f"{first} | {second}",
             "from_to": f"{first} to {second}",
             "to_from": f"{second} to {first}",
         }
-        return made(PartitionCuts, scene, between(here, there, self.lost), words[self.lost])
+        return place_cuts(PartitionCuts, context, between(here, there, self.lost), words[self.lost])
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
         if surely_within(self.other, self.side, shape):
             raise ValueError(
                 f"a partition needs two sides: `to: {self.other}` means no node that "
                 f"`from: {self.side}` does not mean as well"
             )
         sides = (self.side, self.other)
-        if all(side.means_client() for side in sides):
+        if all(side.may_include_client() for side in sides):
             raise ValueError("a partition has the client on one side, not on both")
-        here, there = (possible(side, shape) for side in sides)
+        here, there = (possible_nodes(side, shape) for side in sides)
         brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
         for one, two in ((here, there), (there, here)):
             if one == {CLIENT} and not two & brokers:
@@ -106,13 +106,15 @@ class Partition(FaultSpec):
             told.append(HEADLESS if self._headless(shape) else FENCED)
         return tuple(told)
 
-    def downs(self, shape: ClusterShape) -> int:
-        return min(self.side.at_most(shape) or shape.brokers, self.other.at_most(shape) or shape.brokers)
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return min(
+            self.side.max_brokers(shape) or shape.brokers, self.other.max_brokers(shape) or shape.brokers
+        )
 
     def _headless(self, shape: ClusterShape) -> bool:
         """Whether surely no broker reaches any controller."""
         brokers, controllers = set(shape.broker_ids), set(shape.controller_ids)
         if shape.combined:
             return False
-        sides = [fixed(side, shape) or frozenset() for side in (self.side, self.other)]
+        sides = [fixed_nodes(side, shape) or frozenset() for side in (self.side, self.other)]
         return any(one >= controllers and two >= brokers for one, two in (sides, sides[::-1]))

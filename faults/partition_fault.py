@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pydantic import Field
 
 from faults.base import Evidence, FaultSpec, InjectionContext
-from faults.leadership import some
+from faults.leadership import shortened
 from faults.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
@@ -34,37 +34,37 @@ class PartitionFault(FaultSpec):
         default=None, ge=0, description="which partition; all of the topic if not given"
     )
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
         if self.partition is not None and self.partition >= shape.partitions:
             raise ValueError(
                 f"there is no partition {self.partition}: the topic has 0 to {shape.partitions - 1}"
             )
         return ()
 
-    def chosen(self, sight: TargetContext) -> list[PartitionState]:
+    def chosen(self, snapshot: TargetContext) -> list[PartitionState]:
         """The partitions that are meant, as they are now.
 
         Raises:
             FaultError: there is none.
         """
         numbers = sorted(
-            {state.partition for seen in sight.view.answered() for state in seen.partitions}
+            {state.partition for seen in snapshot.view.answered() for state in seen.partitions}
             if self.partition is None
             else {self.partition}
         )
-        states = [state for number in numbers if (state := sight.view.partition(sight.topic, number))]
+        states = [state for number in numbers if (state := snapshot.view.partition(snapshot.topic, number))]
         if not states:
             raise FaultError(
                 "there is no such partition",
-                where=sight.topic if self.partition is None else f"{sight.topic}-{self.partition}",
+                where=snapshot.topic if self.partition is None else f"{snapshot.topic}-{self.partition}",
                 found="no broker that answers knows it",
                 next_step="correct the partition's number, or inject this when a broker answers",
             )
         return states
 
 
-def was(state: PartitionState) -> PartitionBefore:
+def partition_before(state: PartitionState) -> PartitionBefore:
     """What has to be kept of a partition."""
     return PartitionBefore(
         partition=state.partition,
@@ -74,7 +74,7 @@ def was(state: PartitionState) -> PartitionBefore:
     )
 
 
-def refused(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:
+def check_errors(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:
     """Check what the controller said.
 
     Raises:
@@ -90,12 +90,12 @@ def refused(what: str, errors: dict[int, str | None], allowed: Collection[str]) 
         )
 
 
-def refused_but_gone(what: str, errors: dict[int, str | None], *allowed: str) -> None:
+def check_errors_unless_deleted(what: str, errors: dict[int, str | None], *allowed: str) -> None:
     """As `refused`, for what is taken back: a topic that was deleted meanwhile needs nothing."""
-    refused(what, errors, (*allowed, _GONE))
+    check_errors(what, errors, (*allowed, _GONE))
 
 
-def led_anew(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> str | None:
+def why_not_led_anew(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> str | None:
     """Why this view does not show a new leader epoch with this leader (None: with any); None if it does, by
     the word of every broker that answers."""
     states = view.states(topic, then.partition)
@@ -113,7 +113,7 @@ def led_anew(view: TopologyView, topic: str, then: PartitionBefore, leader: int 
     return None
 
 
-def placed(view: TopologyView, topic: str, number: int, replicas: tuple[int, ...]) -> str | None:
+def why_not_placed(view: TopologyView, topic: str, number: int, replicas: tuple[int, ...]) -> str | None:
     """Why this view does not show these replicas, all in sync; None if it does, by the word of every broker
     that answers."""
     states = view.states(topic, number)
@@ -127,15 +127,15 @@ def placed(view: TopologyView, topic: str, number: int, replicas: tuple[int, ...
     return None
 
 
-def shown(
-    scene: InjectionContext, seconds: float, missing: Callable[[TopologyView], str | None]
+def await_view(
+    context: InjectionContext, seconds: float, missing: Callable[[TopologyView], str | None]
 ) -> str | None:
     """Look until nothing is `missing`; after `seconds` the last thing that was."""
-    return seen_within(seconds, lambda: missing(scene.cluster.view((scene.topic,))))
+    return seen_within(seconds, lambda: missing(context.cluster.view((context.topic,))))
 
 
-def proved_anew(
-    scene: InjectionContext,
+def await_new_leaders(
+    context: InjectionContext,
     before: tuple[PartitionBefore, ...],
     wanted: Mapping[int, int | None],
     seconds: float,
@@ -147,23 +147,25 @@ def proved_anew(
     """
 
     def missing(view: TopologyView) -> str | None:
-        words = (led_anew(view, scene.topic, then, wanted[then.partition]) for then in before)
+        words = (why_not_led_anew(view, context.topic, then, wanted[then.partition]) for then in before)
         return next((word for word in words if word is not None), None)
 
-    left = shown(scene, seconds, missing)
+    left = await_view(context, seconds, missing)
     if left is None:
-        return moved(scene, before, None)
-    view = scene.cluster.view((scene.topic,))
-    if not all(_says_itself(view, scene.topic, then, wanted[then.partition]) for then in before):
-        return moved(scene, before, left)
-    evidence = moved(scene, before, None)
+        return leadership_evidence(context, before, None)
+    view = context.cluster.view((context.topic,))
+    if not all(_says_itself(view, context.topic, then, wanted[then.partition]) for then in before):
+        return leadership_evidence(context, before, left)
+    evidence = leadership_evidence(context, before, None)
     return Evidence(True, f"{evidence.what}; but {left}", evidence.facts)
 
 
-def moved(scene: InjectionContext, before: tuple[PartitionBefore, ...], left: str | None) -> Evidence:
+def leadership_evidence(
+    context: InjectionContext, before: tuple[PartitionBefore, ...], left: str | None
+) -> Evidence:
     """Evidence from what is `left` missing, with leaders and epochs before and now."""
-    view = scene.cluster.view((scene.topic,))
-    now = {then.partition: view.partition(scene.topic, then.partition) for then in before}
+    view = context.cluster.view((context.topic,))
+    now = {then.partition: view.partition(context.topic, then.partition) for then in before}
     facts: dict[str, object] = {
         "before": {then.partition: then.model_dump(mode="json", exclude={"partition"}) for then in before},
         "now": {
@@ -183,15 +185,15 @@ def moved(scene: InjectionContext, before: tuple[PartitionBefore, ...], left: st
         for then in before
         if (state := now[then.partition]) is not None
     ]
-    return Evidence(left is None, left or "leadership moved: " + ", ".join(some(words)), facts)
+    return Evidence(left is None, left or "leadership moved: " + ", ".join(shortened(words)), facts)
 
 
-def deleted(view: TopologyView, topic: str, number: int) -> bool:
+def is_deleted(view: TopologyView, topic: str, number: int) -> bool:
     """Whether every broker answers and none knows the partition: then there is nothing to heal."""
     return all(seen.answered for seen in view.views) and view.partition(topic, number) is None
 
 
-def not_back(what: str, where: str, left: str) -> FaultError:
+def not_restored(what: str, where: str, left: str) -> FaultError:
     """What is raised where the undoing is not seen."""
     return FaultError(
         what,

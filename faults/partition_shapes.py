@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import FaultSpec, Injection, InjectionContext, named
+from faults.base import FaultSpec, Injection, InjectionContext, node_names
 from faults.network.grudge import bridge, halves, middle, ring
-from faults.network.partition_injection import Cuts, made
-from faults.network.sides import fixed, possible
+from faults.network.partition_injection import Cuts, place_cuts
+from faults.network.sides import fixed_nodes, possible_nodes
 from faults.target_context import ClusterShape
 from faults.targets import All, Target
 from harness.model.errors import FaultError
@@ -49,13 +49,13 @@ class Ring(FaultSpec):
     injection: ClassVar[type[Injection]] = RingCuts
     target: Target = Field(default=_EVERY, description="which nodes form the ring, four or more")
 
-    def aim(self, scene: InjectionContext) -> Cuts:
-        nodes = _without_client(self.target.resolve(scene.sight()))
-        return made(RingCuts, scene, ring(nodes), f"ring of {named(nodes)}")
+    def aim(self, context: InjectionContext) -> Cuts:
+        nodes = _without_client(self.target.resolve(context.snapshot()))
+        return place_cuts(RingCuts, context, ring(nodes), f"ring of {node_names(nodes)}")
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        _enough(self.target, shape, 4, "a ring")
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        _check_size(self.target, shape, 4, "a ring")
         return ()
 
 
@@ -80,50 +80,52 @@ class Bridge(FaultSpec):
         default=None, description="which node or nodes the halves meet in; default: the middle one by id"
     )
 
-    def aim(self, scene: InjectionContext) -> Cuts:
-        sight = scene.sight()
-        nodes = _without_client(self.target.resolve(sight))
-        between = (middle(nodes),) if self.via is None else _without_client(self.via.resolve(sight))
+    def aim(self, context: InjectionContext) -> Cuts:
+        snapshot = context.snapshot()
+        nodes = _without_client(self.target.resolve(snapshot))
+        between = (middle(nodes),) if self.via is None else _without_client(self.via.resolve(snapshot))
         here, there = halves(nodes, between)
         if not here:
             raise FaultError(
                 "a bridge needs a node on each side",
-                where=f"{named(nodes)} over {named(between)}",
+                where=f"{node_names(nodes)} over {node_names(between)}",
                 expected="two nodes or more beside the bridge",
-                found=named(there) or "none",
+                found=node_names(there) or "none",
                 next_step="choose more brokers, or fewer to meet in",
             )
-        words = f"{named(here)} | {named(there)}, over {named(between)}"
-        return made(BridgeCuts, scene, bridge(nodes, between), words)
+        words = f"{node_names(here)} | {node_names(there)}, over {node_names(between)}"
+        return place_cuts(BridgeCuts, context, bridge(nodes, between), words)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        _enough(self.target, shape, 3, "a bridge")
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        _check_size(self.target, shape, 3, "a bridge")
         if self.via is not None:
-            if self.via.means_client():
+            if self.via.may_include_client():
                 raise ValueError("a bridge is a node of the cluster, not the client")
-            nodes, over = possible(self.target, shape), fixed(self.via, shape)
+            nodes, over = possible_nodes(self.target, shape), fixed_nodes(self.via, shape)
             if over is not None and len(nodes - over) < 2:
                 raise ValueError(
                     f"a bridge needs a node on each side: `via: {self.via}` leaves fewer than two"
                 )
         return ()
 
-    def downs(self, shape: ClusterShape) -> int:
-        return self.target.at_most(shape) // 2
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return self.target.max_brokers(shape) // 2
 
 
 def _without_client(nodes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(node for node in nodes if node != CLIENT)
 
 
-def _enough(target: Target, shape: ClusterShape, least: int, what: str) -> None:
+def _check_size(target: Target, shape: ClusterShape, least: int, what: str) -> None:
     """Refuse a target that cannot mean so many nodes, or the client."""
-    if target.means_client():
+    if target.may_include_client():
         raise ValueError(f"{what} is made of nodes of the cluster, not of the client")
-    most = len(possible(target, shape))
-    if target.at_most(shape):
-        most = min(most, target.at_most(shape) + len(possible(target, shape) - set(shape.broker_ids)))
+    most = len(possible_nodes(target, shape))
+    if target.max_brokers(shape):
+        most = min(
+            most, target.max_brokers(shape) + len(possible_nodes(target, shape) - set(shape.broker_ids))
+        )
     if most < least:
         raise ValueError(
             f"{what} takes {least} nodes or more: with fewer, nothing would be cut (`target: {target}` means "

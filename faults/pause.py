@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_names
 from faults.leadership import await_rejoined
-from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
 from harness.model.polling import seen_within
 
 _SECONDS = 10.0
@@ -16,26 +16,26 @@ class Paused(OnNodes):
     """These nodes were frozen."""
 
     kind: Literal["pause"] = "pause"
-    halts: ClassVar[bool] = True
+    stops_process: ClassVar[bool] = True
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
-            if not scene.cluster.is_paused(node):
-                scene.cluster.pause(node)
+            if not context.cluster.is_paused(node):
+                context.cluster.pause(node)
 
-    def verify(self, scene: InjectionContext) -> Evidence:
-        cluster = scene.cluster
-        before = {node: _cpu_ns(scene, node) for node in self.nodes}
+    def verify(self, context: InjectionContext) -> Evidence:
+        cluster = context.cluster
+        before = {node: _cpu_ns(context, node) for node in self.nodes}
 
         def missing() -> str | None:
             awake = [node for node in self.nodes if not cluster.is_paused(node)]
             if awake:
-                return f"{named(awake)} is not paused"
-            busy = [node for node in self.nodes if _cpu_ns(scene, node) != before[node]]
+                return f"{node_names(awake)} is not paused"
+            busy = [node for node in self.nodes if _cpu_ns(context, node) != before[node]]
             if busy:
-                before.update({node: _cpu_ns(scene, node) for node in busy})
-                return f"{named(busy)} still uses CPU time"
-            view = cluster.view((scene.topic,), timeout=0.5)
+                before.update({node: _cpu_ns(context, node) for node in busy})
+                return f"{node_names(busy)} still uses CPU time"
+            view = cluster.view((context.topic,), timeout=0.5)
             answering = [seen.broker for seen in view.answered() if seen.broker in self.nodes]
             return f"broker {answering} still answers" if answering else None
 
@@ -43,19 +43,19 @@ class Paused(OnNodes):
         facts: dict[str, object] = {"nodes": list(self.nodes)}
         return Evidence(left is None, left or "frozen, uses no CPU time and answers nothing", facts)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         for node in self.nodes:
-            if scene.cluster.is_paused(node):
-                scene.cluster.unpause(node)
+            if context.cluster.is_paused(node):
+                context.cluster.unpause(node)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        await_rejoined(scene, self.nodes)
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.nodes)
         return Evidence(True, f"{self.target} thawed and back")
 
 
-def _cpu_ns(scene: InjectionContext, node: int) -> int:
+def _cpu_ns(context: InjectionContext, node: int) -> int:
     """CPU time that the node's processes have used in all, in nanoseconds."""
-    return int(scene.cluster.stats(node)["cpu_stats"]["cpu_usage"]["total_usage"])
+    return int(context.cluster.stats(node)["cpu_stats"]["cpu_usage"]["total_usage"])
 
 
 class Pause(ProcessFault):
@@ -76,5 +76,5 @@ class Pause(ProcessFault):
     needs: ClassVar[tuple[str, ...]] = ("cgroup freezer",)
     injection: ClassVar[type[Injection]] = Paused
 
-    def aim(self, scene: InjectionContext) -> Paused:
-        return Paused(**aimed(scene, self.target))
+    def aim(self, context: InjectionContext) -> Paused:
+        return Paused(**resolve_nodes(context, self.target))

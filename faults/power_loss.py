@@ -8,11 +8,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, named
-from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, holders, listing, walk
-from faults.logs.files import METADATA, loaded, log_path
-from faults.logs.power_loss_model import KeptUpTo, PartitionCutOff, cut_of, cut_script, not_cut, to_walk
-from faults.process_fault import aimed
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, list_log_dir, read_batches, replica_holders
+from faults.logs.files import METADATA, loaded_end_offsets, log_path
+from faults.logs.power_loss_model import (
+    KeptUpTo,
+    PartitionCutOff,
+    cut_partition,
+    cut_script,
+    describe_uncut,
+    segments_to_read,
+)
+from faults.process_fault import resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
@@ -32,26 +39,26 @@ class LostPower(OnDisk):
     topic: Literal["under_test", "all"]
     seed: str
 
-    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
-        plan = self._plan(scene, node) if begun is None else _Plan.model_validate_json(begun.plan)
-        carry_out(scene, node, plan.model_dump_json(), cut_script(plan.cuts))
+    def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:
+        plan = self._plan(context, node) if begun is None else _Plan.model_validate_json(begun.plan)
+        carry_out(context, node, plan.model_dump_json(), cut_script(plan.cuts))
 
-    def _plan(self, scene: InjectionContext, node: int) -> _Plan:
-        found = listing(scene, node)
+    def _plan(self, context: InjectionContext, node: int) -> _Plan:
+        found = list_log_dir(context, node)
         folders = [
             folder
             for folder in found.folders()
-            if self._concerns(scene, node, folder) and found.segments(folder)
+            if self._concerns(context, node, folder) and found.segments(folder)
         ]
         wanted = {
-            folder: to_walk(found.segments(folder), found.recovery_points.get(folder, 0), self.keep)
+            folder: segments_to_read(found.segments(folder), found.recovery_points.get(folder, 0), self.keep)
             for folder in folders
         }
         paths = [log_path(folder, segment.base) for folder in folders for segment in wanted[folder]]
-        walked = walk(scene, node, paths) if paths else {}
+        walked = read_batches(context, node, paths) if paths else {}
         return _Plan(
             cuts=tuple(
-                cut_of(
+                cut_partition(
                     folder,
                     found.segments(folder),
                     {segment.base: walked[log_path(folder, segment.base)] for segment in wanted[folder]},
@@ -64,25 +71,25 @@ class LostPower(OnDisk):
             )
         )
 
-    def _concerns(self, scene: InjectionContext, node: int, folder: str) -> bool:
+    def _concerns(self, context: InjectionContext, node: int, folder: str) -> bool:
         if folder == METADATA:
             # A voter of the metadata quorum acknowledges nothing before it is flushed; others flush later.
-            return self.topic == "all" and node not in scene.cluster.controller_ids
-        return self.topic == "all" or folder.rpartition("-")[0] == scene.topic
+            return self.topic == "all" and node not in context.cluster.controller_ids
+        return self.topic == "all" or folder.rpartition("-")[0] == context.topic
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         cuts: dict[int, tuple[PartitionCutOff, ...]] = {}
-        for node, note in self.notes(scene).items():
-            if scene.cluster.is_running(node):
-                return Evidence(False, f"the process of {named((node,))} runs")
+        for node, note in self.notes(context).items():
+            if context.cluster.is_running(node):
+                return Evidence(False, f"the process of {node_name(node)} runs")
             if note is None or note.done_ns is None:
-                return Evidence(False, f"the logs of {named((node,))} were not cut")
+                return Evidence(False, f"the logs of {node_name(node)} were not cut")
             cuts[node] = _Plan.model_validate_json(note.plan).cuts
-            otherwise = not_cut(cuts[node], listing(scene, node))
+            otherwise = describe_uncut(cuts[node], list_log_dir(context, node))
             if otherwise is not None:
-                return Evidence(False, f"{named((node,))}: {otherwise}")
+                return Evidence(False, f"{node_name(node)}: {otherwise}")
         facts: dict[str, object] = {str(node): _facts(of_node) for node, of_node in cuts.items()}
-        lost = {node: found for node, of_node in cuts.items() if (found := _losing(of_node))}
+        lost = {node: found for node, of_node in cuts.items() if (found := _with_loss(of_node))}
         if not lost:
             ends = {cut.folder: cut.after for of_node in cuts.values() for cut in of_node}
             return Evidence(
@@ -91,28 +98,28 @@ class LostPower(OnDisk):
                 facts,
             )
         told = "; ".join(
-            f"{named((node,))} lost {_words(found, scene.topic)}" for node, found in lost.items()
+            f"{node_name(node)} lost {_describe_loss(found, context.topic)}" for node, found in lost.items()
         )
         return Evidence(True, f"process gone; {told}", facts)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        notes = self.rejoined(scene)
+    def healed(self, context: InjectionContext) -> Evidence:
+        notes = self.rejoined(context)
         told: list[str] = []
         facts: dict[str, object] = {}
         for node, note in notes.items():
             cuts = _Plan.model_validate_json(note.plan).cuts
-            ends = loaded(scene.cluster.log_since(node, note.done_ns or 0))
+            ends = loaded_end_offsets(context.cluster.log_since(node, note.done_ns or 0))
             expected = {cut.folder: cut.after for cut in cuts if cut.folder != METADATA}
             facts[str(node)] = {folder: ends.get(folder) for folder in expected}
             for folder, end in expected.items():
                 if ends.get(folder) != end:
                     return Evidence(
                         False,
-                        f"{named((node,))} loaded {folder} to {ends.get(folder)}, it was cut to {end}",
+                        f"{node_name(node)} loaded {folder} to {ends.get(folder)}, it was cut to {end}",
                         facts,
                     )
-            if lost := _losing(cuts):
-                told.append(f"{named((node,))} loaded without {_words(lost, scene.topic)}")
+            if lost := _with_loss(cuts):
+                told.append(f"{node_name(node)} loaded without {_describe_loss(lost, context.topic)}")
         if not told:
             return Evidence(False, f"nothing was cut on {self.target}", facts)
         return Evidence(True, "; ".join(told), facts)
@@ -160,29 +167,29 @@ class PowerLoss(DiskFault):
         default="under_test", description="whose partitions are cut; `all`: every partition of the node"
     )
 
-    def aim(self, scene: InjectionContext) -> LostPower:
-        to = aimed(scene, self.target)
-        if self.topic == "under_test" and not holders(scene) & set(to["numbers"]):
+    def aim(self, context: InjectionContext) -> LostPower:
+        to = resolve_nodes(context, self.target)
+        if self.topic == "under_test" and not replica_holders(context) & set(to["numbers"]):
             raise FaultError(
                 "the target holds nothing that could be lost",
-                where=named(to["numbers"]),
-                expected=f"a broker with a replica of {scene.topic}",
+                where=node_names(to["numbers"]),
+                expected=f"a broker with a replica of {context.topic}",
                 next_step="choose another target, or `topic: all`",
             )
-        return LostPower(**to, keep=self.keep, topic=self.topic, seed=scene.seed)
+        return LostPower(**to, keep=self.keep, topic=self.topic, seed=context.seed)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        told = super().warnings(shape)
         if not self.hits_every_replica(shape):
             return told
         return (*told, "every replica may be hit: acknowledged records will be lost")
 
 
-def _losing(cuts: Iterable[PartitionCutOff]) -> tuple[PartitionCutOff, ...]:
+def _with_loss(cuts: Iterable[PartitionCutOff]) -> tuple[PartitionCutOff, ...]:
     return tuple(cut for cut in cuts if cut.after < cut.before)
 
 
-def _words(cuts: tuple[PartitionCutOff, ...], topic: str) -> str:
+def _describe_loss(cuts: tuple[PartitionCutOff, ...], topic: str) -> str:
     """Offsets lost, of the topic under test one by one."""
     own = [cut for cut in cuts if cut.folder.rpartition("-")[0] == topic]
     parts = [

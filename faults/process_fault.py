@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from faults.base import FaultCluster, FaultSpec, Injection, InjectionContext
-from faults.leadership import led_by
+from faults.leadership import partitions_led_by
 from faults.target_context import ClusterShape
 from faults.targets import BaseTarget, Target
 from harness.model.node_layout import CLIENT
@@ -36,35 +36,35 @@ class ProcessFault(FaultSpec):
 
     target: Target = Field(description="which nodes")
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        if self.target.means_client():
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        if self.target.may_include_client():
             raise ValueError(f"target `{self.target}`: the client's process is not ours; use a `partition`")
-        if self.downs(shape) < shape.brokers:
+        if self.max_brokers_down(shape) < shape.brokers:
             return ()
         return ("no broker is left to serve while this is open: every send fails or waits",)
 
-    def downs(self, shape: ClusterShape) -> int:
-        return self.target.at_most(shape)
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return self.target.max_brokers(shape)
 
 
-def aimed(scene: InjectionContext, target: BaseTarget) -> dict[str, Any]:
+def resolve_nodes(context: InjectionContext, target: BaseTarget) -> dict[str, Any]:
     """The fields of an `OnNodes` for a target as it is now.
 
     Raises:
         FaultError: the target matches nothing.
     """
-    sight = scene.sight()
-    numbers = tuple(number for number in target.resolve(sight) if number != CLIENT)
-    touches_controllers = bool(set(numbers) & set(sight.controllers))
+    snapshot = context.snapshot()
+    numbers = tuple(number for number in target.resolve(snapshot) if number != CLIENT)
+    touches_controllers = bool(set(numbers) & set(snapshot.controllers))
     return {
         "numbers": numbers,
-        "led": led_by(sight.view, scene.topic, numbers),
-        "active_controller": sight.controller() if touches_controllers else None,
+        "led": partitions_led_by(snapshot.view, context.topic, numbers),
+        "active_controller": snapshot.controller() if touches_controllers else None,
     }
 
 
-def start_again(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:
+def start_stopped(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:
     """Start the nodes that do not run. One that was told to end and is still at it is waited for: it must
     not be taken for one that runs."""
     for node in nodes:

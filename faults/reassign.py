@@ -11,15 +11,15 @@ from faults.partition_fault import (
     BACK_SECONDS,
     PartitionBefore,
     PartitionFault,
-    deleted,
-    led_anew,
-    moved,
-    not_back,
-    placed,
-    refused,
-    refused_but_gone,
-    shown,
-    was,
+    await_view,
+    check_errors,
+    check_errors_unless_deleted,
+    is_deleted,
+    leadership_evidence,
+    not_restored,
+    partition_before,
+    why_not_led_anew,
+    why_not_placed,
 )
 from faults.target_context import ClusterShape, TargetContext
 from faults.targets import NodeIds, Target
@@ -47,45 +47,45 @@ class Reassigned(Injection):
             for then, (_, replicas) in zip(self.before, self.to, strict=True)
         )
 
-    def apply(self, scene: InjectionContext) -> None:
-        refused("the reassignment", scene.cluster.reassign(scene.topic, {**dict(self.to)}), ())
+    def apply(self, context: InjectionContext) -> None:
+        check_errors("the reassignment", context.cluster.reassign(context.topic, {**dict(self.to)}), ())
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         def missing(view: TopologyView) -> str | None:
             for then, (number, replicas) in zip(self.before, self.to, strict=True):
-                left = placed(view, scene.topic, number, replicas)
+                left = why_not_placed(view, context.topic, number, replicas)
                 if left is None and then.leader not in replicas:
-                    left = led_anew(view, scene.topic, then, None)
+                    left = why_not_led_anew(view, context.topic, then, None)
                 if left is not None:
                     return left
             return None
 
-        left = shown(scene, _SECONDS, missing)
-        evidence = moved(scene, self.before, left)
+        left = await_view(context, _SECONDS, missing)
+        evidence = leadership_evidence(context, self.before, left)
         if not evidence.seen:
             return evidence
         return Evidence(True, f"replicas moved, all in sync: {self.target}", evidence.facts)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         # Cancelled first: a move under way that is only overridden by the former replicas never ends, since
         # the controller keeps the replica that is being added as one to add and to remove (seen with 4.3.1).
-        cancelled = scene.cluster.reassign(scene.topic, {then.partition: None for then in self.before})
-        refused_but_gone("to cancel the move", cancelled, "NO_REASSIGNMENT_IN_PROGRESS")
+        cancelled = context.cluster.reassign(context.topic, {then.partition: None for then in self.before})
+        check_errors_unless_deleted("to cancel the move", cancelled, "NO_REASSIGNMENT_IN_PROGRESS")
         former = {then.partition: then.replicas for then in self.before}
-        refused_but_gone("the move back", scene.cluster.reassign(scene.topic, {**former}))
+        check_errors_unless_deleted("the move back", context.cluster.reassign(context.topic, {**former}))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         def missing(view: TopologyView) -> str | None:
             for then in self.before:
-                if not deleted(view, scene.topic, then.partition):
-                    left = placed(view, scene.topic, then.partition, then.replicas)
+                if not is_deleted(view, context.topic, then.partition):
+                    left = why_not_placed(view, context.topic, then.partition, then.replicas)
                     if left is not None:
                         return left
             return None
 
-        left = shown(scene, BACK_SECONDS, missing)
+        left = await_view(context, BACK_SECONDS, missing)
         if left is not None:
-            raise not_back("replicas did not move back", self.target, left)
+            raise not_restored("replicas did not move back", self.target, left)
         return Evidence(True, "back on the former replicas, all in sync")
 
 
@@ -112,15 +112,17 @@ class Reassign(PartitionFault):
 
     to: Target = Field(description="the brokers that are to hold the partition")
 
-    def aim(self, scene: InjectionContext) -> Reassigned:
-        sight = scene.sight()
-        states = self.chosen(sight)
-        wanted = {state.partition: self._order(sight, state) for state in states}
-        before = tuple(was(state) for state in states if wanted[state.partition] != state.replicas)
+    def aim(self, context: InjectionContext) -> Reassigned:
+        snapshot = context.snapshot()
+        states = self.chosen(snapshot)
+        wanted = {state.partition: self._order(snapshot, state) for state in states}
+        before = tuple(
+            partition_before(state) for state in states if wanted[state.partition] != state.replicas
+        )
         if not before or not all(wanted.values()):
             raise FaultError(
                 "there is nothing to reassign",
-                where=scene.topic if self.partition is None else f"{scene.topic}-{self.partition}",
+                where=context.topic if self.partition is None else f"{context.topic}-{self.partition}",
                 expected=f"brokers of `{self.to}` other than the present replicas",
                 found=", ".join(f"replicas {list(state.replicas)}" for state in states[:3]),
                 next_step="name other brokers, or another order of them",
@@ -129,20 +131,20 @@ class Reassign(PartitionFault):
             before=before, to=tuple((then.partition, wanted[then.partition]) for then in before)
         )
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        if self.to.means_client() or not self.to.at_most(shape):
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        if self.to.may_include_client() or not self.to.max_brokers(shape):
             raise ValueError(f"target `{self.to}`: only brokers hold partitions")
-        if self.to.at_most(shape) >= shape.replication_factor:
+        if self.to.max_brokers(shape) >= shape.replication_factor:
             return ()
         return (
             f"the partition has fewer than {shape.replication_factor} replicas meanwhile: below "
             "min.insync.replicas every send with acks=all is refused",
         )
 
-    def _order(self, sight: TargetContext, state: PartitionState) -> tuple[int, ...]:
-        nodes = self.to.nodes if isinstance(self.to, NodeIds) else self.to.resolve(sight)
-        brokers = [node for node in dict.fromkeys(nodes) if node in sight.brokers]
+    def _order(self, snapshot: TargetContext, state: PartitionState) -> tuple[int, ...]:
+        nodes = self.to.nodes if isinstance(self.to, NodeIds) else self.to.resolve(snapshot)
+        brokers = [node for node in dict.fromkeys(nodes) if node in snapshot.brokers]
         if isinstance(self.to, NodeIds):
             return tuple(brokers)
         kept = [node for node in state.replicas if node in brokers]

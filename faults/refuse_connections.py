@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
-from faults.network.namespace_scripts import in_parallel, put, remove, running, said
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
+from faults.network.namespace_scripts import in_parallel, insert_rules, remove_rules, run_script, running
 from faults.network.proof import counting_script
 from faults.network.rules import IptablesRule, insert_script
-from faults.network.sides import possible
+from faults.network.sides import possible_nodes
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
@@ -24,7 +24,7 @@ _HEAL_SECONDS = 20.0
 _OPENED = "opened"
 
 
-def refuse(address: str, node: int) -> IptablesRule:
+def refuse_rule(address: str, node: int) -> IptablesRule:
     """Drops the packets that open a connection to a node."""
     return IptablesRule("OUTPUT", f"-p tcp -d {address} --syn", f"cut-{node}")
 
@@ -38,7 +38,7 @@ def try_script(peers: Mapping[int, tuple[str, int]]) -> str:
     return "\n".join([*lines, "wait"])
 
 
-def opened(text: str) -> set[int]:
+def parse_opened(text: str) -> set[int]:
     """The nodes to which a connection was made, from what the script printed."""
     lines = (line.split() for line in text.splitlines())
     return {int(words[1]) for words in lines if len(words) == 2 and words[0] == _OPENED}
@@ -57,23 +57,23 @@ class ConnectionsRefused(Injection):
 
     @property
     def target(self) -> str:
-        return f"{named(self.side)} to {named(self.others)}"
+        return f"{node_names(self.side)} to {node_names(self.others)}"
 
-    def apply(self, scene: InjectionContext) -> None:
-        in_parallel(running(scene, self.side), lambda node: self._put(scene, node))
+    def apply(self, context: InjectionContext) -> None:
+        in_parallel(running(context, self.side), lambda node: self._put(context, node))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
-            evidence = judge(self._tried(scene))
+            evidence = judge(self._tried(context))
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
-    def undo(self, scene: InjectionContext) -> None:
-        in_parallel(running(scene, self.side), lambda node: remove(scene, node))
+    def undo(self, context: InjectionContext) -> None:
+        in_parallel(running(context, self.side), lambda node: remove_rules(context, node))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        left = seen_within(_HEAL_SECONDS, lambda: self._refused(scene), every=0.2)
+    def healed(self, context: InjectionContext) -> Evidence:
+        left = seen_within(_HEAL_SECONDS, lambda: self._refused(context), every=0.2)
         if left is not None:
             raise FaultError(
                 "connections are no longer refused, and still none is made",
@@ -84,42 +84,44 @@ class ConnectionsRefused(Injection):
             )
         return Evidence(True, "no rule is left, and connections are made")
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
-        return node in self.side and "put" in self._put(scene, node).split()
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        return node in self.side and "put" in self._put(context, node).split()
 
-    def _put(self, scene: InjectionContext, node: int) -> str:
-        rules = [refuse(scene.cluster.address(other), other) for other in self.others]
-        return put(scene, node, insert_script(rules, scene.tag))
+    def _put(self, context: InjectionContext, node: int) -> str:
+        rules = [refuse_rule(context.cluster.address(other), other) for other in self.others]
+        return insert_rules(context, node, insert_script(rules, context.tag))
 
-    def _tried(self, scene: InjectionContext) -> dict[int, set[int]]:
+    def _tried(self, context: InjectionContext) -> dict[int, set[int]]:
         """By node, to which of the others that run a connection was made now."""
         peers = {
             other: (
-                scene.cluster.address(other),
-                CONTROLLER_PORT if other in scene.cluster.controller_ids else INTERNAL_PORT,
+                context.cluster.address(other),
+                CONTROLLER_PORT if other in context.cluster.controller_ids else INTERNAL_PORT,
             )
-            for other in running(scene, self.others)
+            for other in running(context, self.others)
         }
-        watch = counting_script((), scene.tag, try_script(peers))
-        looks = in_parallel(running(scene, self.side), lambda node: said(scene, node, watch))
-        return {node: opened(output.text) for node, output in looks.items() if output is not None}
+        watch = counting_script((), context.tag, try_script(peers))
+        looks = in_parallel(running(context, self.side), lambda node: run_script(context, node, watch))
+        return {node: parse_opened(output.text) for node, output in looks.items() if output is not None}
 
-    def _refused(self, scene: InjectionContext) -> str | None:
-        there = set(running(scene, self.others))
-        missing = {node: there - made for node, made in self._tried(scene).items() if there - made}
-        told = [f"{named((node,))} to {named(others)}" for node, others in missing.items()]
+    def _refused(self, context: InjectionContext) -> str | None:
+        there = set(running(context, self.others))
+        missing = {node: there - made for node, made in self._tried(context).items() if there - made}
+        told = [f"{node_name(node)} to {node_names(others)}" for node, others in missing.items()]
         return f"no connection: {'; '.join(told)}" if told else None
 
 
 def judge(tried: Mapping[int, set[int]]) -> Evidence:
     """Whether no node opened a connection."""
-    facts: dict[str, object] = {named((node,)): {"opened": sorted(made)} for node, made in tried.items()}
+    facts: dict[str, object] = {node_name(node): {"opened": sorted(made)} for node, made in tried.items()}
     if not tried:
         return Evidence(False, "none of these nodes runs: there is nobody to open a connection", facts)
-    wrong = [f"{named((node,))} opened a connection to {named(made)}" for node, made in tried.items() if made]
+    wrong = [
+        f"{node_name(node)} opened a connection to {node_names(made)}" for node, made in tried.items() if made
+    ]
     if wrong:
         return Evidence(False, "; ".join(wrong), facts)
-    return Evidence(True, f"{named(tried)} opened no connection, though it tried", facts)
+    return Evidence(True, f"{node_names(tried)} opened no connection, though it tried", facts)
 
 
 class RefuseConnections(FaultSpec):
@@ -140,23 +142,23 @@ class RefuseConnections(FaultSpec):
     side: Target = Field(alias="from", description="which nodes cannot open connections")
     other: Target = Field(alias="to", description="to which nodes they cannot")
 
-    def aim(self, scene: InjectionContext) -> ConnectionsRefused:
-        sight = scene.sight()
-        side = tuple(node for node in self.side.resolve(sight) if node != CLIENT)
-        others = tuple(node for node in self.other.resolve(sight) if node not in (*side, CLIENT))
+    def aim(self, context: InjectionContext) -> ConnectionsRefused:
+        snapshot = context.snapshot()
+        side = tuple(node for node in self.side.resolve(snapshot) if node != CLIENT)
+        others = tuple(node for node in self.other.resolve(snapshot) if node not in (*side, CLIENT))
         if not side or not others:
             raise FaultError(
                 "connections are refused between two sides of nodes",
                 where=f"from {self.side}, to {self.other}",
                 expected="a node on either side",
-                found=f"from {named(side) or 'none'}, to {named(others) or 'none'}",
+                found=f"from {node_names(side) or 'none'}, to {node_names(others) or 'none'}",
                 next_step="choose targets that mean different nodes, and not the client",
             )
         return ConnectionsRefused(side=side, others=others)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
         for target in (self.side, self.other):
-            if possible(target, shape) <= {CLIENT}:
+            if possible_nodes(target, shape) <= {CLIENT}:
                 raise ValueError(f"target `{target}`: connections are refused between nodes, not the client")
         return ()

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import REJOIN_SECONDS, await_rejoined
-from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.target_context import ClusterShape
 from faults.targets import All, Target
 from harness.model.broker_views import TopologyView
@@ -47,20 +47,20 @@ class Restarted(OnNodes):
 
     _recall: _Recall = PrivateAttr(default_factory=_Recall)
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         before = dict(self.started)
         for node in self.numbers:
-            self._await_whole(scene, f"before {named([node])} is restarted")
+            self._await_whole(context, f"before {node_name(node)} is restarted")
             with self._recall.lock:
                 self._refuse_if_recalled()
-                if scene.cluster.started_ns(node) <= before[node]:
-                    self._down(scene, node)
-                scene.cluster.start_node(node)
-        self._await_whole(scene, "after the last restart")
+                if context.cluster.started_ns(node) <= before[node]:
+                    self._down(context, node)
+                context.cluster.start_node(node)
+        self._await_whole(context, "after the last restart")
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         before = dict(self.started)
-        times = {node: _times(scene, node) for node in self.numbers}
+        times = {node: _times(context, node) for node in self.numbers}
         facts: dict[str, object] = {
             "before_ns": before,
             "ended_ns": {node: ended for node, (ended, _) in times.items()},
@@ -68,40 +68,40 @@ class Restarted(OnNodes):
             "led": dict(self.led),
         }
         for node, (ended, started) in times.items():
-            if not scene.cluster.is_running(node):
-                return Evidence(False, f"{named([node])} does not run", facts)
+            if not context.cluster.is_running(node):
+                return Evidence(False, f"{node_name(node)} does not run", facts)
             if started <= before[node]:
-                return Evidence(False, f"{named([node])} has not been restarted", facts)
+                return Evidence(False, f"{node_name(node)} has not been restarted", facts)
             if not before[node] < ended <= started:
-                return Evidence(False, f"{named([node])} ended at no moment between its two starts", facts)
+                return Evidence(False, f"{node_name(node)} ended at no moment between its two starts", facts)
         for first, second in zip(self.numbers, self.numbers[1:], strict=False):
             if times[second][0] < times[first][1]:
-                words = f"{named([second])} ended before {named([first])} had started again"
+                words = f"{node_name(second)} ended before {node_name(first)} had started again"
                 return Evidence(False, words, facts)
-        view = scene.cluster.view((scene.topic,))
+        view = context.cluster.view((context.topic,))
         for partition, epoch in self.epochs:
-            state = view.partition(scene.topic, partition)
+            state = view.partition(context.topic, partition)
             if state is None or state.leader_epoch <= epoch:
                 return Evidence(False, f"leadership of partition {partition} did not move", facts)
-        facts["leader_epochs"] = {"before": dict(self.epochs), "now": _epochs(view, scene.topic)}
+        facts["leader_epochs"] = {"before": dict(self.epochs), "now": _epochs(view, context.topic)}
         away = ", ".join(f"{(started - ended) / 1e9:.1f} s" for ended, started in times.values())
         what = f"one after the other, processes away for {away}"
         if self.epochs:
             what += f"; leadership moved of partition {', '.join(str(part) for part, _ in self.epochs)}"
         return Evidence(True, what, facts)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         self._recall.told.set()
         with self._recall.lock:
-            start_again(scene.cluster, self.numbers)
+            start_stopped(context.cluster, self.numbers)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        await_rejoined(scene, self.numbers)
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.numbers)
         return Evidence(True, f"{self.target} running and back")
 
-    def _down(self, scene: InjectionContext, node: int) -> None:
+    def _down(self, context: InjectionContext, node: int) -> None:
         """End the node's process and wait until it is gone."""
-        cluster = scene.cluster
+        cluster = context.cluster
         if cluster.is_running(node):
             if self.how == "kill":
                 cluster.kill(node)
@@ -110,7 +110,7 @@ class Restarted(OnNodes):
         if seen_within(_EXIT_SECONDS, lambda: "runs" if cluster.is_running(node) else None) is not None:
             raise FaultError(
                 "a node that is being restarted does not end",
-                where=named([node]),
+                where=node_name(node),
                 expected=f"gone within {_EXIT_SECONDS:g} s",
                 next_step="is it paused by another fault? see its log",
             )
@@ -118,20 +118,21 @@ class Restarted(OnNodes):
         if self.how == "stop" and code not in _CLEAN_EXITS:
             raise FaultError(
                 "a node that is being restarted did not end cleanly",
-                where=named([node]),
+                where=node_name(node),
                 expected="exit code 0 or 143",
                 found=f"exit code {code}",
                 next_step="see its log",
             )
 
-    def _await_whole(self, scene: InjectionContext, when: str) -> None:
+    def _await_whole(self, context: InjectionContext, when: str) -> None:
         """Wait until everything runs, answers, is registered and in sync.
 
         Raises:
             FaultError: not within 90 s, or the restart was taken back meanwhile.
         """
         left = seen_within(
-            REJOIN_SECONDS, lambda: None if self._recall.told.is_set() else _not_whole(scene, self.numbers)
+            REJOIN_SECONDS,
+            lambda: None if self._recall.told.is_set() else _describe_unsettled(context, self.numbers),
         )
         self._refuse_if_recalled()
         if left is not None:
@@ -180,32 +181,32 @@ class Restart(ProcessFault):
         default="stop", description="`stop`: SIGTERM, controlled shutdown; `kill`: SIGKILL"
     )
 
-    def aim(self, scene: InjectionContext) -> Restarted:
-        fields: dict[str, Any] = aimed(scene, self.target)
-        epochs = _epochs(scene.cluster.view((scene.topic,)), scene.topic)
+    def aim(self, context: InjectionContext) -> Restarted:
+        fields: dict[str, Any] = resolve_nodes(context, self.target)
+        epochs = _epochs(context.cluster.view((context.topic,)), context.topic)
         return Restarted(
             **fields,
             how=self.how,
-            started=tuple((node, scene.cluster.started_ns(node)) for node in fields["numbers"]),
+            started=tuple((node, context.cluster.started_ns(node)) for node in fields["numbers"]),
             epochs=tuple((number, epochs[number]) for number, _ in fields["led"] if number in epochs),
         )
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().expect(shape)
-        if not told and self.downs(shape) and shape.replication_factor == 1:
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        told = super().warnings(shape)
+        if not told and self.max_brokers_down(shape) and shape.replication_factor == 1:
             return ("with topic.replication_factor 1 a partition has no leader while its broker restarts",)
         return told
 
-    def downs(self, shape: ClusterShape) -> int:
-        return min(1, super().downs(shape))
+    def max_brokers_down(self, shape: ClusterShape) -> int:
+        return min(1, super().max_brokers_down(shape))
 
 
-def _not_whole(scene: InjectionContext, nodes: tuple[int, ...]) -> str | None:
-    cluster = scene.cluster
+def _describe_unsettled(context: InjectionContext, nodes: tuple[int, ...]) -> str | None:
+    cluster = context.cluster
     stopped = [node for node in nodes if not cluster.is_running(node)]
     if stopped:
-        return f"the process of {named(stopped)} does not run"
-    view = cluster.view(scene.topics)
+        return f"the process of {node_names(stopped)} does not run"
+    view = cluster.view(context.topics)
     silent = [seen.broker for seen in view.views if not seen.answered]
     if silent:
         return f"broker {', '.join(map(str, silent))} does not answer"
@@ -226,7 +227,7 @@ def _epochs(view: TopologyView, topic: str) -> dict[int, int]:
     return {number: state.leader_epoch for number, state in states if state is not None}
 
 
-def _times(scene: InjectionContext, node: int) -> tuple[int, int]:
+def _times(context: InjectionContext, node: int) -> tuple[int, int]:
     """When the node's process last ended and last started, nanoseconds since the epoch."""
-    ended = datetime.fromisoformat(str(scene.cluster.inspect(node)["State"]["FinishedAt"]))
-    return int(ended.timestamp() * 1e6) * 1000, scene.cluster.started_ns(node)
+    ended = datetime.fromisoformat(str(context.cluster.inspect(node)["State"]["FinishedAt"]))
+    return int(ended.timestamp() * 1e6) * 1000, context.cluster.started_ns(node)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
 from faults.limits.base import MIB
 from faults.limits.blockio import (
@@ -19,7 +19,7 @@ from faults.limits.blockio import (
     parse_limits,
 )
 from faults.logs.disk import each, sidecar
-from faults.process_fault import OnNodes, ProcessFault, aimed
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -47,19 +47,19 @@ class DiskSlowed(OnNodes):
     direction: Direction
     devices: tuple[tuple[int, str], ...]
 
-    def apply(self, scene: InjectionContext) -> None:
-        each(self._running(scene), lambda node: self._throttle(scene, node, self._limits()))
+    def apply(self, context: InjectionContext) -> None:
+        each(self._running(context), lambda node: self._throttle(context, node, self._limits()))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
-        stopped = set(self.nodes) - set(self._running(scene))
+    def verify(self, context: InjectionContext) -> Evidence:
+        stopped = set(self.nodes) - set(self._running(context))
         if stopped:
-            return Evidence(False, f"{named(stopped)} does not run")
+            return Evidence(False, f"{node_names(stopped)} does not run")
         said: list[str] = []
         facts: dict[str, object] = {"measured": said}
         for node in self.nodes:
             for asked in self._asked():
                 for _ in range(_TRIES):
-                    words, wrong = _measured(scene, node, asked)
+                    words, wrong = _measure(context, node, asked)
                     if wrong is None:
                         break
                 said.append(words)
@@ -67,16 +67,16 @@ class DiskSlowed(OnNodes):
                     return Evidence(False, f"{words}: {wrong}", facts)
         return Evidence(True, "; ".join(said), facts)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         # A node's control group goes with its process, and takes along what was set there.
-        each(self._running(scene), lambda node: self._throttle(scene, node, {}))
+        each(self._running(context), lambda node: self._throttle(context, node, {}))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        await_rejoined(scene, self.nodes)
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.nodes)
         return Evidence(True, f"{self.target} has the whole disk again, and is in every ISR")
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
-        self._throttle(scene, node, self._limits())
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        self._throttle(context, node, self._limits())
         return True
 
     def _ways(self) -> tuple[str, ...]:
@@ -100,17 +100,17 @@ class DiskSlowed(OnNodes):
                 found.append(IoLimit(self.iops, "operations", 1, operations_probe(way, self.iops)))
         return found
 
-    def _running(self, scene: InjectionContext) -> tuple[int, ...]:
-        return tuple(node for node in self.nodes if scene.cluster.is_running(node))
+    def _running(self, context: InjectionContext) -> tuple[int, ...]:
+        return tuple(node for node in self.nodes if context.cluster.is_running(node))
 
-    def _throttle(self, scene: InjectionContext, node: int, limits: Limits) -> None:
+    def _throttle(self, context: InjectionContext, node: int, limits: Limits) -> None:
         device = dict(self.devices)[node]
-        output = scene.cluster.in_cgroups(node, limits_script(device, limits))
+        output = context.cluster.in_cgroups(node, limits_script(device, limits))
         wanted = {name: value for name, value in limits.items() if value is not None}
         if output.code != 0 or parse_limits(output.text) != wanted:
             raise FaultError(
                 "a disk could not be throttled, or released",
-                where=f"{named((node,))}, device {device}",
+                where=f"{node_name(node)}, device {device}",
                 expected=", ".join(f"{name} {value}" for name, value in wanted.items()) or "no limits",
                 found=output.text.strip()[-300:],
                 next_step="`kafka-chaos doctor` shows what this kernel can do",
@@ -149,23 +149,23 @@ class SlowDisk(ProcessFault):
             raise ValueError("a slow disk has `mib_per_second` or `iops`, or both")
         return self
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         if shape.disk_mib is not None:
             raise ValueError("with `cluster.disk_mib` log dirs lie in memory: there is no disk to slow down")
-        return super().expect(shape)
+        return super().warnings(shape)
 
-    def aim(self, scene: InjectionContext) -> DiskSlowed:
-        fields = aimed(scene, self.target)
+    def aim(self, context: InjectionContext) -> DiskSlowed:
+        fields = resolve_nodes(context, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
         devices = []
         for node, said in zip(
-            numbers, each(numbers, lambda node: sidecar(scene, node, DEVICE_SCRIPT)), strict=True
+            numbers, each(numbers, lambda node: sidecar(context, node, DEVICE_SCRIPT)), strict=True
         ):
             what, _, device = said.strip().partition(" ")
             if what != "disk":
                 raise FaultError(
                     "this log dir lies on no disk that can be throttled",
-                    where=named((node,)),
+                    where=node_name(node),
                     expected="a file system on a block device",
                     found=what,
                     next_step="keep the engine's volumes on a disk (ext4, xfs)",
@@ -179,21 +179,24 @@ class SlowDisk(ProcessFault):
             **fields,
         )
 
-    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
 
-def _measured(scene: InjectionContext, node: int, asked: IoLimit) -> tuple[str, str | None]:
+def _measure(context: InjectionContext, node: int, asked: IoLimit) -> tuple[str, str | None]:
     """What was measured, in words, and what is wrong with it: within the node, and beside it."""
-    script = asked.probe.script(scene.tag)
-    slow = asked.probe.seconds(scene.cluster.in_node(node, script).text)
-    free = asked.probe.seconds(scene.cluster.in_files(node, script).text)
+    script = asked.probe.script(context.tag)
+    slow = asked.probe.seconds(context.cluster.in_node(node, script).text)
+    free = asked.probe.seconds(context.cluster.in_files(node, script).text)
     if not slow or not free:
-        return f"{named((node,))}: its disk could not be measured", "writing past the page cache failed"
+        return (
+            f"{node_name(node)}: its disk could not be measured",
+            "writing past the page cache failed",
+        )
     amount = asked.each * asked.probe.count
     words = (
-        f"{named((node,))} {asked.probe.way}s {_short(amount / slow)}"
-        f" of {asked.most:g} {asked.unit} a second, {_short(amount / free)} are had beside it"
+        f"{node_name(node)} {asked.probe.way}s {_format_rate(amount / slow)}"
+        f" of {asked.most:g} {asked.unit} a second, {_format_rate(amount / free)} are had beside it"
     )
     if amount / slow > asked.most * _TOLERANCE:
         return words, "that is more than was asked for"
@@ -202,5 +205,5 @@ def _measured(scene: InjectionContext, node: int, asked: IoLimit) -> tuple[str, 
     return words, None
 
 
-def _short(amount: float) -> str:
+def _format_rate(amount: float) -> str:
     return f"{amount:.0f}" if amount >= 100 else f"{amount:.3g}"

@@ -6,8 +6,8 @@ import time
 from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.leadership import await_rejoined, leaders, moves, still_led
-from faults.process_fault import OnNodes, ProcessFault, aimed, start_again
+from faults.leadership import await_rejoined, describe_moves, describe_unmoved, leaders_of
+from faults.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
 
 _SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)
@@ -18,15 +18,15 @@ class Stopped(OnNodes):
     """SIGTERM was sent to these nodes."""
 
     kind: Literal["stop"] = "stop"
-    halts: ClassVar[bool] = True
+    stops_process: ClassVar[bool] = True
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
-            if scene.cluster.is_running(node):
-                scene.cluster.terminate(node)
+            if context.cluster.is_running(node):
+                context.cluster.terminate(node)
 
-    def verify(self, scene: InjectionContext) -> Evidence:
-        cluster, topic = scene.cluster, scene.topic
+    def verify(self, context: InjectionContext) -> Evidence:
+        cluster, topic = context.cluster, context.topic
         deadline = time.monotonic() + _SECONDS
         moved_while_running: dict[int, int | None] | None = None
         # No pause between two looks: the moment between the last move and the exit is short.
@@ -34,10 +34,10 @@ class Stopped(OnNodes):
             if time.monotonic() > deadline:
                 return Evidence(False, f"{self.target} still runs {_SECONDS:g} s after SIGTERM")
             view = cluster.view((topic,))
-            if moved_while_running is None and still_led(view, topic, self.led) is None:
+            if moved_while_running is None and describe_unmoved(view, topic, self.led) is None:
                 running = {node for node in self.nodes if cluster.is_running(node)}
                 if running >= {old for _, old in self.led}:
-                    moved_while_running = leaders(view, topic, self.led)
+                    moved_while_running = leaders_of(view, topic, self.led)
         codes = {node: cluster.exit_code(node) for node in self.nodes}
         facts: dict[str, object] = {"exit_codes": codes, "led": dict(self.led)}
         unclean = {node: code for node, code in codes.items() if code not in _CLEAN_EXITS}
@@ -49,14 +49,14 @@ class Stopped(OnNodes):
             return Evidence(False, "leadership was not seen to move before the exit", facts)
         facts["leaders_before_exit"] = moved_while_running
         return Evidence(
-            True, f"leadership moved before the exit: {moves(self.led, moved_while_running)}", facts
+            True, f"leadership moved before the exit: {describe_moves(self.led, moved_while_running)}", facts
         )
 
-    def undo(self, scene: InjectionContext) -> None:
-        start_again(scene.cluster, self.nodes)
+    def undo(self, context: InjectionContext) -> None:
+        start_stopped(context.cluster, self.nodes)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        await_rejoined(scene, self.nodes)
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.nodes)
         return Evidence(True, f"{self.target} started and back")
 
 
@@ -74,5 +74,5 @@ class Stop(ProcessFault):
     kind: Literal["stop"] = "stop"
     injection: ClassVar[type[Injection]] = Stopped
 
-    def aim(self, scene: InjectionContext) -> Stopped:
-        return Stopped(**aimed(scene, self.target))
+    def aim(self, context: InjectionContext) -> Stopped:
+        return Stopped(**resolve_nodes(context, self.target))

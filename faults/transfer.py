@@ -11,13 +11,13 @@ from faults.partition_fault import (
     BACK_SECONDS,
     PartitionBefore,
     PartitionFault,
-    deleted,
-    not_back,
-    proved_anew,
-    refused,
-    refused_but_gone,
-    shown,
-    was,
+    await_new_leaders,
+    await_view,
+    check_errors,
+    check_errors_unless_deleted,
+    is_deleted,
+    not_restored,
+    partition_before,
 )
 from faults.target_context import ClusterShape, TargetContext
 from faults.targets import Target
@@ -47,29 +47,33 @@ class Transferred(Injection):
             for then, (_, node) in zip(self.before, self.to, strict=True)
         )
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         new = dict(self.to)
         order = {then.partition: _first(then.replicas, new[then.partition]) for then in self.before}
-        refused("another order of replicas", scene.cluster.reassign(scene.topic, {**order}), ())
-        errors = scene.cluster.elect(scene.topic, list(order), unclean=False)
-        refused("the election", errors, {_NOT_NEEDED})
+        check_errors("another order of replicas", context.cluster.reassign(context.topic, {**order}), ())
+        errors = context.cluster.elect(context.topic, list(order), unclean=False)
+        check_errors("the election", errors, {_NOT_NEEDED})
 
-    def verify(self, scene: InjectionContext) -> Evidence:
-        return proved_anew(scene, self.before, dict(self.to), _SECONDS)
+    def verify(self, context: InjectionContext) -> Evidence:
+        return await_new_leaders(context, self.before, dict(self.to), _SECONDS)
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         # Who led need not have been the first replica: it is made that for the election only.
         led = {then.partition: _first(then.replicas, then.leader) for then in self.before}
-        refused_but_gone("the former order of replicas", scene.cluster.reassign(scene.topic, {**led}))
-        self._elect_back(scene, [then.partition for then in self.before])
+        check_errors_unless_deleted(
+            "the former order of replicas", context.cluster.reassign(context.topic, {**led})
+        )
+        self._elect_back(context, [then.partition for then in self.before])
         order = {then.partition: then.replicas for then in self.before}
-        refused_but_gone("the former order of replicas", scene.cluster.reassign(scene.topic, {**order}))
+        check_errors_unless_deleted(
+            "the former order of replicas", context.cluster.reassign(context.topic, {**order})
+        )
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         def missing(view: TopologyView) -> str | None:
             for then in self.before:
-                state = view.partition(scene.topic, then.partition)
-                if deleted(view, scene.topic, then.partition):
+                state = view.partition(context.topic, then.partition)
+                if is_deleted(view, context.topic, then.partition):
                     continue
                 if state is None or state.replicas != then.replicas:
                     found = "not known" if state is None else str(list(state.replicas))
@@ -77,18 +81,18 @@ class Transferred(Injection):
                 if state.leader != then.leader:
                     # It was down when the transfer was undone, and may be in the ISR by now.
                     if then.leader in state.isr:
-                        self.undo(scene)
+                        self.undo(context)
                     return f"partition {then.partition} is led by {state.leader}, ISR {sorted(state.isr)}"
             return None
 
-        left = shown(scene, BACK_SECONDS, missing)
+        left = await_view(context, BACK_SECONDS, missing)
         if left is not None:
-            raise not_back("leadership did not go back", self.target, left)
+            raise not_restored("leadership did not go back", self.target, left)
         return Evidence(True, "replicas in their former order, and led by who led before")
 
-    def _elect_back(self, scene: InjectionContext, partitions: list[int]) -> None:
-        errors = scene.cluster.elect(scene.topic, partitions, unclean=False)
-        refused_but_gone("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
+    def _elect_back(self, context: InjectionContext, partitions: list[int]) -> None:
+        errors = context.cluster.elect(context.topic, partitions, unclean=False)
+        check_errors_unless_deleted("the election", errors, _NOT_NEEDED, _NOT_AVAILABLE)
 
 
 class Transfer(PartitionFault):
@@ -112,16 +116,16 @@ class Transfer(PartitionFault):
         default=None, description="nodes that may lead next; any replica in sync if not given"
     )
 
-    def aim(self, scene: InjectionContext) -> Transferred:
-        sight = scene.sight()
-        states = [state for state in self.chosen(sight) if state.leader >= 0]
-        allowed = set(self.to.resolve(sight) if self.to is not None else sight.brokers)
-        chosen = {state.partition: _choice(sight, state, allowed) for state in states}
-        before = tuple(was(state) for state in states if chosen[state.partition] is not None)
+    def aim(self, context: InjectionContext) -> Transferred:
+        snapshot = context.snapshot()
+        states = [state for state in self.chosen(snapshot) if state.leader >= 0]
+        allowed = set(self.to.resolve(snapshot) if self.to is not None else snapshot.brokers)
+        chosen = {state.partition: _choice(snapshot, state, allowed) for state in states}
+        before = tuple(partition_before(state) for state in states if chosen[state.partition] is not None)
         if not before:
             raise FaultError(
                 "there is nobody to transfer leadership to",
-                where=scene.topic if self.partition is None else f"{scene.topic}-{self.partition}",
+                where=context.topic if self.partition is None else f"{context.topic}-{self.partition}",
                 expected="a leader, and another replica in the ISR"
                 + (f", of `{self.to}`" if self.to else ""),
                 found=", ".join(f"leader {one.leader}, ISR {sorted(one.isr)}" for one in states[:3])
@@ -131,19 +135,19 @@ class Transfer(PartitionFault):
         to = tuple((then.partition, chosen[then.partition] or 0) for then in before)
         return Transferred(before=before, to=to)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
         if shape.replication_factor == 1:
             raise ValueError("a transfer needs a second replica: topic.replication_factor is 1")
-        if self.to is not None and (self.to.means_client() or not self.to.at_most(shape)):
+        if self.to is not None and (self.to.may_include_client() or not self.to.max_brokers(shape)):
             raise ValueError(f"target `{self.to}`: only brokers lead partitions")
         return ()
 
 
-def _choice(sight: TargetContext, state: PartitionState, allowed: set[int]) -> int | None:
+def _choice(snapshot: TargetContext, state: PartitionState, allowed: set[int]) -> int | None:
     others = sorted((set(state.isr) - {state.leader}) & allowed)
     # Each partition draws anew from the seed: what one chooses does not hang on how many came before it.
-    return sight.rng().choice(others) if others else None
+    return snapshot.rng().choice(others) if others else None
 
 
 def _first(replicas: tuple[int, ...], node: int) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from faults.base import Evidence, Injection, InjectionContext, named
-from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, listing
-from faults.process_fault import aimed
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, list_log_dir
+from faults.process_fault import resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
@@ -38,48 +38,50 @@ class Wiped(OnDisk):
     kind: Literal["wipe_disk"] = "wipe_disk"
     keep_identity: bool = False
 
-    def damage(self, scene: InjectionContext, node: int, begun: Note | None) -> None:
+    def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:
         if begun is None:
-            found = listing(scene, node)
+            found = list_log_dir(context, node)
             plan = _Plan(folders=found.folders(), bytes=sum(found.sizes.values())).model_dump_json()
         else:
             plan = begun.plan
-        carry_out(scene, node, plan, _empty(but_identity=self.keep_identity))
+        carry_out(context, node, plan, _empty(but_identity=self.keep_identity))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         facts: dict[str, object] = {}
         told = []
-        for node, note in self.notes(scene).items():
-            if scene.cluster.is_running(node):
-                return Evidence(False, f"the process of {named((node,))} runs")
+        for node, note in self.notes(context).items():
+            if context.cluster.is_running(node):
+                return Evidence(False, f"the process of {node_name(node)} runs")
             if note is None or note.done_ns is None:
-                return Evidence(False, f"the log dir of {named((node,))} was not emptied")
-            left = sorted(listing(scene, node).sizes)
+                return Evidence(False, f"the log dir of {node_name(node)} was not emptied")
+            left = sorted(list_log_dir(context, node).sizes)
             if left != ([_IDENTITY] if self.keep_identity else []):
                 holds = ", ".join(left[:3]) or "nothing"
-                return Evidence(False, f"the log dir of {named((node,))} holds {holds}")
+                return Evidence(False, f"the log dir of {node_name(node)} holds {holds}")
             plan = _Plan.model_validate_json(note.plan)
             facts[str(node)] = {"folders": list(plan.folders), "bytes": plan.bytes}
             but = f" but for {_IDENTITY}" if self.keep_identity else ""
-            told.append(f"the log dir of {named((node,))} is empty{but}, of {len(plan.folders)} partition(s)")
+            told.append(
+                f"the log dir of {node_name(node)} is empty{but}, of {len(plan.folders)} partition(s)"
+            )
         return Evidence(True, f"process gone; {'; '.join(told)}", facts)
 
-    def healed(self, scene: InjectionContext) -> Evidence:
+    def healed(self, context: InjectionContext) -> Evidence:
         told: list[str] = []
         facts: dict[str, object] = {}
-        for node, note in self.rejoined(scene).items():
-            log = scene.cluster.log_since(node, note.done_ns or 0)
+        for node, note in self.rejoined(context).items():
+            log = context.cluster.log_since(node, note.done_ns or 0)
             counts = [int(count) for count in _LOADED.findall(log)]
             created = set(_CREATED.findall(log))
             facts[str(node)] = {"loaded": counts[:1], "created": sorted(created)}
             own = {
                 folder
                 for folder in _Plan.model_validate_json(note.plan).folders
-                if folder.rpartition("-")[0] == scene.topic
+                if folder.rpartition("-")[0] == context.topic
             }
             if not counts or counts[0] != 0 or not own <= created:
-                return Evidence(False, f"{named((node,))} did not start from an empty log dir", facts)
-            told.append(f"{named((node,))} loaded no log and made {', '.join(sorted(own)) or 'all'} anew")
+                return Evidence(False, f"{node_name(node)} did not start from an empty log dir", facts)
+            told.append(f"{node_name(node)} loaded no log and made {', '.join(sorted(own)) or 'all'} anew")
         if not told:
             return Evidence(False, f"no log dir of {self.target} was emptied", facts)
         return Evidence(True, "; ".join(told), facts)
@@ -109,15 +111,17 @@ class WipeDisk(DiskFault):
     injection: ClassVar[type[Injection]] = Wiped
     keep_identity: bool = Field(default=False, description="spare meta.properties: the same directory id")
 
-    def aim(self, scene: InjectionContext) -> Wiped:
-        to = aimed(scene, self.target)
-        voters = set(to["numbers"]) & set(scene.cluster.controller_ids)
+    def aim(self, context: InjectionContext) -> Wiped:
+        to = resolve_nodes(context, self.target)
+        voters = set(to["numbers"]) & set(context.cluster.controller_ids)
         if voters:
-            raise FaultError("a controller's disk is not wiped", where=named(voters), expected="brokers only")
+            raise FaultError(
+                "a controller's disk is not wiped", where=node_names(voters), expected="brokers only"
+            )
         return Wiped(**to, keep_identity=self.keep_identity)
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().expect(shape)
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        told = super().warnings(shape)
         if shape.combined:
             raise ValueError(
                 "brokers that are controllers too cannot be wiped: a voter that forgets its vote can break "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from faults.base import InjectionContext, named
+from faults.base import InjectionContext, node_name
 from harness.model.errors import FaultError
 
 MIB = 2**20
@@ -73,28 +73,28 @@ def memory_sample(stats: Mapping[str, Any]) -> MemorySample:
     )
 
 
-def host_config(scene: InjectionContext, node: int) -> Mapping[str, Any]:
+def host_config(context: InjectionContext, node: int) -> Mapping[str, Any]:
     """The limits of a node's container as the engine has them (`docker inspect`, HostConfig)."""
-    config: Mapping[str, Any] = scene.cluster.inspect(node)["HostConfig"]
+    config: Mapping[str, Any] = context.cluster.inspect(node)["HostConfig"]
     return config
 
 
-def differs(scene: InjectionContext, node: int, asked: Mapping[str, int]) -> str | None:
+def describe_difference(context: InjectionContext, node: int, asked: Mapping[str, int]) -> str | None:
     """The first limit that the engine does not have as asked, in words."""
-    found = host_config(scene, node)
+    found = host_config(context, node)
     for name, value in asked.items():
         if found.get(name) != value:
-            return f"{named((node,))}: {name} is {found.get(name)}, not {value}"
+            return f"{node_name(node)}: {name} is {found.get(name)}, not {value}"
     return None
 
 
-def refuse_unless_back(scene: InjectionContext, node: int, restored: Mapping[str, int]) -> None:
+def check_restored(context: InjectionContext, node: int, restored: Mapping[str, int]) -> None:
     """Raises FaultError: a limit is not what it was before."""
-    wrong = differs(scene, node, restored)
+    wrong = describe_difference(context, node, restored)
     if wrong is not None:
         raise FaultError(
             "a limit is still there",
-            where=named((node,)),
+            where=node_name(node),
             found=wrong,
             next_step="`kafka-chaos heal` tries again; `docker update` sets it by hand",
         )

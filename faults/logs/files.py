@@ -164,7 +164,7 @@ def parse_walk(text: str) -> dict[str, tuple[BatchHeader, ...]]:
     }
 
 
-def loaded(log: str) -> dict[str, int]:
+def loaded_end_offsets(log: str) -> dict[str, int]:
     """The log end offset with which a broker has first loaded each partition folder, from its log."""
     found: dict[str, int] = {}
     for folder, offset in _COMPLETED.findall(log):
@@ -172,6 +172,6 @@ def loaded(log: str) -> dict[str, int]:
     return found
 
 
-def found_invalid(log: str) -> set[tuple[str, int]]:
+def invalid_batches(log: str) -> set[tuple[str, int]]:
     """(path within the log dir, byte) of every batch that a broker has found to be damaged, from its log."""
     return {(path.removeprefix(f"{DATA_DIR}/"), int(at)) for path, at in _INVALID.findall(log)}

@@ -46,12 +46,12 @@ class PartitionCutOff(Frozen):
     after: int
 
 
-def to_walk(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> tuple[Segment, ...]:
+def segments_to_read(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> tuple[Segment, ...]:
     """The segments whose batches `cut_of` has to know."""
     return tuple(dict.fromkeys((_kept(segments, recovery_point, keep), segments[-1])))
 
 
-def cut_of(
+def cut_partition(
     folder: str,
     segments: Sequence[Segment],
     walked: Mapping[int, Sequence[BatchHeader]],
@@ -126,7 +126,7 @@ def cut_script(cuts: Iterable[PartitionCutOff]) -> str:
     return "\n".join(lines)
 
 
-def not_cut(cuts: Iterable[PartitionCutOff], found: LogDir) -> str | None:
+def describe_uncut(cuts: Iterable[PartitionCutOff], found: LogDir) -> str | None:
     """The first thing in a listing that is not as the cuts leave it, in words."""
     if CLEAN_SHUTDOWN in found.sizes:
         return f"{CLEAN_SHUTDOWN} is there"

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, named
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
-from faults.network.namespace_scripts import address, in_parallel, running, said
-from faults.network.sides import possible, surely_within
+from faults.network.namespace_scripts import address, in_parallel, run_script, running
+from faults.network.sides import possible_nodes, surely_within
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
@@ -39,29 +39,29 @@ class OnLinks(Injection):
 
     @property
     def target(self) -> str:
-        return f"{named(self.senders)} to {named({link.receiver for link in self.links})}"
+        return f"{node_names(self.senders)} to {node_names({link.receiver for link in self.links})}"
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        up = [node for node in running(scene, self.nodes) if not scene.cluster.is_paused(node)]
-        await_rejoined(scene, tuple(up))
+    def healed(self, context: InjectionContext) -> Evidence:
+        up = [node for node in running(context, self.nodes) if not context.cluster.is_paused(node)]
+        await_rejoined(context, tuple(up))
         return Evidence(True, "nothing of it is left in any namespace, and all are back in the ISR")
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         # A busy machine may spoil one measurement.
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
-            evidence = self.look(scene)
+            evidence = self.look(context)
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
     @abstractmethod
-    def look(self, scene: InjectionContext) -> Evidence:
+    def look(self, context: InjectionContext) -> Evidence:
         """Measure once."""
 
-    def trips(self, scene: InjectionContext) -> dict[int, list[Link]]:
+    def trips(self, context: InjectionContext) -> dict[int, list[Link]]:
         """Round trips that go over each link once at least, as links from the node that they are measured
         from: one of those that run."""
-        up = running(scene, self.nodes)
+        up = running(context, self.nodes)
         found: set[Link] = set()
         for link in self.links:
             trip = link if link.sender in up else link.back
@@ -69,13 +69,13 @@ class OnLinks(Injection):
                 found.add(trip)
         return {node: sorted(trip for trip in found if trip.sender == node) for node in up}
 
-    def ping(self, scene: InjectionContext, **how: Any) -> dict[Link, Echoes] | str:
+    def ping(self, context: InjectionContext, **how: Any) -> dict[Link, Echoes] | str:
         """Measure all round trips (`how`: see `ping_script`); text: why that could not be done."""
-        return ping(scene, self.trips(scene), **how)
+        return ping(context, self.trips(context), **how)
 
     def judged(
         self,
-        scene: InjectionContext,
+        context: InjectionContext,
         measured: dict[Link, Echoes] | str,
         say: Callable[[Link, Echoes], tuple[bool, str]],
     ) -> Evidence:
@@ -86,16 +86,16 @@ class OnLinks(Injection):
         # A client's machine may answer no echoes at all, which no fault of this kind does.
         deaf = {link for link, echoes in measured.items() if link.receiver == CLIENT and not echoes.answers}
         judged = {link: say(link, measured[link]) for link in measured if link not in deaf}
-        facts: dict[str, object] = {over(link): what for link, (_, what) in judged.items()}
+        facts: dict[str, object] = {describe_link(link): what for link, (_, what) in judged.items()}
         if deaf:
             facts["not_measured"] = _DEAF
-        silent = set(self.nodes) - {CLIENT} - set(running(scene, self.nodes))
+        silent = set(self.nodes) - {CLIENT} - set(running(context, self.nodes))
         if silent:
             facts["not_running"] = sorted(silent)
-        wrong = [f"{over(link)}: {what}" for link, (good, what) in judged.items() if not good]
+        wrong = [f"{describe_link(link)}: {what}" for link, (good, what) in judged.items() if not good]
         if wrong or not judged:
             return Evidence(False, "; ".join(wrong[:3]) or _DEAF, facts)
-        shown = [f"{over(link)}: {what}" for link, (_, what) in judged.items()]
+        shown = [f"{describe_link(link)}: {what}" for link, (_, what) in judged.items()]
         more = f"; and {len(shown) - 3} more round trips" if len(shown) > 3 else ""
         return Evidence(True, "; ".join(shown[:3]) + more, facts)
 
@@ -110,33 +110,33 @@ class Shaped(OnLinks):
     def discipline(self) -> tuple[str, str]:
         """The class's rate, and the discipline in its leaf, as tc takes them."""
 
-    def apply(self, scene: InjectionContext) -> None:
-        in_parallel(running(scene, self.senders), lambda node: self._shape(scene, node))
+    def apply(self, context: InjectionContext) -> None:
+        in_parallel(running(context, self.senders), lambda node: self._shape(context, node))
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         # A namespace dies with its container, and its disciplines with it.
         for node, output in in_parallel(
-            running(scene, self.senders), lambda node: said(scene, node, unshape_script(self.minor))
+            running(context, self.senders), lambda node: run_script(context, node, unshape_script(self.minor))
         ).items():
             if output is not None and output.code != 0:
                 raise FaultError(
                     "the queueing discipline of a network fault could not be removed",
-                    where=f"network namespace of {named((node,))}",
+                    where=f"network namespace of {node_name(node)}",
                     found=output.text.strip(),
                     next_step="restart that node's container: its disciplines die with it",
                 )
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
-        return node in self.senders and "put" in self._shape(scene, node).split()
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        return node in self.senders and "put" in self._shape(context, node).split()
 
-    def _shape(self, scene: InjectionContext, node: int) -> str:
+    def _shape(self, context: InjectionContext, node: int) -> str:
         rate, leaf = self.discipline()
-        peers = [address(scene, link.receiver) for link in self.links if link.sender == node]
-        output = scene.cluster.in_network(node, shape_script(self.minor, rate, leaf, peers))
+        peers = [address(context, link.receiver) for link in self.links if link.sender == node]
+        output = context.cluster.in_network(node, shape_script(self.minor, rate, leaf, peers))
         if output.code != 0:
             raise FaultError(
                 "a link could not be shaped",
-                where=f"network namespace of {named((node,))}",
+                where=f"network namespace of {node_name(node)}",
                 expected="links that no other open fault shapes, and a kernel that can",
                 found=output.text.strip(),
                 next_step="let one of the faults end first, or give them different peers in `to`; "
@@ -156,64 +156,64 @@ class LinkFault(FaultSpec):
         "controllers among them, and the client",
     )
 
-    def expect(self, shape: ClusterShape) -> tuple[str, ...]:
-        super().expect(shape)
-        if self.target.means_client():
+    def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
+        super().warnings(shape)
+        if self.target.may_include_client():
             raise ValueError(
                 f"target `{self.target}`: the client has no network of its own that could be touched; "
                 "name the brokers as `target` and the client as `to`"
             )
-        nodes = possible(self.target, shape)
-        alone = len(nodes) == 1 or (nodes <= set(shape.broker_ids) and self.target.at_most(shape) == 1)
+        nodes = possible_nodes(self.target, shape)
+        alone = len(nodes) == 1 or (nodes <= set(shape.broker_ids) and self.target.max_brokers(shape) == 1)
         if self.to is not None and alone and surely_within(self.to, self.target, shape):
             raise ValueError(f"`to: {self.to}` means no other node than `target: {self.target}`")
         return ()
 
-    def chosen(self, scene: InjectionContext) -> tuple[Link, ...]:
+    def chosen(self, context: InjectionContext) -> tuple[Link, ...]:
         """The links that this means now.
 
         Raises:
             FaultError: a target matches nothing, or there is no link.
         """
-        sight = scene.sight()
-        senders = [node for node in self.target.resolve(sight) if node != CLIENT]
-        everybody = (CLIENT, *sight.brokers, *sight.controllers)
-        receivers = everybody if self.to is None else self.to.resolve(sight)
+        snapshot = context.snapshot()
+        senders = [node for node in self.target.resolve(snapshot) if node != CLIENT]
+        everybody = (CLIENT, *snapshot.brokers, *snapshot.controllers)
+        receivers = everybody if self.to is None else self.to.resolve(snapshot)
         links = between(senders, receivers)
         if not links:
             raise FaultError(
                 "there is no link to touch",
                 where=f"from {self.target} to {self.to}",
                 expected="at least two different nodes",
-                found=f"both mean {named(receivers)}",
+                found=f"both mean {node_names(receivers)}",
                 next_step="choose targets that differ",
             )
         return links
 
 
-def over(link: Link) -> str:
+def describe_link(link: Link) -> str:
     """A round trip in words."""
-    return f"{named((link.sender,))} and {named((link.receiver,))}"
+    return f"{node_name(link.sender)} and {node_name(link.receiver)}"
 
 
-def shaped(scene: InjectionContext, links: Collection[Link]) -> dict[str, Any]:
+def shaping_fields(context: InjectionContext, links: Collection[Link]) -> dict[str, Any]:
     """The fields of a `Shaped`."""
-    return {"links": tuple(links), "minor": minor_of(scene.tag)}
+    return {"links": tuple(links), "minor": minor_of(context.tag)}
 
 
-def ping(scene: InjectionContext, trips: dict[int, list[Link]], **how: Any) -> dict[Link, Echoes] | str:
+def ping(context: InjectionContext, trips: dict[int, list[Link]], **how: Any) -> dict[Link, Echoes] | str:
     """Measure round trips, given by the node that they are measured from (`how`: see `ping_script`); text:
     why that could not be done."""
     if not any(trips.values()):
         return "none of the links has both its ends running"
 
     def measure(node: int) -> dict[Link, Echoes] | str:
-        at = {address(scene, link.receiver): link for link in trips[node]}
-        output = said(scene, node, ping_script(list(at), **how))
+        at = {address(context, link.receiver): link for link in trips[node]}
+        output = run_script(context, node, ping_script(list(at), **how))
         found = None if output is None else parse_pings(output.text, list(at))
         if found is None:
             why = output.text.strip() if output else "it ended meanwhile"
-            return f"{named((node,))}: could not measure: {why}"
+            return f"{node_name(node)}: could not measure: {why}"
         return {at[place]: echoes for place, echoes in found.items()}
 
     measured: dict[Link, Echoes] = {}

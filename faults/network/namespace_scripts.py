@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from faults.base import CommandOutput, InjectionContext, named
+from faults.base import CommandOutput, InjectionContext, node_name
 from faults.network.rules import remove_script
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
@@ -16,15 +16,15 @@ _VIEW_SECONDS = 0.4
 T = TypeVar("T")
 
 
-def address(scene: InjectionContext, node: int) -> str:
+def address(context: InjectionContext, node: int) -> str:
     """Where packets of a node, or of the clients, come from on the cluster's network."""
-    return scene.cluster.client_address if node == CLIENT else scene.cluster.address(node)
+    return context.cluster.client_address if node == CLIENT else context.cluster.address(node)
 
 
-def running(scene: InjectionContext, nodes: Iterable[int]) -> tuple[int, ...]:
+def running(context: InjectionContext, nodes: Iterable[int]) -> tuple[int, ...]:
     """Those of the nodes that run, and so have a network namespace; never the client."""
     wanted = sorted(set(nodes) - {CLIENT})
-    return tuple(node for node in wanted if scene.cluster.is_running(node))
+    return tuple(node for node in wanted if context.cluster.is_running(node))
 
 
 def in_parallel(nodes: Iterable[int], act: Callable[[int], T]) -> dict[int, T]:
@@ -35,57 +35,57 @@ def in_parallel(nodes: Iterable[int], act: Callable[[int], T]) -> dict[int, T]:
     return {node: future.result() for node, future in futures.items()}
 
 
-def put(scene: InjectionContext, node: int, rules: str) -> str:
+def insert_rules(context: InjectionContext, node: int, rules: str) -> str:
     """Run a script that inserts rules; returns what it printed.
 
     Raises:
         FaultError: it failed.
         ClusterError: it could not be run.
     """
-    output = scene.cluster.in_network(node, rules)
+    output = context.cluster.in_network(node, rules)
     if output.code != 0:
         raise FaultError(
             "the rules of a network fault could not be set",
-            where=f"network namespace of {named((node,))}",
+            where=f"network namespace of {node_name(node)}",
             found=output.text.strip(),
             next_step="`kafka-chaos doctor` tells whether iptables works here",
         )
     return output.text
 
 
-def remove(scene: InjectionContext, node: int) -> None:
+def remove_rules(context: InjectionContext, node: int) -> None:
     """Remove every rule of this injection from a node's namespace.
 
     Raises:
         FaultError: one is left.
         ClusterError: it could not be looked at, though the node runs.
     """
-    output = said(scene, node, remove_script(scene.tag))
+    output = run_script(context, node, remove_script(context.tag))
     if output is not None and output.code != 0:
         raise FaultError(
             "the rules of a network fault could not be removed",
-            where=f"network namespace of {named((node,))}",
+            where=f"network namespace of {node_name(node)}",
             found=output.text.strip(),
             next_step="restart that node's container: its rules die with it",
         )
 
 
-def ask_until_done(scene: InjectionContext, looks: Iterable[Future[CommandOutput | None]]) -> set[int]:
+def query_until_done(context: InjectionContext, looks: Iterable[Future[CommandOutput | None]]) -> set[int]:
     """Ask the brokers over and over, as a client, while others look; returns who has answered."""
     waiting = tuple(looks)
     answered: set[int] = set()
     while True:
-        view = scene.cluster.view((scene.topic,), timeout=_VIEW_SECONDS)
+        view = context.cluster.view((context.topic,), timeout=_VIEW_SECONDS)
         answered |= {seen.broker for seen in view.answered()}
         if not wait(waiting, timeout=0.05).not_done:
             return answered
 
 
-def said(scene: InjectionContext, node: int, text: str) -> CommandOutput | None:
+def run_script(context: InjectionContext, node: int, text: str) -> CommandOutput | None:
     """What a script in the node's namespace printed; None: the node has ended meanwhile."""
     try:
-        return scene.cluster.in_network(node, text)
+        return context.cluster.in_network(node, text)
     except ClusterError:
-        if scene.cluster.is_running(node):
+        if context.cluster.is_running(node):
             raise
         return None

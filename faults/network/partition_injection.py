@@ -6,10 +6,18 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from faults.base import Evidence, Injection, InjectionContext, named
+from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
-from faults.network.namespace_scripts import address, ask_until_done, in_parallel, put, remove, running, said
-from faults.network.proof import judge, pairs, parse, script
+from faults.network.namespace_scripts import (
+    address,
+    in_parallel,
+    insert_rules,
+    query_until_done,
+    remove_rules,
+    run_script,
+    running,
+)
+from faults.network.proof import both_directions, judge, parse_report, probe_script
 from faults.network.rules import LinkCut, Placed, drop_rule, insert_script, place
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT, ZOOKEEPER_PORT
@@ -35,24 +43,24 @@ class Cuts(Injection):
     def target(self) -> str:
         return self.words
 
-    def apply(self, scene: InjectionContext) -> None:
+    def apply(self, context: InjectionContext) -> None:
         holders = {placed.holder for placed in self.placed}
-        in_parallel(running(scene, holders), lambda node: self._put(scene, node))
+        in_parallel(running(context, holders), lambda node: self._put(context, node))
 
-    def verify(self, scene: InjectionContext) -> Evidence:
+    def verify(self, context: InjectionContext) -> Evidence:
         deadline = time.monotonic() + _PROOF_SECONDS
         while True:
-            evidence = self._look(scene)
+            evidence = self._look(context)
             if evidence.seen or time.monotonic() > deadline:
                 return evidence
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         # Not only the holders: a proof that was interrupted leaves counting rules at the others too. A
         # namespace dies with its container, and its rules with it.
-        in_parallel(running(scene, self.nodes), lambda node: remove(scene, node))
+        in_parallel(running(context, self.nodes), lambda node: remove_rules(context, node))
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        left = seen_within(_HEAL_SECONDS, lambda: self._deaf(scene), every=0.2)
+    def healed(self, context: InjectionContext) -> Evidence:
+        left = seen_within(_HEAL_SECONDS, lambda: self._deaf(context), every=0.2)
         if left is not None:
             raise FaultError(
                 "a network cut was taken back, and still nothing crosses it",
@@ -63,53 +71,55 @@ class Cuts(Injection):
             )
         thawed = tuple(
             node
-            for node in running(scene, self.nodes)
-            if node != CLIENT and not scene.cluster.is_paused(node)
+            for node in running(context, self.nodes)
+            if node != CLIENT and not context.cluster.is_paused(node)
         )
-        await_rejoined(scene, thawed)
+        await_rejoined(context, thawed)
         return Evidence(True, "no rule is left, connections are made across, and all are back in the ISR")
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
+    def restarted(self, context: InjectionContext, node: int) -> bool:
         # Rules die with a container. Its new process needs a second and more before it opens a connection.
         if not any(placed.holder == node for placed in self.placed):
             return False
-        return "put" in self._put(scene, node).split()
+        return "put" in self._put(context, node).split()
 
-    def _put(self, scene: InjectionContext, node: int) -> str:
+    def _put(self, context: InjectionContext, node: int) -> str:
         rules = []
         for placed in self.placed:
             if placed.holder == node:
                 other = placed.cut.sender if node == placed.cut.receiver else placed.cut.receiver
-                rules.append(drop_rule(placed, address(scene, other)))
-        return put(scene, node, insert_script(rules, scene.tag))
+                rules.append(drop_rule(placed, address(context, other)))
+        return insert_rules(context, node, insert_script(rules, context.tag))
 
-    def _look(self, scene: InjectionContext) -> Evidence:
+    def _look(self, context: InjectionContext) -> Evidence:
         cuts = [placed.cut for placed in self.placed]
-        addresses = {node: address(scene, node) for node in self.nodes}
-        ports = _ports(scene)
+        addresses = {node: address(context, node) for node in self.nodes}
+        ports = _ports(context)
         answered: set[int] = set()
-        nodes = running(scene, self.nodes)
+        nodes = running(context, self.nodes)
         with ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
             looks = {
                 node: pool.submit(
-                    said,
-                    scene,
+                    run_script,
+                    context,
                     node,
-                    script(node, [cut for cut in cuts if node in cut], addresses, ports, scene.tag),
+                    probe_script(node, [cut for cut in cuts if node in cut], addresses, ports, context.tag),
                 )
                 for node in nodes
             }
             if CLIENT in addresses:
-                answered = ask_until_done(scene, looks.values())
+                answered = query_until_done(context, looks.values())
         outputs = {node: look.result() for node, look in looks.items()}
-        reports = {node: parse(output.text) for node, output in outputs.items() if output is not None}
+        reports = {node: parse_report(output.text) for node, output in outputs.items() if output is not None}
         return judge(self.placed, reports, answered)
 
-    def _deaf(self, scene: InjectionContext) -> str | None:
+    def _deaf(self, context: InjectionContext) -> str | None:
         """The first pair that no connection crosses; None: all are whole again."""
-        up = running(scene, self.nodes)
-        ports = _ports(scene)
-        ways = sorted(way for way in pairs(placed.cut for placed in self.placed) if CLIENT not in way)
+        up = running(context, self.nodes)
+        ports = _ports(context)
+        ways = sorted(
+            way for way in both_directions(placed.cut for placed in self.placed) if CLIENT not in way
+        )
         # One direction of each pair is enough: a connection needs both.
         tries = {
             node: [
@@ -120,34 +130,34 @@ class Cuts(Injection):
 
         def missed(node: int) -> set[int]:
             lines = [
-                f"timeout 2 bash -c '</dev/tcp/{address(scene, peer)}/{ports[peer]}' && echo {peer} &"
+                f"timeout 2 bash -c '</dev/tcp/{address(context, peer)}/{ports[peer]}' && echo {peer} &"
                 for peer in tries[node]
             ]
-            output = said(scene, node, "\n".join(["exec 2>/dev/null", *lines, "wait"]))
+            output = run_script(context, node, "\n".join(["exec 2>/dev/null", *lines, "wait"]))
             # A node that has ended meanwhile is looked at no more.
             return set() if output is None else set(tries[node]) - {int(line) for line in output.text.split()}
 
         found = in_parallel([node for node in up if tries[node]], missed)
         for node, peers in found.items():
             if peers:
-                return f"{named((node,))} does not reach {named(peers)}"
-        return self._unanswered(scene, up)
+                return f"{node_name(node)} does not reach {node_names(peers)}"
+        return self._unanswered(context, up)
 
-    def _unanswered(self, scene: InjectionContext, up: tuple[int, ...]) -> str | None:
+    def _unanswered(self, context: InjectionContext, up: tuple[int, ...]) -> str | None:
         asked = {node for placed in self.placed for node in placed.cut if CLIENT in placed.cut} & set(up)
         if not asked:
             return None
-        quiet = asked - {seen.broker for seen in scene.cluster.view((scene.topic,)).answered()}
-        return f"{named(quiet)} does not answer the client" if quiet else None
+        quiet = asked - {seen.broker for seen in context.cluster.view((context.topic,)).answered()}
+        return f"{node_names(quiet)} does not answer the client" if quiet else None
 
 
-def made(kind: type[Cuts], scene: InjectionContext, cuts: Iterable[LinkCut], words: str) -> Cuts:
+def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[LinkCut], words: str) -> Cuts:
     """An injection of these cuts, its rules placed among the nodes that run.
 
     Raises:
         FaultError: there is nothing to cut.
     """
-    brokers = set(scene.cluster.broker_ids)
+    brokers = set(context.cluster.broker_ids)
     # Clients never talk to separate controllers.
     possible = {cut for cut in cuts if CLIENT not in cut or brokers & set(cut)}
     if not possible:
@@ -159,11 +169,11 @@ def made(kind: type[Cuts], scene: InjectionContext, cuts: Iterable[LinkCut], wor
             next_step="choose targets that differ",
         )
     nodes = {node for cut in possible for node in cut}
-    return kind(placed=place(possible, nodes - set(running(scene, nodes))), words=words)
+    return kind(placed=place(possible, nodes - set(running(context, nodes))), words=words)
 
 
-def _ports(scene: InjectionContext) -> Mapping[int, int]:
-    cluster = scene.cluster
+def _ports(context: InjectionContext) -> Mapping[int, int]:
+    cluster = context.cluster
     return {
         **dict.fromkeys(cluster.controller_ids, CONTROLLER_PORT),
         **dict.fromkeys(cluster.zookeeper_ids, ZOOKEEPER_PORT),

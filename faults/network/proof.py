@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from faults.base import Evidence, named
+from faults.base import Evidence, node_name, node_names
 from faults.network.rules import IptablesRule, LinkCut, Placed, remove_script
 from harness.model.node_layout import CLIENT, CLIENT_PORT
 
@@ -45,7 +45,7 @@ class ProbeReport:
         return self.after.get(name, 0) - self.before.get(name, 0)
 
 
-def pairs(cuts: Iterable[LinkCut]) -> frozenset[LinkCut]:
+def both_directions(cuts: Iterable[LinkCut]) -> frozenset[LinkCut]:
     """Both directions of every pair that is cut in at least one."""
     return frozenset(way for cut in cuts for way in (cut, cut.back))
 
@@ -55,7 +55,7 @@ def counted_at(way: LinkCut) -> int:
     return way.sender if way.receiver == CLIENT else way.receiver
 
 
-def post(way: LinkCut, addresses: Mapping[int, str]) -> IptablesRule:
+def counting_rule(way: LinkCut, addresses: Mapping[int, str]) -> IptablesRule:
     """The rule that counts what arrives this way, past every DROP."""
     name = f"heard-{way.sender}-{way.receiver}"
     if way.receiver == CLIENT:
@@ -65,12 +65,12 @@ def post(way: LinkCut, addresses: Mapping[int, str]) -> IptablesRule:
     return IptablesRule("INPUT", f"-p udp -s {addresses[way.sender]} --dport {_UDP_PORT}", name, drop=False)
 
 
-def script(
+def probe_script(
     node: int, cuts: Collection[LinkCut], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
 ) -> str:
     """What runs in one node's namespace. `ports` are where nodes listen for each other, by node id."""
-    ways = sorted(pairs(cuts))
-    posts = [post(way, addresses) for way in ways if counted_at(way) == node]
+    ways = sorted(both_directions(cuts))
+    posts = [counting_rule(way, addresses) for way in ways if counted_at(way) == node]
     peers = [way.receiver for way in ways if way.sender == node]
     tries = "\n".join(f"try {peer} {addresses[peer]} {ports[peer]} &" for peer in peers if peer != CLIENT)
     return counting_script(
@@ -112,7 +112,7 @@ exit 0
 """
 
 
-def parse(text: str) -> ProbeReport:
+def parse_report(text: str) -> ProbeReport:
     """Reads what a script has printed."""
     report = ProbeReport()
     for line in text.splitlines():
@@ -146,10 +146,10 @@ def judge(
     wrong: list[str] = []
     packets = 0
     silent = {node for cut in holders for node in cut} - {CLIENT} - set(reports)
-    for way in sorted(pairs(holders)):
+    for way in sorted(both_directions(holders)):
         if silent & set(way):
             continue
-        name = f"{named((way.sender,))} to {named((way.receiver,))}"
+        name = f"{node_name(way.sender)} to {node_name(way.receiver)}"
         heard = reports[counted_at(way)].after.get(f"heard-{way.sender}-{way.receiver}", 0)
         if way in holders:
             dropped = reports[holders[way]].rise(f"cut-{way.sender}-{way.receiver}")
@@ -170,14 +170,14 @@ def judge(
     if silent:
         facts["not_running"] = sorted(silent)
     if not cut_facts:
-        wrong.append(f"{named(silent)} does not run: there is nobody to be cut")
+        wrong.append(f"{node_names(silent)} does not run: there is nobody to be cut")
     if wrong:
         return Evidence(False, "; ".join(wrong[:3]), facts)
     what = f"{packets} packets dropped in {len(cut_facts)} direction(s), none got past, no connection is made"
     if open_facts:
         what += f"; in the other {len(open_facts)} packets arrive"
     if silent:
-        what += f"; {named(silent)} does not run"
+        what += f"; {node_names(silent)} does not run"
     return Evidence(True, what, facts)
 
 

@@ -21,7 +21,7 @@ from faults.targets import (  # fmt: skip
 from harness.model.node_layout import CLIENT
 
 
-def fixed(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | None:
+def fixed_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | None:
     """The nodes that a target means whatever happens; None: that depends on the live cluster or the seed."""
     brokers, controllers = frozenset(shape.broker_ids), frozenset(shape.controller_ids)
     match target:
@@ -42,38 +42,38 @@ def fixed(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | None:
         case Leader() | Isr() if shape.brokers == 1:
             return brokers
         case AnyOf():
-            sets = [fixed(each, shape) for each in target.any_]
+            sets = [fixed_nodes(each, shape) for each in target.any_]
             return None if None in sets else frozenset().union(*(each for each in sets if each is not None))
         case Both():
-            sets = [fixed(each, shape) for each in target.both]
+            sets = [fixed_nodes(each, shape) for each in target.both]
             found = [each for each in sets if each is not None]
             return None if len(found) < len(sets) else frozenset.intersection(*found)
         case Not():
-            rest = fixed(target.not_, shape)
+            rest = fixed_nodes(target.not_, shape)
             return None if rest is None else brokers - rest
         case _:
             return None
 
 
-def possible(target: BaseTarget, shape: ClusterShape) -> frozenset[int]:
+def possible_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int]:
     """No other nodes than these can be meant."""
-    surely = fixed(target, shape)
+    surely = fixed_nodes(target, shape)
     if surely is not None:
         return surely
     match target:
         case Controller():
             return frozenset(shape.controller_ids)
         case AnyOf():
-            return frozenset().union(*(possible(each, shape) for each in target.any_))
+            return frozenset().union(*(possible_nodes(each, shape) for each in target.any_))
         case Both():
-            return frozenset.intersection(*(possible(each, shape) for each in target.both))
+            return frozenset.intersection(*(possible_nodes(each, shape) for each in target.both))
         case _:
             return frozenset(shape.broker_ids)
 
 
 def surely_within(inner: BaseTarget, outer: BaseTarget, shape: ClusterShape) -> bool:
     """Whether `inner` can mean no node that `outer` does not mean as well."""
-    if inner == outer or possible(inner, shape) <= (fixed(outer, shape) or frozenset()):
+    if inner == outer or possible_nodes(inner, shape) <= (fixed_nodes(outer, shape) or frozenset()):
         return True
     if isinstance(outer, AnyOf):
         return any(surely_within(inner, each, shape) for each in outer.any_)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from faults.base import FaultSpec
-from faults.network.sides import fixed, possible
+from faults.network.sides import fixed_nodes, possible_nodes
 from faults.schedules.entries import FaultBlock, ScheduleEntry, SequencePart, TogetherPart
-from faults.schedules.state import least_down
+from faults.schedules.state import brokers_down_limit
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
 from faults.target_context import ClusterShape
 from faults.targets import Followers
@@ -52,7 +52,7 @@ def check_schedule(
         *(_too_late(found, seconds) if seconds is not None else ()),
         *(problem for track in found for problem in _condition(track, shape)),
         *(problem for track in found for problem in _impossible(track, shape)),
-        *_limits(found, shape, least_down(entries, at_most_down), before),
+        *_limits(found, shape, brokers_down_limit(entries, at_most_down), before),
         *_contradictions(found, shape, seconds, before),
     ]
 
@@ -84,26 +84,26 @@ def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator
             close = difflib.get_close_matches(awaited, counts, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"named are: {', '.join(counts) or 'none'}"
             yield Problem(f"{track.place}.after", f"no entry is named {awaited!r}: {hint}")
-        elif _hangs_on_itself(found, number):
+        elif _waits_for_itself(found, number):
             yield Problem(
                 f"{track.place}.after", f"it waits for {awaited!r}, which waits for it: neither begins"
             )
 
 
-def _hangs_on_itself(found: Sequence[Track], number: int) -> bool:
+def _waits_for_itself(found: Sequence[Track], number: int) -> bool:
     seen: set[int] = set()
-    todo = [*_goes_before(found, number)]
+    todo = [*_predecessors(found, number)]
     while todo:
         one = todo.pop()
         if one == number:
             return True
         if one not in seen:
             seen.add(one)
-            todo += _goes_before(found, one)
+            todo += _predecessors(found, one)
     return False
 
 
-def _goes_before(found: Sequence[Track], number: int) -> tuple[int, ...]:
+def _predecessors(found: Sequence[Track], number: int) -> tuple[int, ...]:
     how = found[number].begin
     if isinstance(how, Following):
         return how.tracks
@@ -171,7 +171,7 @@ def _condition(track: Track, shape: ClusterShape) -> Iterator[Problem]:
 def _impossible(track: Track, shape: ClusterShape) -> Iterator[Problem]:
     for pick in track.picks:
         try:
-            pick.fault.expect(shape)
+            pick.fault.warnings(shape)
         except ValueError as error:
             yield Problem(pick.place, str(error))
 
@@ -181,11 +181,11 @@ def _limits(
 ) -> Iterator[Problem]:
     if limit is None:
         return
-    down = {place: fault.downs(shape) for place, fault in before.items()}
+    down = {place: fault.max_brokers_down(shape) for place, fault in before.items()}
     since = [place for place, count in down.items() if count]
     for track in found:
         for pick in track.picks:
-            downs = pick.fault.downs(shape)
+            downs = pick.fault.max_brokers_down(shape)
             if downs and downs + sum(down.values()) > limit:
                 already = f", and {sum(down.values())} down since {', '.join(since)}" if since else ""
                 yield Problem(
@@ -199,11 +199,14 @@ def _contradictions(
     found: Sequence[Track], shape: ClusterShape, seconds: float | None, before: Mapping[str, FaultSpec]
 ) -> Iterator[Problem]:
     """Two faults that need the process of one node at overlapping times."""
-    held = [(place, fault, ((0.0, float("inf")),)) for place, fault in before.items() if _halts(fault)]
+    held = [
+        (place, fault, ((0.0, float("inf")),)) for place, fault in before.items() if _stops_process(fault)
+    ]
     mine = [
         (track.place, track.picks[0].fault, _windows(track, seconds))
         for track in found
-        if not (isinstance(track.begin, Repeating) and track.begin.ahead) and _halts(track.picks[0].fault)
+        if not (isinstance(track.begin, Repeating) and track.begin.ahead)
+        and _stops_process(track.picks[0].fault)
     ]
     pairs = [*((one, two) for one in held for two in mine), *combinations(mine, 2)]
     for (where, fault, windows), (place, other, others) in pairs:
@@ -219,8 +222,8 @@ def _contradictions(
                 break
 
 
-def _halts(fault: FaultSpec) -> bool:
-    return fault.injection.halts
+def _stops_process(fault: FaultSpec) -> bool:
+    return fault.injection.stops_process
 
 
 def _windows(track: Track, seconds: float | None) -> Windows:
@@ -244,10 +247,10 @@ def _same_nodes(one: FaultSpec, two: FaultSpec, shape: ClusterShape, *, at_once:
     same moment: a second kill of the leader a while later is another broker."""
     for mine in one.targets():
         for theirs in two.targets():
-            ours, others = fixed(mine, shape) or frozenset(), fixed(theirs, shape) or frozenset()
+            ours, others = fixed_nodes(mine, shape) or frozenset(), fixed_nodes(theirs, shape) or frozenset()
             if ours & others:
                 return "node " + ", ".join(map(str, sorted(ours & others)))
-            if possible(theirs, shape) <= ours or possible(mine, shape) <= others:
+            if possible_nodes(theirs, shape) <= ours or possible_nodes(mine, shape) <= others:
                 return f"`{theirs}`"
             if mine == theirs and (at_once or isinstance(mine, Followers)):
                 return f"`{theirs}`"

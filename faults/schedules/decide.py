@@ -46,7 +46,7 @@ def begin(schedule: Schedule) -> ScheduleState:
 
 def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[Decision, ...], ScheduleState]:
     """What to do now, and what to remember. Ask again when something has changed, or soon."""
-    state = _told(schedule, state, now)
+    state = _with_progress(schedule, state, now)
     decisions: list[Decision] = []
     still: list[OpenFaultState] = []
     for one in state.open:
@@ -63,17 +63,17 @@ def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[De
     return (*decisions, *given_up, *started), state
 
 
-def unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
+def describe_unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
     """What was asked for and had not begun when the step ended, one sentence each."""
     left = [
-        f"{_called(schedule, start.occurrence.track)} was put off, and never began"
+        f"{_describe_track(schedule, start.occurrence.track)} was put off, and never began"
         for start, _ in state.waiting
         # A menu may be cut short anywhere.
-        if start.occurrence.number == 0 or not schedule.tracks[start.occurrence.track].drawn
+        if start.occurrence.number == 0 or not schedule.tracks[start.occurrence.track].from_menu
     ]
     for number, (track, cursor) in enumerate(zip(schedule.tracks, state.cursors, strict=True)):
         how = track.begin
-        wanted = (how.times or 1) if isinstance(how, Repeating) and not track.drawn else 1
+        wanted = (how.times or 1) if isinstance(how, Repeating) and not track.from_menu else 1
         if cursor.begun >= wanted or cursor.over:
             continue
         why = "the step ended before it was due"
@@ -84,17 +84,17 @@ def unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
         elif isinstance(how, Following):
             why = "what goes before it was not healed when the step ended"
         often = f" began {cursor.begun} of {wanted} times" if wanted > 1 else " never began"
-        left.append(f"{_called(schedule, number)}{often}: {why}")
+        left.append(f"{_describe_track(schedule, number)}{often}: {why}")
     return tuple(left)
 
 
-def _called(schedule: Schedule, number: int) -> str:
+def _describe_track(schedule: Schedule, number: int) -> str:
     track = schedule.tracks[number]
     kinds = " or ".join(dict.fromkeys(pick.fault.name() for pick in track.picks))
     return f"{track.place} ({kinds})"
 
 
-def _told(schedule: Schedule, state: ScheduleState, now: Now) -> ScheduleState:
+def _with_progress(schedule: Schedule, state: ScheduleState, now: Now) -> ScheduleState:
     """Take in what has become of the faults, and who led at the beginning."""
     cursors = list(state.cursors)
     still, waiting = [], list(state.waiting)
@@ -131,10 +131,10 @@ def _due(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[GiveU
             if len(times) == len(ends):
                 cursors[number] = replace(cursor, due=max(times) + how.pause)
         elif isinstance(how, WhenTrue):
-            if _holds(schedule, state, how.condition, now):
+            if _is_met(schedule, state, how.condition, now):
                 cursors[number] = replace(cursor, due=now.seconds)
             elif how.within is not None and now.seconds >= how.within:
-                why = f"{_called(schedule, number)} never began: within {how.within:g} s"
+                why = f"{_describe_track(schedule, number)} never began: within {how.within:g} s"
                 given_up.append(GiveUp(number, f"{why} it was not seen that {how.condition}"))
                 cursors[number] = replace(cursor, over=True)
     return given_up, replace(state, cursors=tuple(cursors))
@@ -155,12 +155,12 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
     blocked = False
     for start in sorted(candidates, key=lambda one: (one.due, one.occurrence)):
         number = start.occurrence.track
-        downs = start.fault.downs(schedule.shape)
+        downs = start.fault.max_brokers_down(schedule.shape)
         room = _room(schedule, opened, now)
         full = downs > 0 and (blocked or (room is not None and downs > room))
         # Whoever waits for brokers to come back is not overtaken by others that take some down.
         blocked = blocked or full
-        if full or _crowded(schedule.tracks[number], number, opened, start in waiting):
+        if full or _is_full(schedule.tracks[number], number, opened, start in waiting):
             if start not in waiting:
                 cursors[number] = replace(cursors[number], late=True)
             continue
@@ -183,7 +183,7 @@ def _finished(track: Track, cursor: Cursor) -> bool:
     return too_late or (how.times is not None and cursor.begun >= how.times)
 
 
-def _crowded(track: Track, number: int, opened: Sequence[OpenFaultState], retried: bool) -> bool:
+def _is_full(track: Track, number: int, opened: Sequence[OpenFaultState], retried: bool) -> bool:
     """Whether a repeating track has as many faults open as it may."""
     mine = sum(one.start.occurrence.track == number for one in opened)
     return isinstance(track.begin, Repeating) and not retried and mine >= track.begin.at_once
@@ -208,7 +208,7 @@ def _next(schedule: Schedule, number: int, cursor: Cursor, now: Now) -> Cursor:
     return replace(cursor, begun=cursor.begun + 1, due=due, late=False)
 
 
-def _holds(schedule: Schedule, state: ScheduleState, condition: StepCondition, now: Now) -> bool:
+def _is_met(schedule: Schedule, state: ScheduleState, condition: StepCondition, now: Now) -> bool:
     if condition.acked is not None:
         return now.acked >= condition.acked
     if condition.leader_moved is not None:

@@ -18,9 +18,9 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from faults.schedules.fields import (
     NAME,
-    From0,
     IfImpossible,
     Seconds,
+    SecondsFromZero,
     SecondsRange,
     StepCondition,
     WrittenFault,
@@ -46,7 +46,7 @@ class SequencePart(_Named):
     """Faults one after the other: each begins when the one before is seen to be healed."""
 
     sequence: tuple[FaultBlock, ...] = Field(min_length=1)
-    pause: From0 = Field(default=0.0, description="seconds between a heal and the next fault")
+    pause: SecondsFromZero = Field(default=0.0, description="seconds between a heal and the next fault")
 
 
 class TogetherPart(_Named):
@@ -58,7 +58,7 @@ class TogetherPart(_Named):
 class _Timed(Frozen):
     """When an entry begins."""
 
-    at: From0 | None = Field(default=None, description="seconds after the step began")
+    at: SecondsFromZero | None = Field(default=None, description="seconds after the step began")
     after: StepCondition | None = Field(default=None, description="when this comes true")
     within: Seconds | None = Field(
         default=None,
@@ -81,7 +81,7 @@ class TimedFault(Part, _Timed):
     every: Seconds | None = Field(
         default=None, description="seconds from the beginning of one to that of the next"
     )
-    first: From0 | None = Field(
+    first: SecondsFromZero | None = Field(
         default=None, alias="from", description="with every: when the first begins; default: `every`"
     )
     times: int | None = Field(default=None, ge=1, description="with every: how often; default: no limit")
@@ -127,7 +127,7 @@ class FaultMenu(Frozen):
     every: SecondsRange = Field(
         description="seconds from the beginning of one to that of the next: [least, most]"
     )
-    first: From0 = Field(default=0.0, alias="from", description="the first gap counts from here")
+    first: SecondsFromZero = Field(default=0.0, alias="from", description="the first gap counts from here")
     until: Seconds | None = Field(default=None, description="none begins later; default: the step's end")
     times: int | None = Field(default=None, ge=1, description="how many; default: no limit")
     at_once: int = Field(default=1, ge=1, description="how many of its faults may be open at the same time")

@@ -41,7 +41,7 @@ class _OneKey:
         }
 
 
-def spread(value: Any) -> Any:
+def kind_from_key(value: Any) -> Any:
     """`{kill: {...}}` -> `{kind: kill, ...}`."""
     if isinstance(value, dict) and len(value) == 1:
         kind, body = next(iter(value.items()))
@@ -50,7 +50,7 @@ def spread(value: Any) -> Any:
     return value
 
 
-WrittenFault = Annotated[Fault, _OneKey(), BeforeValidator(spread)]
+WrittenFault = Annotated[Fault, _OneKey(), BeforeValidator(kind_from_key)]
 """Any fault, as files write it."""
 
 
@@ -65,7 +65,7 @@ def _ordered(value: tuple[float, float]) -> tuple[float, float]:
 
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-From0 = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+SecondsFromZero = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SecondsRange = Annotated[
     tuple[Seconds, Seconds],
     BeforeValidator(_pair, json_schema_input_type=Seconds | tuple[Seconds, Seconds]),

@@ -12,7 +12,7 @@ from faults.schedules.tracks import Following, WhenTrue
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class SimulatedFault:
     """One fault of a plan. `at` and `until` in seconds after the step began.
 
     `sure`: it begins at that time whatever happens; else not before it, since it waits for others to heal.
@@ -26,33 +26,31 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Foresight:
+class Simulation:
     """What will happen (in order), the most brokers down at once by it, and whether there is more: `cut`
     when a track that has no end was told up to a number of faults only."""
 
-    faults: tuple[Foreseen, ...]
+    faults: tuple[SimulatedFault, ...]
     most_down: int
     cut: bool
 
 
-def foresee(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Foresight:
+def simulate(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Simulation:
     """Everything that does not hang on what the brokers or the workload do, `each` faults a track at most
     where the step's end is not known."""
-    found: list[Foreseen] = []
+    found: list[SimulatedFault] = []
     most = down_before
     limit = each if schedule.seconds is None else None
-    for start, state in _moments(schedule, down_before, limit):
+    for start, state in _starts(schedule, down_before, limit):
         track = schedule.tracks[start.occurrence.track]
         hangs = isinstance(track.begin, (Following, WhenTrue)) or start.due < start.at
-        found.append(Foreseen(start.occurrence, start.fault, start.at, start.lasting, not hangs))
+        found.append(SimulatedFault(start.occurrence, start.fault, start.at, start.lasting, not hangs))
         most = max(most, down_before + sum(one.downs for one in state.open))
     cut = limit is not None and any(one.occurrence.number >= limit - 1 for one in found)
-    return Foresight(tuple(found), most, cut)
+    return Simulation(tuple(found), most, cut)
 
 
-def _moments(
-    schedule: Schedule, down_before: int, limit: int | None
-) -> Iterator[tuple[Start, ScheduleState]]:
+def _starts(schedule: Schedule, down_before: int, limit: int | None) -> Iterator[tuple[Start, ScheduleState]]:
     """Every start with the state after it, from one moment of interest to the next."""
     state = begin(schedule)
     phases: dict[Occurrence, FaultState] = {}

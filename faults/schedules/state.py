@@ -36,10 +36,10 @@ class Schedule:
         at_most_down: int | None = None,
     ) -> Schedule:
         """The schedule of a step's entries; the least of all limits on brokers down holds for all of them."""
-        return cls(tracks(entries), seed, shape, seconds, least_down(entries, at_most_down))
+        return cls(tracks(entries), seed, shape, seconds, brokers_down_limit(entries, at_most_down))
 
 
-def least_down(entries: Sequence[ScheduleEntry], at_most_down: int | None = None) -> int | None:
+def brokers_down_limit(entries: Sequence[ScheduleEntry], at_most_down: int | None = None) -> int | None:
     """The limit on brokers down that holds for a step: the least of its own and those of its menus."""
     limits = [entry.random.at_most_down for entry in entries if isinstance(entry, Random)]
     limits += [] if at_most_down is None else [at_most_down]

@@ -66,7 +66,7 @@ Begin = At | WhenTrue | Following | Repeating
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A fault that may be drawn, in proportion to its weight, and its duration in seconds (least, most).
+    """A fault that may be from_menu, in proportion to its weight, and its duration in seconds (least, most).
     `place` is where the fault stands in the step (`faults[0].random.menu[2].fault`)."""
 
     fault: FaultSpec
@@ -90,8 +90,8 @@ class Track:
     picks: tuple[Pick, ...]
 
     @property
-    def drawn(self) -> bool:
-        """Whether it is drawn from a menu."""
+    def from_menu(self) -> bool:
+        """Whether it is from_menu from a menu."""
         return isinstance(self.begin, Repeating) and self.begin.ahead
 
     def draw(self, seed: str, number: int) -> tuple[FaultSpec, float]:

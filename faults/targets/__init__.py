@@ -29,7 +29,7 @@ from faults.targets.nodes import (
     NodeIds,
     RandomBrokers,
     ZooKeeper,
-    drawn,
+    draw_nodes,
 )
 from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
 from harness.model.frozen import Frozen
@@ -71,17 +71,17 @@ class AnyOf(BaseTarget):
         for target in self.any_:
             target.check(shape)
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset().union(*(target.choose(sight) for target in self.any_))
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset().union(*(target.choose(snapshot) for target in self.any_))
 
-    def at_most(self, shape: ClusterShape) -> int:
-        return min(shape.brokers, sum(target.at_most(shape) for target in self.any_))
+    def max_brokers(self, shape: ClusterShape) -> int:
+        return min(shape.brokers, sum(target.max_brokers(shape) for target in self.any_))
 
-    def at_least(self, shape: ClusterShape) -> int:
-        return max(target.at_least(shape) for target in self.any_)
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return max(target.min_brokers(shape) for target in self.any_)
 
-    def means_client(self) -> bool:
-        return any(target.means_client() for target in self.any_)
+    def may_include_client(self) -> bool:
+        return any(target.may_include_client() for target in self.any_)
 
 
 class Both(BaseTarget):
@@ -94,19 +94,19 @@ class Both(BaseTarget):
         for target in self.both:
             target.check(shape)
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        found = [target.choose(sight) for target in self._affirmed()]
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        found = [target.choose(snapshot) for target in self._affirmed()]
         if not found:
-            return reduce(frozenset.intersection, (target.choose(sight) for target in self.both))
-        taken = (target.not_.choose(sight) for target in self.both if isinstance(target, Not))
+            return reduce(frozenset.intersection, (target.choose(snapshot) for target in self.both))
+        taken = (target.not_.choose(snapshot) for target in self.both if isinstance(target, Not))
         return reduce(frozenset.intersection, found).difference(*taken)
 
-    def at_most(self, shape: ClusterShape) -> int:
-        return min(target.at_most(shape) for target in self.both)
+    def max_brokers(self, shape: ClusterShape) -> int:
+        return min(target.max_brokers(shape) for target in self.both)
 
-    def means_client(self) -> bool:
+    def may_include_client(self) -> bool:
         affirmed = self._affirmed()
-        return bool(affirmed) and all(target.means_client() for target in affirmed)
+        return bool(affirmed) and all(target.may_include_client() for target in affirmed)
 
     def _affirmed(self) -> list[BaseTarget]:
         return [target for target in self.both if not isinstance(target, Not)]
@@ -119,17 +119,17 @@ class Not(BaseTarget):
 
     def check(self, shape: ClusterShape) -> None:
         self.not_.check(shape)
-        if not self.at_most(shape):
+        if not self.max_brokers(shape):
             raise ValueError(f"target `{self}` matches nothing: `{self.not_}` is every broker")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(sight.brokers) - self.not_.choose(sight)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(snapshot.brokers) - self.not_.choose(snapshot)
 
-    def at_most(self, shape: ClusterShape) -> int:
-        return shape.brokers - self.not_.at_least(shape)
+    def max_brokers(self, shape: ClusterShape) -> int:
+        return shape.brokers - self.not_.min_brokers(shape)
 
-    def at_least(self, shape: ClusterShape) -> int:
-        return shape.brokers - self.not_.at_most(shape)
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return shape.brokers - self.not_.max_brokers(shape)
 
 
 class Chosen(Frozen):
@@ -147,14 +147,14 @@ class Some(BaseTarget):
     def check(self, shape: ClusterShape) -> None:
         self.some.of.check(shape)
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return drawn(sight, self.some.of.choose(sight), self.some.count)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return draw_nodes(snapshot, self.some.of.choose(snapshot), self.some.count)
 
-    def at_most(self, shape: ClusterShape) -> int:
-        return min(self.some.count, self.some.of.at_most(shape))
+    def max_brokers(self, shape: ClusterShape) -> int:
+        return min(self.some.count, self.some.of.max_brokers(shape))
 
-    def means_client(self) -> bool:
-        return self.some.of.means_client()
+    def may_include_client(self) -> bool:
+        return self.some.of.may_include_client()
 
 
 KINDS: dict[str, type[BaseTarget]] = {

@@ -17,24 +17,24 @@ class BaseTarget(Frozen, ABC):
     """A set of nodes, not resolved yet."""
 
     @abstractmethod
-    def choose(self, sight: TargetContext) -> frozenset[int]:
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
         """The nodes that this means right now; may be empty.
 
         Raises:
             FaultError: the partition, or its leader, is not there.
         """
 
-    def resolve(self, sight: TargetContext) -> tuple[int, ...]:
+    def resolve(self, snapshot: TargetContext) -> tuple[int, ...]:
         """The nodes that this means right now, ascending.
 
         Raises:
             FaultError: it matches nothing.
         """
-        chosen = self.choose(sight)
+        chosen = self.choose(snapshot)
         if not chosen:
-            raise nothing(str(self), "at least one node", "none", "choose another target, or another moment")
-        sight.resolved[self] = tuple(sorted(chosen))
-        return sight.resolved[self]
+            raise no_match(str(self), "at least one node", "none", "choose another target, or another moment")
+        snapshot.resolved[self] = tuple(sorted(chosen))
+        return snapshot.resolved[self]
 
     def check(self, shape: ClusterShape) -> None:
         """Refuse what a cluster of this shape can never match.
@@ -43,15 +43,15 @@ class BaseTarget(Frozen, ABC):
             ValueError: it matches nothing there.
         """
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         """How many brokers it can mean."""
         return shape.brokers
 
-    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """How many brokers it means whenever it resolves."""
         return 0
 
-    def means_client(self) -> bool:
+    def may_include_client(self) -> bool:
         """Whether the client can be among the nodes."""
         return False
 
@@ -73,25 +73,25 @@ class BaseTarget(Frozen, ABC):
     def __str__(self) -> str:
         """As an experiment file holds it."""
         return (
-            _words(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+            _as_yaml(self.model_dump(mode="json", by_alias=True, exclude_none=True))
             .removeprefix("{")
             .removesuffix("}")
         )
 
 
-def nothing(where: str, expected: str, found: str, next_step: str) -> FaultError:
+def no_match(where: str, expected: str, found: str, next_step: str) -> FaultError:
     """What is raised where a target matches no node."""
     return FaultError(
         "the target matches no node", where=where, expected=expected, found=found, next_step=next_step
     )
 
 
-def _words(value: Any) -> str:
+def _as_yaml(value: Any) -> str:
     """A JSON value as YAML writes it on one line; `{controller: true}` as its word."""
     if isinstance(value, dict):
         if list(map(type, value.values())) == [bool]:
             return str(next(iter(value)))
-        return "{" + ", ".join(f"{key}: {_words(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_as_yaml(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_words, value)) + "]"
+        return "[" + ", ".join(map(_as_yaml, value)) + "]"
     return str(value)

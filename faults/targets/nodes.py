@@ -8,14 +8,14 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from faults.target_context import ClusterShape, TargetContext
-from faults.targets.base import BaseTarget, nothing
+from faults.targets.base import BaseTarget, no_match
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT
 
 
-def drawn(sight: TargetContext, nodes: Collection[int], count: int) -> frozenset[int]:
+def draw_nodes(snapshot: TargetContext, nodes: Collection[int], count: int) -> frozenset[int]:
     """So many of these nodes, by the seed; none, if they are fewer."""
-    return frozenset(sight.rng().sample(sorted(nodes), count) if count <= len(nodes) else ())
+    return frozenset(snapshot.rng().sample(sorted(nodes), count) if count <= len(nodes) else ())
 
 
 class Coordinates(Frozen):
@@ -36,12 +36,12 @@ class Coordinator(BaseTarget):
 
     coordinator: Coordinates = Field(description="whose coordinator is meant")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
         of = self.coordinator
-        found = sight.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
+        found = snapshot.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
         return frozenset() if found is None else frozenset({found})
 
-    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -50,11 +50,11 @@ class Controller(BaseTarget):
 
     controller: Literal[True]
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        active = sight.controller()
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        active = snapshot.controller()
         return frozenset() if active is None else frozenset({active})
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return 1 if shape.combined else 0
 
 
@@ -63,14 +63,14 @@ class Controllers(BaseTarget):
 
     controllers: Literal[True]
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(sight.controllers)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(snapshot.controllers)
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return shape.brokers if shape.combined else 0
 
-    def at_least(self, shape: ClusterShape) -> int:
-        return self.at_most(shape)
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return self.max_brokers(shape)
 
 
 class ZooKeeper(BaseTarget):
@@ -82,10 +82,10 @@ class ZooKeeper(BaseTarget):
         if not shape.zookeepers:
             raise ValueError(f"target `{self}` matches nothing: the cluster has controllers (KRaft)")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(sight.zookeepers)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(snapshot.zookeepers)
 
-    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
 
@@ -98,20 +98,20 @@ class BrokerId(BaseTarget):
         if self.broker not in shape.broker_ids:
             raise ValueError(f"target `{self}` matches nothing: the brokers are 1 to {shape.brokers}")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        if self.broker not in sight.brokers:
-            raise nothing(
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        if self.broker not in snapshot.brokers:
+            raise no_match(
                 f"broker {self.broker}",
-                f"one of {', '.join(map(str, sight.brokers))}",
+                f"one of {', '.join(map(str, snapshot.brokers))}",
                 "",
                 "name a broker that the cluster has",
             )
         return frozenset({self.broker})
 
-    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
-    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -125,16 +125,21 @@ class NodeIds(BaseTarget):
         if not set(self.nodes) <= known:
             raise ValueError(f"target `{self}` matches nothing: the nodes are {sorted(known - {CLIENT})}")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(self.nodes) & {CLIENT, *sight.brokers, *sight.controllers, *sight.zookeepers}
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(self.nodes) & {
+            CLIENT,
+            *snapshot.brokers,
+            *snapshot.controllers,
+            *snapshot.zookeepers,
+        }
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return len(set(self.nodes) & set(shape.broker_ids))
 
-    def at_least(self, shape: ClusterShape) -> int:
-        return self.at_most(shape)
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return self.max_brokers(shape)
 
-    def means_client(self) -> bool:
+    def may_include_client(self) -> bool:
         return CLIENT in self.nodes
 
 
@@ -147,13 +152,13 @@ class RandomBrokers(BaseTarget):
         if self.random > shape.brokers:
             raise ValueError(f"target `{self}` matches nothing: the cluster has {shape.brokers} broker(s)")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return drawn(sight, sight.brokers, self.random)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return draw_nodes(snapshot, snapshot.brokers, self.random)
 
-    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return self.random
 
-    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return self.random
 
 
@@ -166,15 +171,15 @@ class Minority(BaseTarget):
         if shape.brokers < 3:
             raise ValueError(f"target `{self}` matches nothing: {shape.brokers} broker(s) have no minority")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        size = (len(sight.brokers) - 1) // 2
-        return frozenset(sight.rng().sample(sorted(sight.brokers), size))
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        size = (len(snapshot.brokers) - 1) // 2
+        return frozenset(snapshot.rng().sample(sorted(snapshot.brokers), size))
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return (shape.brokers - 1) // 2
 
-    def at_least(self, shape: ClusterShape) -> int:
-        return self.at_most(shape)
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return self.max_brokers(shape)
 
 
 class Majority(BaseTarget):
@@ -182,14 +187,14 @@ class Majority(BaseTarget):
 
     majority: Literal[True]
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(sight.brokers) - Minority(minority=True).choose(sight)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(snapshot.brokers) - Minority(minority=True).choose(snapshot)
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return shape.brokers - (shape.brokers - 1) // 2
 
-    def at_least(self, shape: ClusterShape) -> int:
-        return self.at_most(shape)
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return self.max_brokers(shape)
 
 
 class All(BaseTarget):
@@ -197,10 +202,10 @@ class All(BaseTarget):
 
     all: Literal[True]
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(sight.brokers)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(snapshot.brokers)
 
-    def at_least(self, shape: ClusterShape) -> int:
+    def min_brokers(self, shape: ClusterShape) -> int:
         return shape.brokers
 
 
@@ -209,11 +214,11 @@ class Clients(BaseTarget):
 
     client: Literal[True]
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:  # noqa: ARG002
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:  # noqa: ARG002
         return frozenset({CLIENT})
 
-    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
-    def means_client(self) -> bool:
+    def may_include_client(self) -> bool:
         return True

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from pydantic import Field
 
 from faults.target_context import ClusterShape, TargetContext
-from faults.targets.base import BaseTarget, nothing
+from faults.targets.base import BaseTarget, no_match
 from harness.model.broker_views import PartitionState
 
 
@@ -24,11 +24,11 @@ class _OfPartition(BaseTarget):
                 f"target `{self}` matches nothing: the topic has partitions 0 to {shape.partitions - 1}"
             )
 
-    def state(self, sight: TargetContext) -> PartitionState:
-        state = sight.view.partition(sight.topic, self.partition)
+    def state(self, snapshot: TargetContext) -> PartitionState:
+        state = snapshot.view.partition(snapshot.topic, self.partition)
         if state is None or state.leader < 0:
-            raise nothing(
-                f"leader of {sight.topic}-{self.partition}",
+            raise no_match(
+                f"leader of {snapshot.topic}-{self.partition}",
                 "a partition with a leader",
                 "no such partition" if state is None else "no leader now",
                 "inject this fault when the partition has a leader, or correct the partition's number",
@@ -45,13 +45,13 @@ class Leader(_OfPartition):
     def partition(self) -> int:
         return self.leader
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset({self.state(sight).leader})
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset({self.state(snapshot).leader})
 
-    def at_most(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
-    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -69,11 +69,11 @@ class Followers(_OfPartition):
         if shape.replication_factor == 1:
             raise ValueError(f"target `{self}` matches nothing: topic.replication_factor is 1")
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        state = self.state(sight)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        state = self.state(snapshot)
         return frozenset(state.replicas) - {state.leader}
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return shape.replication_factor - 1
 
 
@@ -86,13 +86,13 @@ class Isr(_OfPartition):
     def partition(self) -> int:
         return self.isr
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        return frozenset(self.state(sight).isr)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        return frozenset(self.state(snapshot).isr)
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return shape.replication_factor
 
-    def at_least(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 
@@ -105,9 +105,9 @@ class OutOfSync(_OfPartition):
     def partition(self) -> int:
         return self.out_of_sync
 
-    def choose(self, sight: TargetContext) -> frozenset[int]:
-        state = self.state(sight)
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        state = self.state(snapshot)
         return frozenset(state.replicas) - frozenset(state.isr)
 
-    def at_most(self, shape: ClusterShape) -> int:
+    def max_brokers(self, shape: ClusterShape) -> int:
         return shape.replication_factor - 1

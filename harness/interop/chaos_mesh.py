@@ -154,7 +154,7 @@ def resource_of(fault: FaultSpec, place: PodNaming, where: str = "") -> Resource
             next_step="leave it out, or say how with `command`",
         )
     target, other = _sides(fault)
-    if any(side is not None and side.means_client() for side in (target, other)):
+    if any(side is not None and side.may_include_client() for side in (target, other)):
         raise BadInput(
             "the client is no pod of Kafka's",
             where=where,

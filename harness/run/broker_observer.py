@@ -33,7 +33,7 @@ class BrokerObserver:
 
     def nodes(self, target: Any) -> tuple[int, ...]:
         with suppress(FaultError):
-            found: tuple[int, ...] = target.resolve(self._scene().sight())
+            found: tuple[int, ...] = target.resolve(self._scene().snapshot())
             return found
         return ()
 

@@ -114,14 +114,14 @@ class FaultLedger:
 
     def _holder(self, injection: Injection) -> OpenFault | None:
         """The open fault that has halted a node which this one would halt."""
-        if not injection.halts:
+        if not injection.stops_process:
             return None
         return next(
             (
                 fault
                 for fault in self._faults
                 if fault.closed_ns is None
-                and fault.injection.halts
+                and fault.injection.stops_process
                 and set(fault.injection.nodes) & set(injection.nodes)
             ),
             None,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from faults.schedules.decide import begin, decide, unmet
+from faults.schedules.decide import begin, decide, describe_unmet
 from faults.schedules.state import (
     Decision,
     FaultState,
@@ -109,7 +109,7 @@ class Scheduler:
                 self._do(decision)
             over = ended or (self._schedule.seconds is not None and seconds >= self._schedule.seconds)
             if over and not state.busy:
-                self._problems += unmet(self._schedule, state)
+                self._problems += describe_unmet(self._schedule, state)
                 return
             self._cancelled.wait(TICK_SECONDS)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults.schedules.state import least_down, to_the_millisecond
+from faults.schedules.state import brokers_down_limit, to_the_millisecond
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, FaultPhase
 from harness.model.journal_reader import fault_events, journal_batches, reason_of
@@ -153,7 +153,7 @@ def _write(write: Write, info: StepInfo, happened: Sequence[InjectedFault]) -> d
             }
         )
     entries.sort(key=lambda entry: entry["at"])
-    limit = least_down(write.faults, write.at_most_down)
+    limit = brokers_down_limit(write.faults, write.at_most_down)
     seconds = write.seconds
     if seconds is not None and limit is not None and entries:
         seconds = max(seconds, entries[-1]["at"] + _ROOM_SECONDS)

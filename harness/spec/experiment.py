@@ -260,7 +260,7 @@ class Experiment(Frozen):
             place = f"steps[{number}]"
             if isinstance(step.action, Inject):
                 try:
-                    step.action.fault.expect(self.shape)
+                    step.action.fault.warnings(self.shape)
                 except ValueError as error:
                     yield Problem(f"{place}.inject", str(error))
             elif isinstance(step.action, Heal):

@@ -104,4 +104,4 @@ def schedule_seed(seed: int, write: Write) -> str:
 
 def down_before(experiment: Experiment, index: int) -> int:
     """How many brokers inject steps before a step may have left down."""
-    return sum(fault.downs(experiment.shape) for fault in experiment.open_before(index).values())
+    return sum(fault.max_brokers_down(experiment.shape) for fault in experiment.open_before(index).values())

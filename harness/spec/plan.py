@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from faults.base import FaultSpec
-from faults.schedules.simulation import Foreseen, Foresight, foresee
+from faults.schedules.simulation import SimulatedFault, Simulation, simulate
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.target_context import ClusterShape
@@ -153,7 +153,7 @@ def _write(experiment: Experiment, index: int, write: Write, seed: int, down: in
         seconds=write.ends,
         at_most_down=write.at_most_down,
     )
-    sight = foresee(schedule, down_before=down)
+    sight = simulate(schedule, down_before=down)
     told = [_foreseen(schedule, one) for one in sight.faults]
     seen = {one.occurrence.track for one in sight.faults}
     hidden = [track for number, track in enumerate(schedule.tracks) if number not in seen]
@@ -167,14 +167,14 @@ def _write(experiment: Experiment, index: int, write: Write, seed: int, down: in
     return PlannedStep(index, f"write {write.name}, {amount}", tuple(told), most, sight.cut)
 
 
-def _most_down(schedule: Schedule, sight: Foresight, hidden: list[Track]) -> int:
+def _most_down(schedule: Schedule, sight: Simulation, hidden: list[Track]) -> int:
     shape = schedule.shape
-    more = sum(max(pick.fault.downs(shape) for pick in track.picks) for track in hidden)
+    more = sum(max(pick.fault.max_brokers_down(shape) for pick in track.picks) for track in hidden)
     limits = [limit for limit in (schedule.at_most_down, shape.brokers) if limit is not None]
     return min(sight.most_down + more, *limits)
 
 
-def _foreseen(schedule: Schedule, one: Foreseen) -> PlannedFault:
+def _foreseen(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
     track = schedule.tracks[one.occurrence.track]
     when = f"at {one.at:.3f} s" + ("" if one.sure else " or later")
     span = (one.lasting, one.lasting)
@@ -216,6 +216,6 @@ def _planned(
         when=when,
         lasting=lasting,
         fault=described(fault),
-        down=fault.downs(shape),
-        expect=fault.expect(shape),
+        down=fault.max_brokers_down(shape),
+        expect=fault.warnings(shape),
     )

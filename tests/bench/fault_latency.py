@@ -57,15 +57,15 @@ CASES: tuple[tuple[str, FaultSpec, Effect, float], ...] = (
 def effect_ms(cluster: ManagedCluster, spec: FaultSpec, in_effect: Effect, tag: str) -> float:
     """Milliseconds from the decision until the fault is in effect; heals it and waits until all is
     settled."""
-    scene = InjectionContext(cluster, _TOPIC, 4.0, tag)
+    context = InjectionContext(cluster, _TOPIC, 4.0, tag)
     began = time.perf_counter()
-    injection = spec.aim(scene)
-    injection.apply(scene)
+    injection = spec.aim(context)
+    injection.apply(context)
     left = seen_within(
         _EFFECT_SECONDS, lambda: None if in_effect(cluster, injection) else "not in effect", every=0.005
     )
     took = (time.perf_counter() - began) * 1e3
-    injection.heal(scene)
+    injection.heal(context)
     settle(cluster, _TOPIC, 1, 3, _SETTLE_SECONDS)
     if left is not None:
         raise RuntimeError(f"{spec.name()}: {left}")

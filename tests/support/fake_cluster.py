@@ -94,13 +94,13 @@ class FakeCluster:
         return self.says.pop(0) if self.says else FakeCommandResult()
 
 
-def scene(cluster: FakeCluster) -> InjectionContext:
+def context(cluster: FakeCluster) -> InjectionContext:
     # A negative session makes the deadline short: 30 s of margin are for real brokers.
     return InjectionContext(cast(FaultCluster, cluster), "t", -29.7, "tag-1")
 
 
-def injected(spec: FaultSpec, cluster: FakeCluster) -> Evidence:
+def inject(spec: FaultSpec, cluster: FakeCluster) -> Evidence:
     """Aim, apply and verify."""
-    injection = spec.aim(scene(cluster))
-    injection.apply(scene(cluster))
-    return injection.verify(scene(cluster))
+    injection = spec.aim(context(cluster))
+    injection.apply(context(cluster))
+    return injection.verify(context(cluster))

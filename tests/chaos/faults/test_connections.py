@@ -24,7 +24,7 @@ HOLD = HoldConnections(target=Leader(leader=0))
 REFUSE = RefuseConnections.model_validate({"from": {"leader": 0}, "to": "controllers"})
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
@@ -69,7 +69,7 @@ def test_connections_over_which_nothing_is_sent_prove_nothing(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.hold_connections._PROOF_SECONDS", 0.0)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     leader = leader_of(cluster, topic)
     port = cluster.node(leader).host_port
     assert port is not None
@@ -106,7 +106,7 @@ def test_a_connection_that_is_made_is_noticed(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.refuse_connections._PROOF_SECONDS", 0.0)
-    injection = REFUSE.aim(scene(cluster, topic))
-    evidence = injection.verify(scene(cluster, topic))
+    injection = REFUSE.aim(context(cluster, topic))
+    evidence = injection.verify(context(cluster, topic))
     assert not evidence.seen
     assert "opened a connection to controller 101" in evidence.what

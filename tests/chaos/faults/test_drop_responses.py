@@ -20,7 +20,7 @@ pytestmark = pytest.mark.chaos
 SPEC = DropResponses(target=Leader(leader=0))
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
@@ -76,7 +76,7 @@ def test_what_was_sent_is_in_the_log_though_nobody_was_told(
 def test_answers_that_come_are_noticed(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = SPEC.aim(at)
     injection.apply(at)
     injection.apply(at)
@@ -95,7 +95,7 @@ def test_a_broker_that_cannot_be_reached_at_all_is_another_fault(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.drop_responses._PROOF_SECONDS", 0.0)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = SPEC.aim(at)
     everything = IptablesRule("OUTPUT", f"-p tcp -d {cluster.client_address} --sport 9092", "cut-answers")
     (broker,) = injection.nodes
@@ -109,7 +109,7 @@ def test_a_broker_that_cannot_be_reached_at_all_is_another_fault(
 
 
 def test_the_rule_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = SPEC.aim(at)
     (broker,) = injection.nodes
     again: list[bool] = []

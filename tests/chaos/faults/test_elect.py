@@ -26,7 +26,7 @@ from tests.chaos.conftest import Prove
 pytestmark = pytest.mark.chaos
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
 
 
@@ -52,7 +52,7 @@ def test_a_transfer_goes_where_it_is_told(
 ) -> None:
     before = now(cluster, topic)
     wanted = before.replicas[2]
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = Transfer(partition=0, to=BrokerId(broker=wanted)).aim(at)
     with monkeypatch.context() as short:
         short.setattr("faults.transfer._SECONDS", 1.0)
@@ -83,11 +83,11 @@ def test_a_transfer_goes_where_it_is_told(
 
 def test_preferred_election(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     with pytest.raises(FaultError, match="nothing for the preferred election to do"):
-        Elect().aim(scene(cluster, topic))
+        Elect().aim(context(cluster, topic))
     first, second, third = now(cluster, topic).replicas
     _reorder(cluster, topic, (second, first, third))
     epoch = now(cluster, topic).leader_epoch
-    unasked = Elect().aim(scene(cluster, topic))
+    unasked = Elect().aim(context(cluster, topic))
     assert unasked.nodes == (second,)
     with prove(Elect(election="preferred", partition=0)):
         assert now(cluster, topic).leader == second
@@ -104,7 +104,7 @@ def test_what_the_controller_answers(cluster: ManagedCluster, topic: str) -> Non
     assert cluster.reassign(topic, {0: None}) == {0: "NO_REASSIGNMENT_IN_PROGRESS"}
     assert cluster.reassign("no-such-topic", {0: (1,)}) == {0: "UNKNOWN_TOPIC_OR_PARTITION"}
     with pytest.raises(FaultError, match="nothing for the unclean election to do"):
-        Elect(election="unclean").aim(scene(cluster, topic))
+        Elect(election="unclean").aim(context(cluster, topic))
 
 
 def test_reassign_away_from_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
@@ -136,7 +136,7 @@ def test_a_reassignment_under_way_is_taken_back(
 ) -> None:
     monkeypatch.setattr("faults.reassign._SECONDS", 1.0)
     before = now(cluster, topic)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = Reassign(to=NodeIds(nodes=(before.leader, stuck))).aim(at)
     assert not injection.verify(at).seen, "nothing was moved yet"
     injection.apply(at)
@@ -174,7 +174,7 @@ def pair(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[st
 
 
 def test_unclean_election(cluster: ManagedCluster, pair: str) -> None:
-    at = scene(cluster, pair)
+    at = context(cluster, pair)
     leader, follower = now(cluster, pair).replicas
     _write(cluster, pair, 20)
     settle(cluster, pair, 1, 2, 30)

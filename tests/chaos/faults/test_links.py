@@ -34,7 +34,7 @@ NETEM = (
 )
 
 
-def scene(cluster: ManagedCluster, topic: str, name: str = "one") -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str, name: str = "one") -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:24]}-{name}")
 
 
@@ -56,7 +56,7 @@ def test_loss_from_the_leader_to_its_followers(cluster: ManagedCluster, topic: s
 
 
 def test_loss_to_the_client_and_from_it(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     with opened(Loss(target=LEADER, to=Clients(client=True), percent=20, direction="both"), at) as injection:
         evidence = injection.verify(at)
         assert evidence.seen, evidence
@@ -64,7 +64,7 @@ def test_loss_to_the_client_and_from_it(cluster: ManagedCluster, topic: str) -> 
 
 
 def test_loss_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
     with opened(Loss(target=LEADER, to=BrokerId(broker=victim), percent=40), at) as injection:
         cluster.kill(victim)
@@ -77,7 +77,7 @@ def test_loss_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: st
 
 
 def test_a_network_that_loses_nothing_is_no_proof(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     asked = Loss(target=LEADER, percent=30).aim(at)
     evidence = asked.look(at)
     assert not evidence.seen
@@ -100,7 +100,7 @@ def test_a_slow_link_from_the_leader_to_one_follower(
 
 
 def test_a_link_that_is_not_slow_is_no_proof(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     asked = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit").aim(at)
     evidence = asked.look(at)
     assert not evidence.seen
@@ -111,7 +111,7 @@ def test_a_link_that_is_not_slow_is_no_proof(cluster: ManagedCluster, topic: str
 
 
 def test_two_faults_shape_different_links_of_one_node(cluster: ManagedCluster, topic: str) -> None:
-    one, two = scene(cluster, topic, "one"), scene(cluster, topic, "two")
+    one, two = context(cluster, topic, "one"), context(cluster, topic, "two")
     slow = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit")
     with opened(slow, one) as first:
         with opened(
@@ -130,7 +130,7 @@ def test_two_faults_shape_different_links_of_one_node(cluster: ManagedCluster, t
 
 
 def test_a_slow_link_is_made_again_after_a_restart(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     victim = next(one for one in cluster.broker_ids if one != leader_of(cluster, topic))
     with opened(Bandwidth(target=BrokerId(broker=victim), rate="5mbit"), at) as injection:
         cluster.kill(victim)
@@ -144,7 +144,7 @@ def test_a_slow_link_is_made_again_after_a_restart(cluster: ManagedCluster, topi
 
 
 def test_loss_and_a_slow_link_go_together(cluster: ManagedCluster, topic: str) -> None:
-    one, two = scene(cluster, topic, "one"), scene(cluster, topic, "two")
+    one, two = context(cluster, topic, "one"), context(cluster, topic, "two")
     with (
         opened(Loss(target=LEADER, to=FOLLOWERS, percent=10), one) as lossy,
         opened(Bandwidth(target=LEADER, to=FOLLOWERS, rate="4mbit"), two) as slow,
@@ -169,7 +169,7 @@ def test_netem(cluster: ManagedCluster, topic: str, prove: Prove, spec: FaultSpe
 def test_an_untouched_link_is_not_what_netem_makes(
     cluster: ManagedCluster, topic: str, spec: FaultSpec
 ) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     evidence = spec.aim(at).look(at)  # type: ignore[attr-defined]
     assert not evidence.seen, evidence
 
@@ -177,7 +177,7 @@ def test_an_untouched_link_is_not_what_netem_makes(
 def test_proofs_of_netem_pass_where_echoes_are_spoilt(cluster: ManagedCluster, topic: str) -> None:
     here = leader_of(cluster, topic)
     there = next(one for one in cluster.broker_ids if one != here)
-    at, to = scene(cluster, topic), BrokerId(broker=there)
+    at, to = context(cluster, topic), BrokerId(broker=there)
     late = Latency(target=LEADER, to=to, delay_ms=100).aim(at)
     mixed = Reorder(target=LEADER, to=to, percent=25, delay_ms=30).aim(at)
     twice = DuplicatePackets(target=LEADER, to=to, percent=20).aim(at)

@@ -37,7 +37,7 @@ def lonely(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[
     admin.delete(name)
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     tag = f"kafka-chaos-{topic[:30]}-{time.time_ns() % 10**9:x}"
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=tag, seed="seed")
 
@@ -120,7 +120,7 @@ def test_what_a_power_loss_took_comes_back_from_the_leader(
 
 def test_power_is_lost_at_any_byte_of_all_partitions(cluster: ManagedCluster, topic: str) -> None:
     write(cluster, topic)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     spec = PowerLoss.model_validate({"target": {"leader": 0}, "keep": {"random": True}, "topic": "all"})
     injection = applied(spec, at)
     evidence = injection.verify(at)
@@ -149,7 +149,7 @@ def test_a_power_loss_of_the_only_replica_loses_what_was_acknowledged_and_not_fl
     settle(cluster, lonely, 1, 1, 60)
     write(cluster, lonely, acks=1)
     for lost in (True, False):
-        at = scene(cluster, lonely)
+        at = context(cluster, lonely)
         injection = applied(PowerLoss(target=LEADER), at)
         # The second time nothing has been written since: the control.
         assert injection.verify(at).seen is lost
@@ -164,7 +164,7 @@ def test_a_kill_that_cuts_nothing_is_no_power_loss(
 ) -> None:
     write(cluster, lonely, acks=1)
     monkeypatch.setattr(power_loss, "cut_script", lambda _: "true")
-    at = scene(cluster, lonely)
+    at = context(cluster, lonely)
     injection = applied(PowerLoss(target=LEADER), at)
     assert not injection.verify(at).seen
     healed = injection.heal(at)
@@ -196,7 +196,7 @@ def test_a_broker_without_damage_finds_none(
 ) -> None:
     write(cluster, topic)
     monkeypatch.setattr(corrupt_segment, "_write_script", lambda *_: "true")
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = applied(CorruptSegment(target=LEADER), at)
     assert not injection.verify(at).seen
     assert not injection.heal(at).seen
@@ -207,7 +207,7 @@ def test_damage_after_a_clean_stop_is_served_in_silence_and_mended(
     cluster: ManagedCluster, lonely: str
 ) -> None:
     write(cluster, lonely, acks=1)
-    at = scene(cluster, lonely)
+    at = context(cluster, lonely)
     injection = applied(CorruptSegment(target=LEADER, after="stop", bytes=40), at)
     evidence = injection.verify(at)
     assert evidence.seen, evidence
@@ -259,7 +259,7 @@ def test_a_broker_that_keeps_its_disk_was_not_wiped(
 ) -> None:
     write(cluster, topic)
     monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = applied(WipeDisk(target=LEADER), at)
     assert not injection.verify(at).seen
     assert not injection.heal(at).seen

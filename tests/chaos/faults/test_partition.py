@@ -37,7 +37,7 @@ def cut(side: Target, other: Target, lost: Lost = "both") -> Partition:
     return Partition(side=side, other=other, lost=lost)
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
@@ -144,7 +144,7 @@ def test_broker_and_client(cluster: ManagedCluster, topic: str, prove: Prove, lo
 def test_what_was_healed_is_not_cut(
     cluster: ManagedCluster, topic: str, lost: Lost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = cut(LEADER, FOLLOWERS, lost).aim(at)
     injection.apply(at)
     try:
@@ -160,7 +160,7 @@ def test_a_cut_both_ways_is_not_one_way(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     both = cut(LEADER, FOLLOWERS).aim(at)
     asked = cut(LEADER, FOLLOWERS, "from_to").aim(at)
     both.apply(at)
@@ -177,7 +177,7 @@ def test_one_missing_rule_is_noticed(
     cluster: ManagedCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     whole = cut(LEADER, FOLLOWERS).aim(at)
     partial = whole.model_copy(update={"placed": whole.placed[:-1]})
     partial.apply(at)
@@ -189,7 +189,7 @@ def test_one_missing_rule_is_noticed(
 
 
 def test_applied_twice_is_one_set_of_rules(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     leader = leader_of(cluster, topic)
     injection = cut(LEADER, FOLLOWERS).aim(at)
     try:
@@ -205,7 +205,7 @@ def test_applied_twice_is_one_set_of_rules(cluster: ManagedCluster, topic: str) 
 
 def test_healing_removes_only_the_rules_with_its_tag(cluster: ManagedCluster, topic: str) -> None:
     leader = leader_of(cluster, topic)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     longer = f"{at.tag}0"
     for comment in ("theirs", f"{longer}/cut-1-2"):
         cluster.in_network(leader, f"iptables -A INPUT -s 192.0.2.1 -m comment --comment {comment} -j DROP")
@@ -225,7 +225,7 @@ def test_a_cut_outlives_the_restart_of_the_broker_that_holds_it(cluster: Managed
     leader = leader_of(cluster, topic)
     follower = min(set(cluster.broker_ids) - {leader})
     rest = tuple(set(cluster.broker_ids) - {follower})
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = cut(BrokerId(broker=follower), NodeIds(nodes=rest)).aim(at)
     again: list[bool] = []
     forget = cluster.on_start(lambda node: again.append(injection.restarted(at, node)))
@@ -325,7 +325,7 @@ def test_shapes_that_were_healed_are_gone(
     five: ManagedCluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
-    at = scene(five, wide)
+    at = context(five, wide)
     injection = spec.aim(at)
     injection.apply(at)
     injection.heal(at)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.chaos
 LEADER = Leader(leader=0)
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
@@ -38,7 +38,7 @@ def test_stop_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> N
 
 def test_a_killed_broker_was_not_stopped(cluster: ManagedCluster, topic: str) -> None:
     old = leader_of(cluster, topic)
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = Stop(target=LEADER).aim(at)
     cluster.kill(old)
     assert not injection.verify(at).seen, "the proof of a controlled shutdown must fail for a kill"
@@ -56,7 +56,7 @@ def test_pause_the_leader(cluster: ManagedCluster, topic: str, prove: Prove) -> 
 
 
 def test_a_broker_that_was_thawed_is_not_paused(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = Pause(target=LEADER).aim(at)
     injection.apply(at)
     injection.heal(at)

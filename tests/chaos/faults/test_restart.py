@@ -20,7 +20,7 @@ from tests.chaos.support.cluster_queries import leader_of
 pytestmark = pytest.mark.chaos
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}")
 
 
@@ -37,7 +37,7 @@ def test_restart_every_broker(cluster: ManagedCluster, topic: str, prove: Prove)
 
 
 def test_restart_by_kill(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     leader = leader_of(cluster, topic)
     injection = Restart(target=Leader(leader=0), how="kill").aim(at)
     assert "has not been restarted" in injection.verify(at).what
@@ -53,7 +53,7 @@ def test_restart_by_kill(cluster: ManagedCluster, topic: str) -> None:
 
 
 def test_brokers_that_are_down_together_are_no_rolling_restart(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     followers = sorted({1, 2, 3} - {leader_of(cluster, topic)})
     two = AnyOf.model_validate({"any": [{"broker": node} for node in followers]})
     injection = Restart(target=two).aim(at)
@@ -67,7 +67,7 @@ def test_brokers_that_are_down_together_are_no_rolling_restart(cluster: ManagedC
 
 
 def test_a_restart_is_taken_back_half_way(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     first, second, third = (cluster.started_ns(node) for node in (1, 2, 3))
     injection = Restart().aim(at)
     raised: list[FaultError] = []
@@ -93,7 +93,7 @@ def test_a_restart_is_taken_back_half_way(cluster: ManagedCluster, topic: str) -
 
 def test_a_node_on_its_way_down_is_started_once_it_is_gone(cluster: ManagedCluster, topic: str) -> None:
     """What a harness leaves that was killed just after the SIGTERM: another process, with the JSON alone."""
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     injection = Restart(target=BrokerId(broker=2)).aim(at)
     started = cluster.started_ns(2)
     cluster.terminate(2)

@@ -65,7 +65,7 @@ def writable(quorum: ManagedCluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def scene(cluster: ManagedCluster, topic: str) -> InjectionContext:
+def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
 
 
@@ -92,7 +92,7 @@ def open_fault(injection: Injection, at: InjectionContext) -> Iterator[None]:
 
 
 def test_a_killed_active_controller_is_replaced(quorum: ManagedCluster, writable: str) -> None:
-    at = scene(quorum, writable)
+    at = context(quorum, writable)
     injection = Kill(target=ACTIVE).aim(at)
     (active,) = injection.nodes
     assert {say(quorum, number) for number in quorum.broker_ids} == {active}
@@ -100,27 +100,27 @@ def test_a_killed_active_controller_is_replaced(quorum: ManagedCluster, writable
         evidence = injection.verify(at)
         assert evidence.seen, evidence.what
         _until_another(quorum, active)
-        (now,) = ACTIVE.resolve(at.sight())
+        (now,) = ACTIVE.resolve(at.snapshot())
         assert now in {101, 102, 103} - {active}
         quorum.admin().create("made-meanwhile", partitions=1, replication_factor=3, config={})
-    assert Controllers(controllers=True).resolve(at.sight()) == (101, 102, 103)
+    assert Controllers(controllers=True).resolve(at.snapshot()) == (101, 102, 103)
 
 
 def test_a_minority_of_controllers_is_not_missed(quorum: ManagedCluster, writable: str) -> None:
-    at = scene(quorum, writable)
-    (active,) = ACTIVE.resolve(at.sight())
-    (first, second) = (Controllers(controllers=True) & ~ACTIVE).resolve(at.sight())
+    at = context(quorum, writable)
+    (active,) = ACTIVE.resolve(at.snapshot())
+    (first, second) = (Controllers(controllers=True) & ~ACTIVE).resolve(at.snapshot())
     assert active not in (first, second)
     injection = Kill(target=NodeIds(nodes=(first,))).aim(at)
     with open_fault(injection, at):
         assert injection.verify(at).seen
-        assert ACTIVE.resolve(at.sight())[0] in (active, second)
+        assert ACTIVE.resolve(at.snapshot())[0] in (active, second)
         quorum.admin().create("made-by-two-of-three", partitions=1, replication_factor=3, config={})
         _write(quorum, writable)
 
 
 def test_a_frozen_active_controller_is_replaced(quorum: ManagedCluster, writable: str) -> None:
-    at = scene(quorum, writable)
+    at = context(quorum, writable)
     injection = Pause(target=ACTIVE).aim(at)
     with open_fault(injection, at):
         assert injection.verify(at).seen
@@ -131,7 +131,7 @@ def test_a_frozen_active_controller_is_replaced(quorum: ManagedCluster, writable
 def test_without_a_majority_of_controllers_there_are_no_elections(
     quorum: ManagedCluster, writable: str
 ) -> None:
-    at = scene(quorum, writable)
+    at = context(quorum, writable)
     leader = leader_of(quorum, writable)
     injection = Kill(target=NodeIds(nodes=(101, 102))).aim(at)
     with open_fault(injection, at):
@@ -146,7 +146,7 @@ def test_without_a_majority_of_controllers_there_are_no_elections(
                 assert leader_of(quorum, writable) == leader
                 time.sleep(0.5)
             with pytest.raises(FaultError, match="matches no node"):
-                ACTIVE.resolve(at.sight())
+                ACTIVE.resolve(at.snapshot())
             injection.undo(at)
     settle(quorum, writable, 1, 3, 60)
 
@@ -160,9 +160,9 @@ def _until_another(cluster: ManagedCluster, old: int) -> None:
 
 
 def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     group = f"{topic}-group"
-    (before,) = _coordinator_of(group).resolve(at.sight())
+    (before,) = _coordinator_of(group).resolve(at.snapshot())
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -189,7 +189,7 @@ def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None
     with open_fault(injection, at):
         assert injection.verify(at).seen
         wait_until(
-            lambda: None if _coordinator_of(group).choose(at.sight()) - {found.id} else "still the old",
+            lambda: None if _coordinator_of(group).choose(at.snapshot()) - {found.id} else "still the old",
             what="another coordinator",
             seconds=30,
         )
@@ -198,22 +198,22 @@ def test_the_coordinator_of_a_group(cluster: ManagedCluster, topic: str) -> None
 
 def test_the_coordinator_of_a_transactional_id(cluster: ManagedCluster, topic: str) -> None:
     target = Coordinator.model_validate({"coordinator": {"transactional_id": f"{topic}-id"}})
-    at = scene(cluster, topic)
-    chosen = target.resolve(at.sight())
+    at = context(cluster, topic)
+    chosen = target.resolve(at.snapshot())
     assert set(chosen) <= set(cluster.broker_ids)
-    assert target.resolve(at.sight()) == chosen
+    assert target.resolve(at.snapshot()) == chosen
 
 
 def test_who_is_out_of_sync(cluster: ManagedCluster, topic: str) -> None:
-    at = scene(cluster, topic)
+    at = context(cluster, topic)
     with pytest.raises(FaultError, match="matches no node"):
-        OutOfSync(out_of_sync=0).resolve(at.sight())
-    assert Isr(isr=0).resolve(at.sight()) == (1, 2, 3)
-    follower = (RandomBrokers(random=3) & Followers(followers=0)).resolve(at.sight())[0]
+        OutOfSync(out_of_sync=0).resolve(at.snapshot())
+    assert Isr(isr=0).resolve(at.snapshot()) == (1, 2, 3)
+    follower = (RandomBrokers(random=3) & Followers(followers=0)).resolve(at.snapshot())[0]
     injection = Pause(target=NodeIds(nodes=(follower,))).aim(at)
     with open_fault(injection, at):
-        _until_resolved(lambda: OutOfSync(out_of_sync=0).resolve(at.sight()), (follower,))
-        assert Isr(isr=0).resolve(at.sight()) == tuple(sorted({1, 2, 3} - {follower}))
+        _until_resolved(lambda: OutOfSync(out_of_sync=0).resolve(at.snapshot()), (follower,))
+        assert Isr(isr=0).resolve(at.snapshot()) == tuple(sorted({1, 2, 3} - {follower}))
     settle(cluster, topic, 1, 3, 60)
 
 

@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from faults import clock_skew
-from faults.clock_skew import ClockReading, ClockShifted, ClockSkew, ask_script, shift_script, stamp
+from faults.clock_skew import (
+    ClockReading,
+    ClockShifted,
+    ClockSkew,
+    logged_seconds,
+    probe_script,
+    shift_script,
+)
 from faults.target_context import ClusterShape
 from faults.targets import BrokerId, NodeIds
 from harness.containers import fake_clock
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -81,36 +88,36 @@ def test_both_sides_speak_of_the_same_folder() -> None:
 )
 def test_what_proves_a_wrong_clock(shows: float, slow: float, silent: bool, proof: bool) -> None:
     cluster = Clock([quiet()], shows=shows, slow=slow, silent=silent)
-    injection = ClockSkew(target=BROKER, seconds=60).aim(scene(cluster))
-    injection.apply(scene(cluster))
-    evidence = injection.verify(scene(cluster))
+    injection = ClockSkew(target=BROKER, seconds=60).aim(context(cluster))
+    injection.apply(context(cluster))
+    evidence = injection.verify(context(cluster))
     assert evidence.seen is proof, evidence.what
 
 
 def test_healed_when_the_time_is_true_again() -> None:
     cluster = Clock([quiet()])
-    injection = ClockSkew(target=BROKER, seconds=-60).aim(scene(cluster))
+    injection = ClockSkew(target=BROKER, seconds=-60).aim(context(cluster))
     again = ClockShifted.model_validate_json(injection.model_dump_json())
     for _ in range(2):
-        assert again.heal(scene(cluster)).seen
+        assert again.heal(context(cluster)).seen
     cluster.shows = -60.0
     with pytest.raises(FaultError, match="still wrong"):
-        again.heal(scene(cluster))
+        again.heal(context(cluster))
 
 
 def test_brokers_and_controllers_are_asked_where_they_listen() -> None:
     cluster = Clock([quiet()], shows=60.0)
-    injection = ClockSkew(target=NodeIds(nodes=(1, 101)), seconds=60).aim(scene(cluster))
-    assert injection.verify(scene(cluster)).seen
+    injection = ClockSkew(target=NodeIds(nodes=(1, 101)), seconds=60).aim(context(cluster))
+    assert injection.verify(context(cluster)).seen
     assert cluster.ports == ["9094", "9093"]
 
 
 def test_a_node_without_the_library_is_refused() -> None:
     with pytest.raises(FaultError, match=r"cluster\.skewable_clocks"):
-        ClockSkew(target=BROKER, seconds=60).aim(scene(Clock([quiet()], has_library=False)))
+        ClockSkew(target=BROKER, seconds=60).aim(context(Clock([quiet()], has_library=False)))
     shape = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
     with pytest.raises(ValueError, match=r"cluster\.skewable_clocks"):
-        ClockSkew(target=BROKER, seconds=60).expect(shape)
+        ClockSkew(target=BROKER, seconds=60).warnings(shape)
 
 
 @pytest.mark.parametrize("seconds", [0, 0.5, -0.99, float("nan"), float("inf"), 1e12])
@@ -130,14 +137,14 @@ def test_what_a_clock_tells_fits_its_own_skew(skew: float, took: float, part: fl
 @given(st.floats(1, 2e9))
 def test_stamps_are_read_to_the_millisecond(at: float) -> None:
     log = line(at - 50) + "[2026-01-01 00:00:00,000] INFO something else\n" + line(at)
-    assert stamp(log) == pytest.approx(at, abs=0.0011)
+    assert logged_seconds(log) == pytest.approx(at, abs=0.0011)
 
 
 def test_a_log_without_such_a_line_tells_nothing() -> None:
-    assert stamp("[2026-01-01 00:00:00,000] WARN Unexpected error from /10.0.0.1 (channelId") is None
+    assert logged_seconds("[2026-01-01 00:00:00,000] WARN Unexpected error from /10.0.0.1 (channelId") is None
 
 
 def test_scripts() -> None:
     assert shift_script(0.0).startswith("echo +0.000 ")
     assert shift_script(-90.5).startswith("echo -90.500 ")
-    assert "/dev/tcp/127.0.0.1/9093" in ask_script(9093)
+    assert "/dev/tcp/127.0.0.1/9093" in probe_script(9093)

@@ -24,7 +24,7 @@ from tests.support.fake_cluster import FakeCluster
 pytestmark = pytest.mark.pure
 
 
-def scene(_: Path) -> InjectionContext:
+def context(_: Path) -> InjectionContext:
     return InjectionContext(FakeCluster([quiet()]), "t", 1.0, "kafka-chaos-1f-command-1")  # type: ignore[arg-type]
 
 
@@ -35,7 +35,7 @@ def spec(**given: Any) -> Command:
 def test_every_line_is_given_whom_it_is_about(tmp_path: Path) -> None:
     told = tmp_path / "told"
     line = f"env | grep ^KAFKA_CHAOS_ | sort >>{told}; echo seen"
-    here = scene(tmp_path)
+    here = context(tmp_path)
     target = {"any": [{"broker": 2}, {"broker": 3}]}
     injection = spec(inject=line, verify=line, heal=line, target=target).aim(here)
     injection.apply(here)
@@ -61,13 +61,13 @@ def test_every_line_is_given_whom_it_is_about(tmp_path: Path) -> None:
 
 def test_verify_is_tried_until_it_holds(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    here = scene(tmp_path)
+    here = context(tmp_path)
     assert spec(verify=f"test -e {mark} || {{ touch {mark}; exit 1; }}").aim(here).verify(here).seen
 
 
 @pytest.mark.parametrize("line", ["echo no; exit 3", "sleep 60"])
 def test_a_verify_that_does_not_hold_proves_nothing(tmp_path: Path, line: str) -> None:
-    here = scene(tmp_path)
+    here = context(tmp_path)
     began = time.monotonic()
     evidence = spec(verify=line, seconds=1).aim(here).verify(here)
     assert not evidence.seen
@@ -77,7 +77,7 @@ def test_a_verify_that_does_not_hold_proves_nothing(tmp_path: Path, line: str) -
 
 @pytest.mark.parametrize("phase", ["inject", "heal"])
 def test_a_line_that_fails_is_told_with_what_it_printed(tmp_path: Path, phase: str) -> None:
-    here = scene(tmp_path)
+    here = context(tmp_path)
     injection = spec(**{phase: "echo no such machine >&2; exit 4"}).aim(here)
     act = injection.apply if phase == "inject" else injection.undo
     with pytest.raises(FaultError, match=phase) as refused:
@@ -96,7 +96,7 @@ def test_a_line_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> 
 
 def test_another_process_can_heal_it_from_its_record(tmp_path: Path) -> None:
     healed = tmp_path / "healed"
-    here = scene(tmp_path)
+    here = context(tmp_path)
     injection = spec(heal=f"echo $KAFKA_CHAOS_TARGET >{healed}", target={"broker": 2}).aim(here)
     record = OpenFaultRecord(
         name="command-1",
@@ -117,8 +117,8 @@ def test_another_process_can_heal_it_from_its_record(tmp_path: Path) -> None:
 def test_it_has_no_target_that_it_cannot_name() -> None:
     shape = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3)
     with pytest.raises(ValueError, match="lines run where the clients are"):
-        spec(target="client").expect(shape)
-    assert spec(target={"leader": 0}, stops=True).downs(shape) == 1
-    assert spec(target={"leader": 0}).downs(shape) == 0
+        spec(target="client").warnings(shape)
+    assert spec(target={"leader": 0}, stops=True).max_brokers_down(shape) == 1
+    assert spec(target={"leader": 0}).max_brokers_down(shape) == 0
     with pytest.raises(ValidationError):
         spec(inject="")

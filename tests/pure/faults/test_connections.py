@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from faults import hold_connections, refuse_connections
-from faults.hold_connections import ConnectionsHeld, HoldConnections, dropped, peers
-from faults.refuse_connections import ConnectionsRefused, RefuseConnections, opened
+from faults.hold_connections import ConnectionsHeld, HoldConnections, client_ports, dropped_packets
+from faults.refuse_connections import ConnectionsRefused, RefuseConnections, parse_opened
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -32,16 +32,16 @@ def hold(target: object = "all") -> HoldConnections:
 
 
 def test_only_connections_that_are_open_now_are_meant() -> None:
-    assert peers(TABLE) == (40000, 40003)
-    assert peers(HEADER) == ()
+    assert client_ports(TABLE) == (40000, 40003)
+    assert client_ports(HEADER) == ()
 
 
 def test_held_are_just_the_clients_ports_and_new_ones_pass() -> None:
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(0, TABLE)])
-    injection = hold({"leader": 0}).aim(scene(cluster))
+    injection = hold({"leader": 0}).aim(context(cluster))
     assert injection.ports == {1: (40000, 40003)}
     cluster.scripts.clear()
-    injection.apply(scene(cluster))
+    injection.apply(context(cluster))
     ((number, script),) = cluster.scripts
     assert number == 1
     assert script.splitlines()[-2:] == [
@@ -54,7 +54,7 @@ def test_held_are_just_the_clients_ports_and_new_ones_pass() -> None:
 
 def test_there_must_be_a_connection_to_hold() -> None:
     with pytest.raises(FaultError, match="there is no connection to hold"):
-        hold({"leader": 0}).aim(scene(FakeCluster([quiet()], says=[FakeCommandResult(0, HEADER)])))
+        hold({"leader": 0}).aim(context(FakeCluster([quiet()], says=[FakeCommandResult(0, HEADER)])))
 
 
 def test_packets_are_counted_of_this_injection_alone() -> None:
@@ -63,8 +63,8 @@ def test_packets_are_counted_of_this_injection_alone() -> None:
         '[5:300] -A INPUT -s 10.0.0.254/32 -m comment --comment "tag-1/hold-40003" -j DROP\n'
         '[9:300] -A INPUT -s 10.0.0.254/32 -m comment --comment "tag-12/hold-40003" -j DROP\n'
     )
-    assert dropped(text, "tag-1") == 12
-    assert dropped("", "tag-1") == 0
+    assert dropped_packets(text, "tag-1") == 12
+    assert dropped_packets("", "tag-1") == 0
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_old_ones_are_dropped_and_new_ones_answered(
 @pytest.mark.parametrize("target", ["controller", "client"])
 def test_only_brokers_have_connections_with_clients(target: str) -> None:
     with pytest.raises(ValueError, match="only brokers"):
-        hold(target).expect(SHAPE)
-    assert hold().expect(SHAPE)
+        hold(target).warnings(SHAPE)
+    assert hold().warnings(SHAPE)
 
 
 def refuse(side: object, other: object) -> RefuseConnections:
@@ -97,9 +97,9 @@ def refuse(side: object, other: object) -> RefuseConnections:
 
 def test_only_the_packet_that_opens_a_connection_is_dropped() -> None:
     cluster = FakeCluster([quiet()])
-    injection = refuse({"broker": 1}, {"nodes": [1, 101]}).aim(scene(cluster))
+    injection = refuse({"broker": 1}, {"nodes": [1, 101]}).aim(context(cluster))
     assert (injection.side, injection.others) == ((1,), (101,))
-    injection.apply(scene(cluster))
+    injection.apply(context(cluster))
     ((number, script),) = cluster.scripts
     assert number == 1
     assert script.splitlines()[-1] == (
@@ -109,7 +109,7 @@ def test_only_the_packet_that_opens_a_connection_is_dropped() -> None:
 
 
 def test_a_connection_that_is_made_refutes_it() -> None:
-    assert opened("listening 1.5\nopened 101\nread 2.0\n") == {101}
+    assert parse_opened("listening 1.5\nopened 101\nread 2.0\n") == {101}
     assert refuse_connections.judge({1: set()}).seen
     evidence = refuse_connections.judge({1: set(), 2: {101}})
     assert not evidence.seen
@@ -119,7 +119,7 @@ def test_a_connection_that_is_made_refutes_it() -> None:
 
 def test_it_takes_two_sides_of_nodes() -> None:
     with pytest.raises(FaultError, match="two sides"):
-        refuse({"broker": 1}, {"broker": 1}).aim(scene(FakeCluster([quiet()])))
+        refuse({"broker": 1}, {"broker": 1}).aim(context(FakeCluster([quiet()])))
     with pytest.raises(ValueError, match="not the client"):
-        refuse({"broker": 1}, "client").expect(SHAPE)
-    assert refuse({"broker": 1}, "controllers").expect(SHAPE) == ()
+        refuse({"broker": 1}, "client").warnings(SHAPE)
+    assert refuse({"broker": 1}, "controllers").warnings(SHAPE) == ()

@@ -11,7 +11,7 @@ from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Controller, Leader
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -47,14 +47,14 @@ class Volume(FakeCluster):
 
 
 def filled(cluster: Volume) -> DiskFilled:
-    injection = DiskFull(target=BROKER).aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = DiskFull(target=BROKER).aim(context(cluster))
+    injection.apply(context(cluster))
     return injection
 
 
 def test_a_refused_write_in_the_log_since_then_is_proof() -> None:
     cluster = Volume([quiet()], log=ENOSPC, code=1, dead={1})
-    evidence = filled(cluster).verify(scene(cluster))
+    evidence = filled(cluster).verify(context(cluster))
     assert evidence.seen
     assert "broker 1 has ended itself" in evidence.what
     assert cluster.asked_since[0] == 77
@@ -64,7 +64,7 @@ def test_a_refused_write_in_the_log_since_then_is_proof() -> None:
 def test_an_exit_alone_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.disk_full._SECONDS", 0.1)
     cluster = Volume([quiet()], log="[..] INFO shutting down", dead={1})
-    evidence = filled(cluster).verify(scene(cluster))
+    evidence = filled(cluster).verify(context(cluster))
     assert not evidence.seen
     assert "has ended and not said that its disk is full: exit codes {1: 137}" in evidence.what
 
@@ -72,7 +72,7 @@ def test_an_exit_alone_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_that_could_not_be_had_is_proof() -> None:
     line = "java.lang.InternalError: a fault occurred in an unsafe memory access operation"
     cluster = Volume([quiet()], log=line, code=1, dead={1})
-    evidence = filled(cluster).verify(scene(cluster))
+    evidence = filled(cluster).verify(context(cluster))
     assert evidence.seen
     assert "was refused a write (no page of a mapped file)" in evidence.what
 
@@ -81,7 +81,7 @@ def test_what_the_broker_frees_is_filled_too_where_it_was_filled(monkeypatch: py
     monkeypatch.setattr("faults.disk_full._SECONDS", 0.1)
     cluster = Volume([quiet()])
     injection = filled(cluster)
-    assert not injection.verify(scene(cluster)).seen
+    assert not injection.verify(context(cluster)).seen
     topped_up = [_unpacked(script) for _, script in cluster.scripts if "[ -e " in _unpacked(script)]
     assert topped_up
     assert all("fallocate" in script and "exit 0" in script for script in topped_up)
@@ -105,7 +105,7 @@ def test_who_is_started_again(dead: bool, code: int, log: str, killed: bool, sta
     cluster.log, cluster.code, cluster.dead = log, code, {1} if dead else set()
     kills: list[int] = []
     cluster.kill = kills.append  # type: ignore[method-assign]
-    DiskFilled.model_validate_json(injection.model_dump_json()).undo(scene(cluster))
+    DiskFilled.model_validate_json(injection.model_dump_json()).undo(context(cluster))
     assert cluster.starts == [1] * started
     assert kills == [1] * killed
     assert "rm -f" in _unpacked(cluster.scripts[-1][1])
@@ -116,7 +116,7 @@ def test_healing_twice_starts_once() -> None:
     injection = filled(cluster)
     cluster.log, cluster.code, cluster.dead = ENOSPC, 1, {1}
     for _ in range(2):
-        evidence = injection.heal(scene(cluster))
+        evidence = injection.heal(context(cluster))
         assert evidence.seen
         assert evidence.facts["free_kib"] == {1: 42}
     assert cluster.starts == [1]
@@ -124,7 +124,7 @@ def test_healing_twice_starts_once() -> None:
 
 def test_only_a_log_dir_of_a_limited_size_is_filled() -> None:
     with pytest.raises(FaultError, match=r"cluster\.disk_mib"):
-        DiskFull(target=BROKER).aim(scene(Volume([quiet()], kind="not")))
+        DiskFull(target=BROKER).aim(context(Volume([quiet()], kind="not")))
 
 
 def shape(disk_mib: int | None) -> ClusterShape:
@@ -135,13 +135,13 @@ def shape(disk_mib: int | None) -> ClusterShape:
 
 def test_a_cluster_without_the_option_is_refused_before_it_starts() -> None:
     with pytest.raises(ValueError, match=r"set `cluster\.disk_mib`"):
-        DiskFull(target=BROKER).expect(shape(None))
+        DiskFull(target=BROKER).warnings(shape(None))
     with pytest.raises(ValueError, match="is all of the log dir"):
-        DiskFull(target=BROKER, leave_kib=16 * 1024).expect(shape(16))
+        DiskFull(target=BROKER, leave_kib=16 * 1024).warnings(shape(16))
     with pytest.raises(ValueError, match="no broker"):
-        DiskFull(target=Controller(controller=True)).expect(shape(16))
-    DiskFull(target=Leader(leader=0), leave_kib=16 * 1024 - 1).expect(shape(16))
-    assert DiskFull(target=Leader(leader=0)).downs(shape(16)) == 1
+        DiskFull(target=Controller(controller=True)).warnings(shape(16))
+    DiskFull(target=Leader(leader=0), leave_kib=16 * 1024 - 1).warnings(shape(16))
+    assert DiskFull(target=Leader(leader=0)).max_brokers_down(shape(16)) == 1
 
 
 def test_the_first_line_that_tells_of_it() -> None:

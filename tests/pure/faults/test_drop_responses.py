@@ -10,7 +10,7 @@ from faults.target_context import ClusterShape
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -55,9 +55,9 @@ def test_a_broker_that_does_not_run_proves_nothing() -> None:
 
 def test_only_packets_with_data_are_dropped_so_that_connections_are_made() -> None:
     cluster = FakeCluster([quiet()])
-    injection = spec({"leader": 0}).aim(scene(cluster))
+    injection = spec({"leader": 0}).aim(context(cluster))
     assert not cluster.scripts
-    injection.apply(scene(cluster))
+    injection.apply(context(cluster))
     ((number, script),) = cluster.scripts
     assert number == 1
     assert script.splitlines()[-1] == (
@@ -68,12 +68,12 @@ def test_only_packets_with_data_are_dropped_so_that_connections_are_made() -> No
 
 def test_a_record_is_enough_to_heal() -> None:
     cluster = FakeCluster([quiet()])
-    injection = spec({"leader": 0}).aim(scene(cluster))
+    injection = spec({"leader": 0}).aim(context(cluster))
     assert ResponsesDropped.model_validate_json(injection.model_dump_json()) == injection
-    assert injection.heal(scene(cluster)).seen
+    assert injection.heal(context(cluster)).seen
     cluster.says = [FakeCommandResult(1, "left")]
     with pytest.raises(FaultError, match="could not be removed"):
-        injection.undo(scene(cluster))
+        injection.undo(context(cluster))
 
 
 DEAF = view(silent(1), *(seen(broker, state()) for broker in (2, 3)))
@@ -84,29 +84,29 @@ def test_healed_means_that_it_answers(
     after: TopologyView, heals: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faults.drop_responses._HEAL_SECONDS", 0.0)
-    injection = spec({"broker": 1}).aim(scene(FakeCluster([quiet()])))
+    injection = spec({"broker": 1}).aim(context(FakeCluster([quiet()])))
     if heals:
-        assert injection.healed(scene(FakeCluster([after]))).seen
+        assert injection.healed(context(FakeCluster([after]))).seen
         return
     with pytest.raises(FaultError, match="broker 1 does not answer"):
-        injection.healed(scene(FakeCluster([after])))
+        injection.healed(context(FakeCluster([after])))
 
 
 def test_a_restart_takes_the_rule_away() -> None:
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(0, "put\n"), FakeCommandResult()])
-    injection = spec({"broker": 1}).aim(scene(FakeCluster([quiet()])))
-    assert injection.restarted(scene(cluster), 1)
-    assert not injection.restarted(scene(cluster), 1)
+    injection = spec({"broker": 1}).aim(context(FakeCluster([quiet()])))
+    assert injection.restarted(context(cluster), 1)
+    assert not injection.restarted(context(cluster), 1)
 
 
 @pytest.mark.parametrize("target", ["client", "controllers"])
 def test_only_brokers_answer_clients(target: str) -> None:
     with pytest.raises(ValueError, match="only brokers answer"):
-        spec(target).expect(SHAPE)
+        spec(target).warnings(SHAPE)
     with pytest.raises(FaultError, match="only brokers answer"):
-        spec(target).aim(scene(FakeCluster([quiet()])))
+        spec(target).aim(context(FakeCluster([quiet()])))
 
 
 def test_that_the_harness_is_blind_too_is_told() -> None:
-    assert "own questions" in spec().expect(SHAPE)[0]
-    assert spec().downs(SHAPE) == 3
+    assert "own questions" in spec().warnings(SHAPE)[0]
+    assert spec().max_brokers_down(SHAPE) == 3

@@ -17,7 +17,7 @@ from faults.transfer import Transfer
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet, seen, silent, state, view
-from tests.support.fake_cluster import FakeCluster, scene
+from tests.support.fake_cluster import FakeCluster, context
 
 pytestmark = pytest.mark.pure
 
@@ -66,15 +66,15 @@ WON = view(silent(1), *(seen(b, state(leader=3, epoch=5, isr=(3,))) for b in (2,
 
 def test_a_preferred_election_is_proved_by_leader_and_epoch() -> None:
     cluster = Admin([NOT_PREFERRED, NOT_PREFERRED, PREFERRED])
-    injection = Elect().aim(scene(cluster))
+    injection = Elect().aim(context(cluster))
     assert injection.nodes == (1,)
     assert injection.target == "preferred leader of partition 0"
-    injection.apply(scene(cluster))
-    evidence = injection.verify(scene(cluster))
+    injection.apply(context(cluster))
+    evidence = injection.verify(context(cluster))
     assert evidence.seen
     assert "from broker 2 (epoch 4) to broker 1 (epoch 5)" in evidence.what
     assert cluster.asked == ["preferred"]
-    assert "nothing to take back" in injection.heal(scene(cluster)).what
+    assert "nothing to take back" in injection.heal(context(cluster)).what
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_a_preferred_election_is_proved_by_leader_and_epoch() -> None:
 )
 def test_what_is_no_proof_of_an_election(after: TopologyView, words: str) -> None:
     cluster = Admin([NOT_PREFERRED, after])
-    injection = Elect().aim(scene(cluster))
-    injection.apply(scene(cluster))
-    evidence = injection.verify(scene(cluster))
+    injection = Elect().aim(context(cluster))
+    injection.apply(context(cluster))
+    evidence = injection.verify(context(cluster))
     assert not evidence.seen
     assert words in evidence.what
 
@@ -108,7 +108,7 @@ def test_a_broker_that_is_cut_off_need_not_know() -> None:
         seen(3, state(leader=1, epoch=5)),
     )
     cluster = Admin([NOT_PREFERRED, stale])
-    evidence = Elect().aim(scene(cluster)).verify(scene(cluster))
+    evidence = Elect().aim(context(cluster)).verify(context(cluster))
     assert evidence.seen
     assert "but partition 0 is still in leader epoch 4, says broker 2" in evidence.what
 
@@ -121,7 +121,7 @@ def test_a_broker_that_is_cut_off_need_not_know() -> None:
 def test_a_preferred_election_that_would_change_nothing_is_refused(now: TopologyView) -> None:
     cluster = Admin([now])
     with pytest.raises(FaultError, match="nothing for the preferred election to do"):
-        Elect(partition=0).aim(scene(cluster))
+        Elect(partition=0).aim(context(cluster))
     assert cluster.asked == []
 
 
@@ -133,18 +133,18 @@ def test_only_partitions_with_something_to_elect_are_meant() -> None:
             for b in (1, 2, 3)
         )
     )
-    assert [then.partition for then in Elect().aim(scene(Admin([mixed]))).before] == [1]
-    assert [then.partition for then in Elect().aim(scene(Admin([two]))).before] == [0]
+    assert [then.partition for then in Elect().aim(context(Admin([mixed]))).before] == [1]
+    assert [then.partition for then in Elect().aim(context(Admin([two]))).before] == [0]
 
 
 def test_an_unclean_election_needs_a_partition_without_a_leader() -> None:
     with pytest.raises(FaultError, match="nothing for the unclean election to do"):
-        Elect(election="unclean").aim(scene(Admin([quiet()])))
+        Elect(election="unclean").aim(context(Admin([quiet()])))
     cluster = Admin([LEADERLESS, WON])
-    injection = Elect(election="unclean").aim(scene(cluster))
+    injection = Elect(election="unclean").aim(context(cluster))
     assert injection.nodes == (1, 2, 3)
-    injection.apply(scene(cluster))
-    evidence = injection.verify(scene(cluster))
+    injection.apply(context(cluster))
+    evidence = injection.verify(context(cluster))
     assert evidence.seen
     assert "from nobody (epoch 4) to broker 3 (epoch 5)" in evidence.what
     assert cluster.asked == ["unclean"]
@@ -153,9 +153,9 @@ def test_an_unclean_election_needs_a_partition_without_a_leader() -> None:
 def test_what_the_controller_refuses_is_no_injection() -> None:
     cluster = Admin([LEADERLESS], election=["ELIGIBLE_LEADERS_NOT_AVAILABLE"])
     with pytest.raises(FaultError, match="ELIGIBLE_LEADERS_NOT_AVAILABLE"):
-        Elect(election="unclean").aim(scene(cluster)).apply(scene(cluster))
+        Elect(election="unclean").aim(context(cluster)).apply(context(cluster))
     again = Admin([LEADERLESS], election=["ELECTION_NOT_NEEDED"])
-    Elect(election="unclean").aim(scene(again)).apply(scene(again))
+    Elect(election="unclean").aim(context(again)).apply(context(again))
 
 
 MOVED = all_say(state(leader=3, epoch=1, replicas=(3, 1, 2)))
@@ -164,39 +164,39 @@ AT_HOME = all_say(state(leader=1, epoch=2))
 
 def test_a_transfer_reorders_elects_and_goes_back() -> None:
     cluster = Admin([quiet(), MOVED])
-    injection = Transfer(to=BrokerId(broker=3)).aim(scene(cluster))
+    injection = Transfer(to=BrokerId(broker=3)).aim(context(cluster))
     assert injection.target == "partition 0 from broker 1 to 3"
-    injection.apply(scene(cluster))
-    assert injection.verify(scene(cluster)).seen
+    injection.apply(context(cluster))
+    assert injection.verify(context(cluster)).seen
     assert cluster.asked == [{0: (3, 1, 2)}, "preferred"]
     cluster.asked.clear()
     cluster.views = [AT_HOME]
-    injection.heal(scene(cluster))
+    injection.heal(context(cluster))
     assert cluster.asked == [{0: (1, 2, 3)}, "preferred", {0: (1, 2, 3)}]
 
 
 def test_a_leader_that_was_not_the_first_replica_is_brought_back_all_the_same() -> None:
     cluster = Admin([NOT_PREFERRED])
-    injection = Transfer(to=BrokerId(broker=3)).aim(scene(cluster))
+    injection = Transfer(to=BrokerId(broker=3)).aim(context(cluster))
     cluster.views = [all_say(state(leader=2, epoch=6))]
-    injection.heal(scene(cluster))
+    injection.heal(context(cluster))
     assert cluster.asked == [{0: (2, 1, 3)}, "preferred", {0: (1, 2, 3)}]
 
 
 def test_a_former_leader_that_was_down_is_elected_when_it_is_back() -> None:
     cluster = Admin([quiet(), MOVED])
-    injection = Transfer(to=BrokerId(broker=3)).aim(scene(cluster))
+    injection = Transfer(to=BrokerId(broker=3)).aim(context(cluster))
     cluster.election = ["PREFERRED_LEADER_NOT_AVAILABLE"]
     away = all_say(state(leader=3, epoch=1, isr=(2, 3)))
     cluster.views = [away]
-    injection.undo(scene(cluster))
+    injection.undo(context(cluster))
     assert len(cluster.asked) == 3
     cluster.views = [away, all_say(state(leader=3, epoch=1)), AT_HOME]
-    injection.healed(scene(cluster))
+    injection.healed(context(cluster))
     assert len(cluster.asked) == 6
     cluster.views = [away]
     with pytest.raises(FaultError, match="leadership did not go back"):
-        injection.healed(scene(cluster))
+        injection.healed(context(cluster))
 
 
 @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ def test_a_former_leader_that_was_down_is_elected_when_it_is_back() -> None:
 )
 def test_what_cannot_be_aimed_is_refused(spec: FaultSpec, now: TopologyView) -> None:
     with pytest.raises(FaultError):
-        spec.aim(scene(Admin([now])))
+        spec.aim(context(Admin([now])))
 
 
 def test_a_transfer_chooses_by_the_seed() -> None:
-    chosen = {Transfer().aim(scene(Admin([quiet()]))).nodes for _ in range(5)}
+    chosen = {Transfer().aim(context(Admin([quiet()]))).nodes for _ in range(5)}
     assert len(chosen) == 1
     assert chosen <= {(2,), (3,)}
 
@@ -229,15 +229,15 @@ FEWER = all_say(state(leader=2, epoch=1, replicas=(3, 2), isr=(2, 3)))
 
 def test_a_reassignment_is_proved_by_replicas_and_isr() -> None:
     cluster = Admin([quiet(), FEWER])
-    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(scene(cluster))
+    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(context(cluster))
     assert injection.target == "partition 0 from brokers [1, 2, 3] to [3, 2]"
-    injection.apply(scene(cluster))
-    assert injection.verify(scene(cluster)).seen
+    injection.apply(context(cluster))
+    assert injection.verify(context(cluster)).seen
     assert cluster.asked == [{0: (3, 2)}]
     cluster.asked.clear()
     cluster.views = [quiet()]
     cluster.move = ["NO_REASSIGNMENT_IN_PROGRESS"]
-    injection.heal(scene(cluster))
+    injection.heal(context(cluster))
     assert cluster.asked == [{0: None}, {0: (1, 2, 3)}], "cancelled before it is moved back"
 
 
@@ -253,43 +253,43 @@ def test_a_reassignment_is_proved_by_replicas_and_isr() -> None:
 )
 def test_what_is_no_proof_of_a_reassignment(after: TopologyView, words: str) -> None:
     cluster = Admin([quiet(), after])
-    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(scene(cluster))
-    injection.apply(scene(cluster))
-    evidence = injection.verify(scene(cluster))
+    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(context(cluster))
+    injection.apply(context(cluster))
+    evidence = injection.verify(context(cluster))
     assert not evidence.seen
     assert words in evidence.what
 
 
 def test_who_holds_a_replica_already_goes_first() -> None:
     wider = view(*(seen(b, state(replicas=(3, 1), isr=(1, 3))) for b in (1, 2, 3)))
-    assert Reassign(to=All(all=True)).aim(scene(Admin([wider]))).to == ((0, (3, 1, 2)),)
+    assert Reassign(to=All(all=True)).aim(context(Admin([wider]))).to == ((0, (3, 1, 2)),)
 
 
 def test_replicas_that_do_not_move_back_are_told() -> None:
     cluster = Admin([quiet()])
-    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(scene(cluster))
+    injection = Reassign(to=NodeIds(nodes=(3, 2))).aim(context(cluster))
     cluster.views = [FEWER]
     with pytest.raises(FaultError, match="replicas did not move back"):
-        injection.healed(scene(cluster))
+        injection.healed(context(cluster))
     cluster.move = ["INVALID_REPLICA_ASSIGNMENT"]
     with pytest.raises(FaultError, match="INVALID_REPLICA_ASSIGNMENT"):
-        injection.undo(scene(cluster))
+        injection.undo(context(cluster))
 
 
 def test_a_topic_that_was_deleted_needs_no_healing() -> None:
     gone = view(seen(1), seen(2), seen(3))
     for spec in (Transfer(), Reassign(to=NodeIds(nodes=(3, 2)))):
         cluster = Admin([quiet()])
-        injection = spec.aim(scene(cluster))
+        injection = spec.aim(context(cluster))
         cluster.views = [gone]
         cluster.election = cluster.move = ["UNKNOWN_TOPIC_OR_PARTITION"] * 3
-        assert injection.heal(scene(cluster)).seen
+        assert injection.heal(context(cluster)).seen
 
 
 @pytest.mark.parametrize("spec", [Transfer(), Reassign(to=BrokerId(broker=2)), Elect(partition=0)])
 def test_what_is_written_down_is_read_back(spec: FaultSpec) -> None:
     assert type(spec).model_validate(spec.model_dump(mode="json", by_alias=True)) == spec
-    injection = spec.aim(scene(Admin([NOT_PREFERRED])))
+    injection = spec.aim(context(Admin([NOT_PREFERRED])))
     assert type(injection).model_validate_json(injection.model_dump_json()) == injection
 
 
@@ -309,14 +309,14 @@ def test_what_is_written_down_is_read_back(spec: FaultSpec) -> None:
 )
 def test_what_a_cluster_cannot_take_is_refused(spec: FaultSpec, shape: ClusterShape, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        spec.expect(shape)
+        spec.warnings(shape)
 
 
 def test_what_is_to_be_expected() -> None:
-    assert "acknowledged records too" in Elect(election="unclean").expect(SHAPE)[0]
-    assert "fewer than 3" in Reassign(to=BrokerId(broker=1)).expect(SHAPE)[0]
+    assert "acknowledged records too" in Elect(election="unclean").warnings(SHAPE)[0]
+    assert "fewer than 3" in Reassign(to=BrokerId(broker=1)).warnings(SHAPE)[0]
     for spec in (Elect(), Transfer(), Reassign(to=All(all=True))):
-        assert spec.expect(SHAPE) == ()
-        assert spec.downs(SHAPE) == 0
+        assert spec.warnings(SHAPE) == ()
+        assert spec.max_brokers_down(SHAPE) == 0
     with pytest.raises(ValidationError):
         Elected.model_validate({"election": "clean", "before": []})

@@ -18,7 +18,7 @@ from faults.targets import BrokerId, Leader
 from harness.model.errors import FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -115,14 +115,14 @@ def test_the_load_needs_more_than_is_allowed(cpus: float) -> None:
 )
 def test_a_cpu_limit_is_proved_by_use_and_by_throttling(uses: float, throttles: bool, proof: bool) -> None:
     cluster = Container([quiet()], uses=uses, throttles=throttles)
-    injection = CpuLimit(target=BROKER, cpus=0.5).aim(scene(cluster))
-    injection.apply(scene(cluster))
-    assert injection.verify(scene(cluster)).seen is proof
+    injection = CpuLimit(target=BROKER, cpus=0.5).aim(context(cluster))
+    injection.apply(context(cluster))
+    assert injection.verify(context(cluster)).seen is proof
 
 
 def test_a_cpu_limit_that_the_engine_has_not_is_no_proof() -> None:
     cluster = Container([quiet()], uses=0.1)
-    evidence = CpuLimit(target=BROKER, cpus=0.5).aim(scene(cluster)).verify(scene(cluster))
+    evidence = CpuLimit(target=BROKER, cpus=0.5).aim(context(cluster)).verify(context(cluster))
     assert not evidence.seen
     assert "CpuPeriod is 0, not 100000" in evidence.what
 
@@ -134,26 +134,26 @@ def test_a_cpu_limit_that_the_engine_has_not_is_no_proof() -> None:
 def test_the_cpu_limits_of_before_come_back(before: tuple[int, int], after: tuple[int, int]) -> None:
     cluster = Container([quiet()])
     cluster.config |= dict(zip(("CpuPeriod", "CpuQuota"), before, strict=True))
-    injection = CpuLimit(target=BROKER, cpus=0.5).aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = CpuLimit(target=BROKER, cpus=0.5).aim(context(cluster))
+    injection.apply(context(cluster))
     again = CpuLimited.model_validate_json(injection.model_dump_json())
     assert again == injection
     for _ in range(2):
-        assert again.heal(scene(cluster)).seen
+        assert again.heal(context(cluster)).seen
         assert (cluster.config["CpuPeriod"], cluster.config["CpuQuota"]) == after
 
 
 def test_a_limit_that_stays_is_no_healing() -> None:
     cluster = Container([quiet()])
-    injection = CpuLimit(target=BROKER, cpus=0.5).aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = CpuLimit(target=BROKER, cpus=0.5).aim(context(cluster))
+    injection.apply(context(cluster))
     with pytest.raises(FaultError, match="still there"):
-        injection.healed(scene(cluster))
+        injection.healed(context(cluster))
 
 
 def test_as_many_cpus_as_there_are_is_no_limit() -> None:
     with pytest.raises(FaultError, match="no limit on this machine"):
-        CpuLimit(target=BROKER, cpus=4).aim(scene(Container([quiet()])))
+        CpuLimit(target=BROKER, cpus=4).aim(context(Container([quiet()])))
 
 
 @pytest.mark.parametrize("cpus", [0, 0.005, -1, float("nan"), float("inf")])
@@ -163,9 +163,9 @@ def test_cpus_that_make_no_sense(cpus: float) -> None:
 
 
 def test_only_a_starved_broker_counts_as_down() -> None:
-    assert CpuLimit(target=BROKER, cpus=0.2).downs(SHAPE) == 0
-    assert CpuLimit(target=BROKER, cpus=0.02).downs(SHAPE) == 1
-    assert MemoryLimit(target=BROKER, mib=400).downs(SHAPE) == 1
+    assert CpuLimit(target=BROKER, cpus=0.2).max_brokers_down(SHAPE) == 0
+    assert CpuLimit(target=BROKER, cpus=0.02).max_brokers_down(SHAPE) == 1
+    assert MemoryLimit(target=BROKER, mib=400).max_brokers_down(SHAPE) == 1
 
 
 def filled(mib: int) -> FakeCommandResult:
@@ -179,9 +179,9 @@ def filled(mib: int) -> FakeCommandResult:
 )
 def test_a_memory_limit_is_proved_by_what_does_not_fit(says: FakeCommandResult, proof: bool) -> None:
     cluster = Container([quiet()], says=[says])
-    injection = MemoryLimit(target=BROKER, mib=256).aim(scene(cluster))
-    injection.apply(scene(cluster))
-    evidence = injection.verify(scene(cluster))
+    injection = MemoryLimit(target=BROKER, mib=256).aim(context(cluster))
+    injection.apply(context(cluster))
+    evidence = injection.verify(context(cluster))
     assert evidence.seen is proof, evidence.what
     # 200 MiB are used: what is asked for beyond the limit is 64 MiB.
     assert "count=120" in cluster.scripts[0][1]
@@ -189,16 +189,16 @@ def test_a_memory_limit_is_proved_by_what_does_not_fit(says: FakeCommandResult, 
 
 def test_a_broker_killed_for_want_of_memory_is_proof_and_is_started_again() -> None:
     cluster = Container([quiet()])
-    injection = MemoryLimit(target=BROKER, mib=256).aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = MemoryLimit(target=BROKER, mib=256).aim(context(cluster))
+    injection.apply(context(cluster))
     cluster.dead.add(1)
-    assert not injection.verify(scene(cluster)).seen, "somebody else has stopped it"
-    injection.undo(scene(cluster))
+    assert not injection.verify(context(cluster)).seen, "somebody else has stopped it"
+    injection.undo(context(cluster))
     assert cluster.dead == {1}, "who stopped it starts it"
-    injection.apply(scene(cluster))
+    injection.apply(context(cluster))
     cluster.oom = True
-    assert "has killed broker 1" in injection.verify(scene(cluster)).what
-    assert injection.heal(scene(cluster)).seen
+    assert "has killed broker 1" in injection.verify(context(cluster)).what
+    assert injection.heal(context(cluster)).seen
     assert cluster.dead == set()
 
 
@@ -206,19 +206,19 @@ def test_the_memory_limits_of_before_come_back() -> None:
     for before, after in (((0, 0), (2**62, 2**62)), ((2**30, 2**31), (2**30, 2**31))):
         cluster = Container([quiet()])
         cluster.config |= dict(zip(("Memory", "MemorySwap"), before, strict=True))
-        injection = MemoryLimit(target=BROKER, mib=256).aim(scene(cluster))
-        injection.apply(scene(cluster))
+        injection = MemoryLimit(target=BROKER, mib=256).aim(context(cluster))
+        injection.apply(context(cluster))
         again = MemoryLimited.model_validate_json(injection.model_dump_json())
         for _ in range(2):
-            assert again.heal(scene(cluster)).seen
+            assert again.heal(context(cluster)).seen
             assert (cluster.config["Memory"], cluster.config["MemorySwap"]) == after
 
 
 def test_a_memory_limit_below_what_is_held_is_a_kill() -> None:
     # 200 MiB are used, 40 of them page cache, and 16 are left to live on.
     with pytest.raises(FaultError, match="would be a kill"):
-        MemoryLimit(target=BROKER, mib=175).aim(scene(Container([quiet()])))
-    MemoryLimit(target=BROKER, mib=176).aim(scene(Container([quiet()])))
+        MemoryLimit(target=BROKER, mib=175).aim(context(Container([quiet()])))
+    MemoryLimit(target=BROKER, mib=176).aim(context(Container([quiet()])))
 
 
 def test_log_dirs_in_memory_count() -> None:
@@ -226,8 +226,8 @@ def test_log_dirs_in_memory_count() -> None:
         brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=256
     )
     with pytest.raises(ValueError, match=r"cluster\.disk_mib"):
-        MemoryLimit(target=BROKER, mib=256).expect(shape)
-    MemoryLimit(target=Leader(leader=0), mib=300).expect(shape)
+        MemoryLimit(target=BROKER, mib=256).warnings(shape)
+    MemoryLimit(target=Leader(leader=0), mib=300).warnings(shape)
 
 
 @given(st.integers(1, 2**40))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faults.bandwidth import Slowed, told
+from faults.bandwidth import Slowed, judge_flow
 from faults.base import InjectionContext
 from faults.latency import Delayed, Jitter, Jittered
 from faults.loss import PacketsLost
@@ -18,7 +18,7 @@ from faults.packet_corruption import Duplicated, PacketsCorrupted, Reordered, ba
 from faults.targets import BrokerId, Leader
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -71,7 +71,7 @@ def lossy(*found: int, percent: float = 30, links: tuple[Link, ...] = ONE_WAY) -
     """Whether these counts of lost echoes of 1,000, one a try, prove the loss."""
     text = "".join(f"echo 0 {number} 50\n" for number in range(1000 - found[0])) + "sent 1000\n"
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(text=text)])
-    return PacketsLost(links=links, percent=percent).look(scene(cluster)).seen
+    return PacketsLost(links=links, percent=percent).look(context(cluster)).seen
 
 
 @pytest.mark.parametrize(
@@ -90,22 +90,22 @@ def test_loss_both_ways_hits_a_round_trip_twice() -> None:
 def test_a_measurement_that_cannot_be_made_proves_nothing() -> None:
     injection = PacketsLost(links=ONE_WAY, percent=30)
     cannot = injection.look(
-        scene(FakeCluster([quiet()], says=[FakeCommandResult(1, "no raw socket: not permitted")]))
+        context(FakeCluster([quiet()], says=[FakeCommandResult(1, "no raw socket: not permitted")]))
     )
     assert not cannot.seen
     assert "no raw socket" in cannot.what
     for dead in ({1}, {2}, {1, 2}):
-        assert not injection.look(scene(FakeCluster([quiet()], dead=dead))).seen
+        assert not injection.look(context(FakeCluster([quiet()], dead=dead))).seen
 
 
 def test_a_client_that_answers_no_echoes_is_left_out() -> None:
     lines = "".join(f"echo 1 {number} 50\n" for number in range(700)) + "sent 1000\n"
     injection = PacketsLost(links=(Link(1, CLIENT), Link(1, 2)), percent=30)
-    seen = injection.look(scene(FakeCluster([quiet()], says=[FakeCommandResult(text=lines)])))
+    seen = injection.look(context(FakeCluster([quiet()], says=[FakeCommandResult(text=lines)])))
     assert seen.seen
     assert "not_measured" in seen.facts
     alone = PacketsLost(links=(Link(1, CLIENT),), percent=30)
-    assert not alone.look(scene(FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")]))).seen
+    assert not alone.look(context(FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")]))).seen
 
 
 def trips(*milliseconds: float) -> Echoes:
@@ -136,7 +136,7 @@ def test_the_baseline_is_measured_before() -> None:
     said = FakeCommandResult(text="".join(f"echo 0 {number} 80\n" for number in range(50)) + "sent 50\n")
     cluster = FakeCluster([quiet()], says=[said])
     fault = Jitter(target=LEADER, to=BrokerId(broker=2), delay_ms=5, spread_ms=1)
-    assert fault.aim(scene(cluster)).baseline == ((1, 2, 0.08),)
+    assert fault.aim(context(cluster)).baseline == ((1, 2, 0.08),)
     assert not any("tc " in text for _, text in cluster.scripts)
 
 
@@ -166,22 +166,22 @@ def test_reordering_is_proved_by_what_overtakes() -> None:
     fault = Reordered(links=ONE_WAY, minor=1, percent=20, delay_ms=20)
     # Every fifth comes ten places early.
     order = sorted(range(1000), key=lambda number: number - (10.5 if number % 5 == 0 else 0))
-    assert fault.look(scene(Link12([quiet()], order=order))).seen
-    assert not fault.look(scene(Link12([quiet()], order=list(range(1000))))).seen
+    assert fault.look(context(Link12([quiet()], order=order))).seen
+    assert not fault.look(context(Link12([quiet()], order=list(range(1000))))).seen
 
 
 def test_duplicates_are_proved_by_copies() -> None:
     fault = Duplicated(links=ONE_WAY, minor=1, percent=20)
     twice = sorted([*range(1000), *range(200)])
-    assert fault.look(scene(Link12([quiet()], order=twice))).seen
-    assert not fault.look(scene(Link12([quiet()], order=list(range(1000))))).seen
+    assert fault.look(context(Link12([quiet()], order=twice))).seen
+    assert not fault.look(context(Link12([quiet()], order=list(range(1000))))).seen
 
 
 def test_corruption_is_proved_by_bad_checksums_not_by_loss_alone() -> None:
     fault = PacketsCorrupted(links=ONE_WAY, minor=1, percent=10)
     order = list(range(900))
-    assert fault.look(scene(Link12([quiet()], order=order, bad=[3, 0, 3, 95]))).seen
-    only_lost = fault.look(scene(Link12([quiet()], order=order, bad=[3, 0, 3, 0])))
+    assert fault.look(context(Link12([quiet()], order=order, bad=[3, 0, 3, 95]))).seen
+    only_lost = fault.look(context(Link12([quiet()], order=order, bad=[3, 0, 3, 0])))
     assert not only_lost.seen
     assert "lost, not corrupt" in only_lost.what
     assert bad_checksums("Icmp: InMsgs InErrors InCsumErrors\nIcmp: 9 8 7\nUdp: x\n") == 7
@@ -203,13 +203,13 @@ def test_corruption_is_proved_by_bad_checksums_not_by_loss_alone() -> None:
     ],
 )
 def test_a_slow_link_is_proved_by_what_passes(flow: Flow, spared: float | None, seen: bool) -> None:
-    assert told(2.0, flow, spared)[0] is seen
+    assert judge_flow(2.0, flow, spared)[0] is seen
 
 
 def test_a_slow_link_is_measured_from_its_sender() -> None:
     text = "flood 0 375000 1.5\nclass 375000 1.5\nspared\nflood 0 3000000 0.05\n"
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(text=text)])
-    at: InjectionContext = scene(cluster)
+    at: InjectionContext = context(cluster)
     seen = Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(at)
     assert seen.seen, seen
     assert seen.facts["broker 1"] == {
@@ -218,4 +218,6 @@ def test_a_slow_link_is_measured_from_its_sender() -> None:
     ((node, script),) = cluster.scripts
     assert node == 1
     assert "10.0.0.3" in script
-    assert not Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(scene(FakeCluster([quiet()], dead={1}))).seen
+    assert (
+        not Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(context(FakeCluster([quiet()], dead={1}))).seen
+    )

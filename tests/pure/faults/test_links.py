@@ -23,7 +23,7 @@ from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 from harness.preflight import kernel_probes
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -48,10 +48,12 @@ def test_everybody_has_a_link_to_all_others_and_none_to_itself(
 
 
 def test_by_default_the_peers_are_all_other_nodes_and_the_client() -> None:
-    injection = Latency(target=LEADER, delay_ms=50).aim(scene(FakeCluster([quiet()])))
+    injection = Latency(target=LEADER, delay_ms=50).aim(context(FakeCluster([quiet()])))
     assert injection.links == (Link(1, CLIENT), Link(1, 2), Link(1, 3), Link(1, 101))
     assert injection.target == "broker 1 to broker 2, 3, controller 101, the client"
-    both = Bandwidth(target=All(all=True), to=All(all=True), rate="1mbit").aim(scene(FakeCluster([quiet()])))
+    both = Bandwidth(target=All(all=True), to=All(all=True), rate="1mbit").aim(
+        context(FakeCluster([quiet()]))
+    )
     assert len(both.links) == 6
 
 
@@ -65,7 +67,7 @@ def test_by_default_the_peers_are_all_other_nodes_and_the_client() -> None:
 )
 def test_loss_has_a_direction(direction: str, expected: set[Link]) -> None:
     fault = spec("loss", to={"followers": 0}, percent=10, direction=direction)
-    injection = fault.aim(scene(FakeCluster([quiet()])))
+    injection = fault.aim(context(FakeCluster([quiet()])))
     assert isinstance(injection, PacketsLost)
     assert set(injection.links) == expected
 
@@ -73,8 +75,8 @@ def test_loss_has_a_direction(direction: str, expected: set[Link]) -> None:
 def test_packets_are_dropped_where_they_arrive_but_for_the_clients() -> None:
     cluster = FakeCluster([quiet()])
     fault = Loss(target=LEADER, percent=30, direction="both")
-    injection = fault.aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = fault.aim(context(cluster))
+    injection.apply(context(cluster))
     rules = {node: re.findall(r"^put (\S+ \S+ \S+) .*--probability (\S+) .*$", text, re.MULTILINE)
              for node, text in cluster.scripts}  # fmt: skip
     assert {node: sorted(rule for rule, _ in found) for node, found in rules.items()} == {
@@ -91,39 +93,39 @@ def test_packets_are_dropped_where_they_arrive_but_for_the_clients() -> None:
 
 def test_loss_is_put_in_again_where_rules_died() -> None:
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(text="put\n"), FakeCommandResult()])
-    injection = Loss(target=LEADER, to=BrokerId(broker=2), percent=30).aim(scene(cluster))
-    assert injection.restarted(scene(cluster), 2)
-    assert not injection.restarted(scene(cluster), 2)
-    assert not injection.restarted(scene(cluster), 1), "there are no rules at the sender"
+    injection = Loss(target=LEADER, to=BrokerId(broker=2), percent=30).aim(context(cluster))
+    assert injection.restarted(context(cluster), 2)
+    assert not injection.restarted(context(cluster), 2)
+    assert not injection.restarted(context(cluster), 1), "there are no rules at the sender"
     assert [node for node, _ in cluster.scripts] == [2, 2]
 
 
 def test_a_class_is_made_once_and_only_its_own_is_removed() -> None:
     cluster = FakeCluster([quiet()], dead={3})
-    injection = Bandwidth(target=FOLLOWERS, to=LEADER, rate="2mbit").aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = Bandwidth(target=FOLLOWERS, to=LEADER, rate="2mbit").aim(context(cluster))
+    injection.apply(context(cluster))
     ((node, text),) = cluster.scripts
     mine = class_of(minor_of("tag-1"))
     assert node == 2, "the other one does not run"
     assert f"classid {mine} htb rate 2000kbit" in text
     assert f"parent {mine} tbf rate 10gbit burst 3100 limit 125000" in text
     assert f"match ip dst 10.0.0.1/32 flowid {mine}" in text
-    injection.undo(scene(cluster))
+    injection.undo(context(cluster))
     assert f'class del dev "$dev" classid {mine}' in cluster.scripts[1][1]
     cluster.dead = set()
     cluster.says = [FakeCommandResult(text="put\nput\n")]
-    assert injection.restarted(scene(cluster), 3)
-    assert not injection.restarted(scene(cluster), 1), "the receiver is not shaped"
+    assert injection.restarted(context(cluster), 3)
+    assert not injection.restarted(context(cluster), 1), "the receiver is not shaped"
 
 
 def test_a_link_that_is_shaped_already_is_refused() -> None:
     refused = FakeCommandResult(3, "taken: what goes to 10.0.0.2 is shaped by another fault")
     cluster = FakeCluster([quiet()], says=[refused, refused])
-    injection = Bandwidth(target=LEADER, rate="2mbit").aim(scene(cluster))
+    injection = Bandwidth(target=LEADER, rate="2mbit").aim(context(cluster))
     with pytest.raises(FaultError, match="shaped by another fault"):
-        injection.apply(scene(cluster))
+        injection.apply(context(cluster))
     with pytest.raises(FaultError, match="could not be removed"):
-        injection.undo(scene(cluster))
+        injection.undo(context(cluster))
 
 
 @given(st.lists(st.text("abc-123", min_size=1), min_size=2, max_size=2, unique=True))
@@ -155,7 +157,7 @@ def test_perl_can_stand_between_single_quotes() -> None:
     ],
 )
 def test_netem_is_told_what_was_asked(kind: str, fields: dict[str, object], leaf: str) -> None:
-    injection = spec(kind, **fields).aim(scene(FakeCluster([quiet()])))
+    injection = spec(kind, **fields).aim(context(FakeCluster([quiet()])))
     assert isinstance(injection, Shaped)
     assert injection.discipline() == ("10gbit", f"netem limit 20000 {leaf}")
     again = type(injection).model_validate_json(injection.model_dump_json())
@@ -191,17 +193,17 @@ def test_rates_are_read() -> None:
 
 def test_targets_that_no_cluster_has_are_refused() -> None:
     with pytest.raises(ValueError, match="as `to`"):
-        Loss(target=Clients(client=True), percent=5).expect(SHAPE)
+        Loss(target=Clients(client=True), percent=5).warnings(SHAPE)
     with pytest.raises(ValueError, match="no other node"):
-        Loss(target=LEADER, to=LEADER, percent=5).expect(SHAPE)
+        Loss(target=LEADER, to=LEADER, percent=5).warnings(SHAPE)
     with pytest.raises(ValueError, match="brokers are 1 to 3"):
-        Bandwidth(target=LEADER, to=BrokerId(broker=4), rate="1mbit").expect(SHAPE)
-    Bandwidth(target=All(all=True), to=All(all=True), rate="1mbit").expect(SHAPE)
-    Bandwidth(target=Controllers(controllers=True), to=LEADER, rate="1mbit").expect(SHAPE)
-    assert Loss(target=LEADER, percent=49).expect(SHAPE) == ()
-    assert "fenced" in Loss(target=LEADER, percent=50).expect(SHAPE)[0]
+        Bandwidth(target=LEADER, to=BrokerId(broker=4), rate="1mbit").warnings(SHAPE)
+    Bandwidth(target=All(all=True), to=All(all=True), rate="1mbit").warnings(SHAPE)
+    Bandwidth(target=Controllers(controllers=True), to=LEADER, rate="1mbit").warnings(SHAPE)
+    assert Loss(target=LEADER, percent=49).warnings(SHAPE) == ()
+    assert "fenced" in Loss(target=LEADER, percent=50).warnings(SHAPE)[0]
     with pytest.raises(FaultError, match="no link"):
-        Loss(target=BrokerId(broker=1), to=LEADER, percent=5).aim(scene(FakeCluster([quiet()])))
+        Loss(target=BrokerId(broker=1), to=LEADER, percent=5).aim(context(FakeCluster([quiet()])))
 
 
 def test_needs_are_names_that_the_kernel_is_asked_for() -> None:

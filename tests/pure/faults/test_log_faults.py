@@ -386,30 +386,30 @@ def test_controllers_are_refused(kind: type[Any]) -> None:
     )  # fmt: skip
     for target in targets:
         with pytest.raises(ValueError, match="controller"):
-            kind(target=target).expect(SHAPE)
+            kind(target=target).warnings(SHAPE)
     with pytest.raises(ValueError, match="client"):
-        kind(target="client").expect(SHAPE)
-    assert kind(target={"both": [{"leader": 0}, "controllers"]}).expect(SHAPE) == ()
+        kind(target="client").warnings(SHAPE)
+    assert kind(target={"both": [{"leader": 0}, "controllers"]}).warnings(SHAPE) == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_user_is_told_when_every_replica_may_be_hit(kind: type[Any]) -> None:
-    assert kind(target=LEADER).expect(SHAPE) == ()
-    assert kind(target=Followers(followers=0)).downs(SHAPE) == 2
-    assert "acknowledged records will be lost" in kind(target={"random": 3}).expect(SHAPE)[-1]
+    assert kind(target=LEADER).warnings(SHAPE) == ()
+    assert kind(target=Followers(followers=0)).max_brokers_down(SHAPE) == 2
+    assert "acknowledged records will be lost" in kind(target={"random": 3}).warnings(SHAPE)[-1]
 
 
 def test_silent_damage_is_announced_and_a_partition_must_exist() -> None:
-    assert "checks no CRC" in CorruptSegment(target=LEADER, after="stop").expect(SHAPE)[-1]
+    assert "checks no CRC" in CorruptSegment(target=LEADER, after="stop").warnings(SHAPE)[-1]
     with pytest.raises(ValueError, match="partitions 0 to 0"):
-        CorruptSegment(target=LEADER, partition=1).expect(SHAPE)
+        CorruptSegment(target=LEADER, partition=1).warnings(SHAPE)
 
 
 def test_voters_are_never_wiped(disks: Disks) -> None:
     combined = ClusterShape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
     with pytest.raises(ValueError, match="metadata quorum"):
-        WipeDisk(target=LEADER).expect(combined)
-    assert PowerLoss(target=LEADER).expect(combined) == ()
+        WipeDisk(target=LEADER).warnings(combined)
+    assert PowerLoss(target=LEADER).warnings(combined) == ()
     disks.controller_ids = (1, 2, 3)
     with pytest.raises(FaultError, match="not wiped"):
         WipeDisk(target=LEADER).aim(at(disks))

@@ -15,9 +15,9 @@ from faults.logs.files import (
     BatchHeader,
     LogDir,
     Segment,
-    found_invalid,
+    invalid_batches,
     list_script,
-    loaded,
+    loaded_end_offsets,
     log_path,
     parse_checkpoint,
     parse_listing,
@@ -29,10 +29,10 @@ from faults.logs.power_loss_model import (
     AtRandom,
     KeptUpTo,
     PartitionCutOff,
-    cut_of,
+    cut_partition,
     cut_script,
-    not_cut,
-    to_walk,
+    describe_uncut,
+    segments_to_read,
 )
 from harness.model.node_layout import DATA_DIR
 from tests.support.builders.batches import batch, old_message, segment
@@ -153,8 +153,10 @@ def cut(
     files: dict[int, bytes], recovery_point: int, keep: KeptUpTo, start: int = 0, seed: str = ""
 ) -> PartitionCutOff:
     segments = [Segment(base, len(data)) for base, data in sorted(files.items())]
-    walked = {one.base: batches_of(files[one.base]) for one in to_walk(segments, recovery_point, keep)}
-    return cut_of("t-0", segments, walked, recovery_point, start, keep, random.Random(seed))
+    walked = {
+        one.base: batches_of(files[one.base]) for one in segments_to_read(segments, recovery_point, keep)
+    }
+    return cut_partition("t-0", segments, walked, recovery_point, start, keep, random.Random(seed))
 
 
 FILES = {0: segment(0, 40, 40), 20: segment(20, 40, 40, 40)}
@@ -244,11 +246,11 @@ def test_cutting_again_changes_nothing(tmp_path: Path) -> None:
             path.chmod(0o640)
     (tmp_path / ".kafka_cleanshutdown").touch()
     found = cut(FILES, 10, "checkpoint")
-    assert "cleanshutdown" in str(not_cut([found], parse_listing(run_in(tmp_path, list_script()))))
+    assert "cleanshutdown" in str(describe_uncut([found], parse_listing(run_in(tmp_path, list_script()))))
     for _ in range(2):
         run_in(tmp_path, cut_script([found]))
         after = parse_listing(run_in(tmp_path, list_script()))
-        assert not_cut([found], after) is None
+        assert describe_uncut([found], after) is None
         assert after.segments("t-0") == (Segment(0, ONE),)
     assert after.sizes[f"t-0/{0:020d}.index"] == 2 * ONE, (
         "the index of what is left stays as a crash leaves it"
@@ -260,9 +262,9 @@ def test_cutting_again_changes_nothing(tmp_path: Path) -> None:
 def test_what_is_not_as_cut_is_named() -> None:
     found = cut(FILES, 10, "checkpoint")
     short = {log_path("t-0", 0): ONE}
-    assert not_cut([found], LogDir({}, {}, short)) is None
-    assert "is still there" in str(not_cut([found], LogDir({}, {}, short | {log_path("t-0", 20): 0})))
-    assert "has 9 bytes" in str(not_cut([found], LogDir({}, {}, {log_path("t-0", 0): 9})))
+    assert describe_uncut([found], LogDir({}, {}, short)) is None
+    assert "is still there" in str(describe_uncut([found], LogDir({}, {}, short | {log_path("t-0", 20): 0})))
+    assert "has 9 bytes" in str(describe_uncut([found], LogDir({}, {}, {log_path("t-0", 0): 9})))
 
 
 INVALID = (
@@ -283,9 +285,9 @@ LOG = INVALID + LOADED.format(end=40) + LOADED.format(end=100)
 
 
 def test_the_first_load_of_a_log_counts() -> None:
-    assert loaded(LOG) == {"t1-0": 40}
-    assert loaded("") == {}
+    assert loaded_end_offsets(LOG) == {"t1-0": 40}
+    assert loaded_end_offsets("") == {}
 
 
 def test_what_a_broker_found_damaged_is_read_off_its_log() -> None:
-    assert found_invalid(LOG) == {("t1-0/00000000000000000000.log", 4604)}
+    assert invalid_batches(LOG) == {("t1-0/00000000000000000000.log", 4604)}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from faults.base import FaultSpec
 from faults.network.partition_injection import Cuts
-from faults.network.proof import ProbeReport, judge, parse, script
+from faults.network.proof import ProbeReport, judge, parse_report, probe_script
 from faults.network.rules import LinkCut, Placed, place
-from faults.network.sides import fixed, possible, surely_within
+from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
 from faults.target_context import ClusterShape
@@ -20,7 +20,7 @@ from faults.targets import BaseTarget, Followers, Leader, NodeIds
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -122,17 +122,17 @@ after [2:60] -A INPUT -s 10.0.0.3/32 -p udp -m udp --dport 9 -m comment --commen
 
 
 def test_a_report_is_read_from_what_the_script_prints() -> None:
-    read = parse(PRINTED)
+    read = parse_report(PRINTED)
     assert (read.listening, read.read, read.sent) == (1000.25, 1000.9, [(1000.3, 1000.31)])
     assert read.rise("cut-2-1") == 4
     assert read.rise("heard-3-1") == 2
     assert read.reached == {3}
-    assert parse("") == ProbeReport()
+    assert parse_report("") == ProbeReport()
 
 
 def test_the_proof_sends_across_and_counts_what_arrives() -> None:
     addresses = {CLIENT: "10.0.0.254", 1: "10.0.0.1", 2: "10.0.0.2"}
-    text = script(1, [LinkCut(1, 2), LinkCut(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
+    text = probe_script(1, [LinkCut(1, 2), LinkCut(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
     assert "-A INPUT -p udp -s 10.0.0.2 --dport 9 -m comment --comment tag-1/heard-2-1\n" in text
     assert "-A INPUT -p tcp -s 10.0.0.254 --dport 9092 -m comment --comment tag-1/heard-0-1\n" in text
     assert "-A OUTPUT -p udp -d 10.0.0.254 --dport 9 -m comment --comment tag-1/heard-1-0\n" in text
@@ -169,10 +169,10 @@ def rules_of(cluster: FakeCluster) -> dict[int, set[str]]:
 
 def test_the_rules_live_at_the_leader_only() -> None:
     cluster = FakeCluster([quiet()])
-    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    cut = partition(LEADER, FOLLOWERS).aim(context(cluster))
     assert not cluster.scripts, "aiming changes nothing"
     assert (cut.target, cut.nodes) == ("broker 1 | broker 2, 3", (1, 2, 3))
-    cut.apply(scene(cluster))
+    cut.apply(context(cluster))
     assert rules_of(cluster) == {1: {"cut-1-2", "cut-2-1", "cut-1-3", "cut-3-1"}}
 
 
@@ -185,85 +185,85 @@ def test_the_rules_live_at_the_leader_only() -> None:
 )
 def test_one_way_drops_that_way_only(lost: str, words: str, rules: set[str]) -> None:
     cluster = FakeCluster([quiet()])
-    cut = partition(LEADER, FOLLOWERS, lost).aim(scene(cluster))
-    cut.apply(scene(cluster))
+    cut = partition(LEADER, FOLLOWERS, lost).aim(context(cluster))
+    cut.apply(context(cluster))
     assert cut.target == words
     assert rules_of(cluster) == {1: rules}
 
 
 def test_what_is_recorded_is_all_that_healing_needs() -> None:
     cluster = FakeCluster([quiet()])
-    cut = partition("client", LEADER).aim(scene(cluster))
+    cut = partition("client", LEADER).aim(context(cluster))
     again = type(cut).model_validate_json(cut.model_dump_json())
     assert again == cut
     assert again.placed == (Placed(LinkCut(0, 1), 1), Placed(LinkCut(1, 0), 1))
-    again.undo(scene(cluster))
+    again.undo(context(cluster))
     assert [number for number, _ in cluster.scripts] == [1]
 
 
 def test_nodes_that_both_sides_mean_belong_to_the_first() -> None:
-    cut = partition(LEADER, "all").aim(scene(FakeCluster([quiet()])))
+    cut = partition(LEADER, "all").aim(context(FakeCluster([quiet()])))
     assert cut.target == "broker 1 | broker 2, 3"
 
 
 def test_a_dead_broker_holds_no_rule_and_needs_no_healing() -> None:
     cluster = FakeCluster([quiet()], dead={1})
-    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
-    cut.apply(scene(cluster))
+    cut = partition(LEADER, FOLLOWERS).aim(context(cluster))
+    cut.apply(context(cluster))
     assert set(rules_of(cluster)) == {2, 3}
     cluster.kill(2)
     cluster.scripts.clear()
-    cut.undo(scene(cluster))
+    cut.undo(context(cluster))
     assert [number for number, _ in cluster.scripts] == [3]
 
 
 def test_a_broker_that_ends_while_it_is_healed_needs_no_healing() -> None:
     cluster = Network([quiet()])
-    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    cut = partition(LEADER, FOLLOWERS).aim(context(cluster))
     cluster.ends = {1, 2}
-    cut.undo(scene(cluster))
+    cut.undo(context(cluster))
 
 
 def test_rules_that_cannot_be_set_or_removed_are_errors() -> None:
     cluster = Network([quiet()], answer=FakeCommandResult(1, "iptables: not permitted"))
-    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
+    cut = partition(LEADER, FOLLOWERS).aim(context(cluster))
     with pytest.raises(FaultError, match="could not be set"):
-        cut.apply(scene(cluster))
+        cut.apply(context(cluster))
     with pytest.raises(FaultError, match="could not be removed"):
-        cut.undo(scene(cluster))
+        cut.undo(context(cluster))
 
 
 def test_a_restart_takes_rules_away_only_where_they_live() -> None:
     cluster = Network([quiet()], answer=FakeCommandResult(0, "put\nput\n"))
-    cut = partition(LEADER, FOLLOWERS).aim(scene(cluster))
-    assert cut.restarted(scene(cluster), 1)
-    assert not cut.restarted(scene(cluster), 2)
+    cut = partition(LEADER, FOLLOWERS).aim(context(cluster))
+    assert cut.restarted(context(cluster), 1)
+    assert not cut.restarted(context(cluster), 2)
     assert [number for number, _ in cluster.scripts] == [1]
     cluster.answer = FakeCommandResult()
-    assert not cut.restarted(scene(cluster), 1), "the rules were there"
+    assert not cut.restarted(context(cluster), 1), "the rules were there"
 
 
 def test_what_is_never_seen_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.network.partition_injection._PROOF_SECONDS", 0.0)
-    cut = partition(LEADER, FOLLOWERS).aim(scene(FakeCluster([quiet()])))
-    assert not cut.verify(scene(Network([quiet()]))).seen
+    cut = partition(LEADER, FOLLOWERS).aim(context(FakeCluster([quiet()])))
+    assert not cut.verify(context(Network([quiet()]))).seen
 
 
 def test_a_cut_that_stays_after_healing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faults.network.partition_injection._HEAL_SECONDS", 0.0)
-    cut = partition(LEADER, FOLLOWERS).aim(scene(FakeCluster([quiet()])))
+    cut = partition(LEADER, FOLLOWERS).aim(context(FakeCluster([quiet()])))
     with pytest.raises(FaultError, match="broker 1 does not reach broker 3"):
-        cut.healed(scene(Network([quiet()], answer=FakeCommandResult(0, "2\n"))))
-    assert cut.healed(scene(Network([quiet()], answer=FakeCommandResult(0, "3\n2\n")))).seen
+        cut.healed(context(Network([quiet()], answer=FakeCommandResult(0, "2\n"))))
+    assert cut.healed(context(Network([quiet()], answer=FakeCommandResult(0, "3\n2\n")))).seen
 
 
 def test_there_must_be_two_sides() -> None:
     with pytest.raises(FaultError, match="nothing to cut"):
-        partition(LEADER, LEADER).aim(scene(FakeCluster([quiet()])))
+        partition(LEADER, LEADER).aim(context(FakeCluster([quiet()])))
 
 
 def test_the_client_is_cut_from_brokers_only() -> None:
-    cut = partition("client", {"any": ["all", "controllers"]}).aim(scene(FakeCluster([quiet()])))
+    cut = partition("client", {"any": ["all", "controllers"]}).aim(context(FakeCluster([quiet()])))
     assert {placed.holder for placed in cut.placed} == {1, 2, 3}
 
 
@@ -281,7 +281,7 @@ def test_the_client_is_cut_from_brokers_only() -> None:
 )
 def test_shapes_cut_whom_they_say(spec: Ring | Bridge, words: str, cuts: set[tuple[int, int]]) -> None:
     cluster = FakeCluster([quiet()], broker_ids=(1, 2, 3, 4))
-    cut = spec.aim(scene(cluster))
+    cut = spec.aim(context(cluster))
     assert cut.target == words
     assert {tuple(placed.cut) for placed in cut.placed} == cuts
     assert isinstance(cut, Cuts)
@@ -290,9 +290,9 @@ def test_shapes_cut_whom_they_say(spec: Ring | Bridge, words: str, cuts: set[tup
 
 def test_shapes_need_nodes() -> None:
     with pytest.raises(FaultError, match="nothing to cut"):
-        Ring().aim(scene(FakeCluster([quiet()])))
+        Ring().aim(context(FakeCluster([quiet()])))
     with pytest.raises(FaultError, match="a node on each side"):
-        Bridge(via=NodeIds(nodes=(1, 2))).aim(scene(FakeCluster([quiet()])))
+        Bridge(via=NodeIds(nodes=(1, 2))).aim(context(FakeCluster([quiet()])))
 
 
 @pytest.mark.parametrize(
@@ -318,15 +318,15 @@ def test_shapes_need_nodes() -> None:
 )
 def test_what_the_topology_cannot_take_is_refused(spec: FaultSpec, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        spec.expect(SHAPE)
+        spec.warnings(SHAPE)
 
 
 def test_a_single_broker_has_no_two_sides() -> None:
     alone = ClusterShape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
     with pytest.raises(ValueError, match="two sides"):
-        partition(LEADER, "all").expect(alone)
-    assert partition(LEADER, "client").expect(alone)
-    assert partition(LEADER, "controller").expect(alone)
+        partition(LEADER, "all").warnings(alone)
+    assert partition(LEADER, "client").warnings(alone)
+    assert partition(LEADER, "controller").warnings(alone)
 
 
 @pytest.mark.parametrize(
@@ -341,25 +341,25 @@ def test_a_single_broker_has_no_two_sides() -> None:
     ],
 )
 def test_what_to_expect_is_told(spec: FaultSpec, told: str) -> None:
-    assert told in " ".join(spec.expect(SHAPE))
-    assert bool(spec.expect(SHAPE)) is bool(told)
+    assert told in " ".join(spec.warnings(SHAPE))
+    assert bool(spec.warnings(SHAPE)) is bool(told)
 
 
 def test_one_of_several_controllers_is_not_all_of_them() -> None:
     three = ClusterShape(brokers=3, controllers=3, combined=False, partitions=1, replication_factor=3)
-    assert "is fenced" in " ".join(partition("controller", "all").expect(three))
+    assert "is fenced" in " ".join(partition("controller", "all").warnings(three))
     combined = ClusterShape(brokers=3, controllers=3, combined=True, partitions=1, replication_factor=3)
-    assert "is fenced" in " ".join(partition("controller", LEADER).expect(combined))
+    assert "is fenced" in " ".join(partition("controller", LEADER).warnings(combined))
 
 
 def test_rings_and_bridges_of_enough_brokers_are_allowed() -> None:
     five = ClusterShape(brokers=5, controllers=1, combined=False, partitions=1, replication_factor=3)
-    assert Ring().expect(five) == ()
-    assert Bridge.model_validate({"via": {"leader": 0}}).expect(five) == ()
-    assert [spec.downs(five) for spec in (Ring(), Bridge())] == [0, 2]
-    assert partition(LEADER, FOLLOWERS).downs(five) == 1
-    assert partition(LEADER, "controller").downs(five) == 1
-    assert partition("client", "all").downs(five) == 5
+    assert Ring().warnings(five) == ()
+    assert Bridge.model_validate({"via": {"leader": 0}}).warnings(five) == ()
+    assert [spec.max_brokers_down(five) for spec in (Ring(), Bridge())] == [0, 2]
+    assert partition(LEADER, FOLLOWERS).max_brokers_down(five) == 1
+    assert partition(LEADER, "controller").max_brokers_down(five) == 1
+    assert partition("client", "all").max_brokers_down(five) == 5
 
 
 WRITTEN = st.sampled_from(
@@ -375,14 +375,14 @@ WRITTEN = st.sampled_from(
 def test_what_is_said_beforehand_holds_on_a_live_cluster(one: object, two: object, seed: str) -> None:
     spec = partition(one, two)
     puppet = FakeCluster([quiet()])
-    sight = replace(scene(puppet).sight(), seed=seed)
+    snapshot = replace(context(puppet).snapshot(), seed=seed)
 
     def chosen(target: BaseTarget) -> frozenset[int]:
-        return target.choose(sight)
+        return target.choose(snapshot)
 
     for side in (spec.side, spec.other):
-        assert chosen(side) <= possible(side, SHAPE)
-        surely = fixed(side, SHAPE)
+        assert chosen(side) <= possible_nodes(side, SHAPE)
+        surely = fixed_nodes(side, SHAPE)
         assert surely is None or chosen(side) == surely
     if surely_within(spec.other, spec.side, SHAPE):
         assert chosen(spec.other) <= chosen(spec.side)

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 
 from faults.base import FaultCluster, InjectionContext
-from faults.process_fault import start_again
+from faults.process_fault import start_stopped
 from faults.restart import Restart, Restarted
 from faults.target_context import ClusterShape
 from faults.targets import All, BrokerId, Clients, Controllers, Leader, RandomBrokers
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from tests.support.builders.views import seen, silent, state, view
-from tests.support.fake_cluster import FakeCluster, scene
+from tests.support.fake_cluster import FakeCluster, context
 
 pytestmark = pytest.mark.pure
 
@@ -96,7 +96,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at(cluster: Machine) -> InjectionContext:
-    return scene(cluster)
+    return context(cluster)
 
 
 def rolled(cluster: Machine, spec: Restart | None = None) -> Restarted:
@@ -238,7 +238,7 @@ def test_a_node_on_its_way_down_is_waited_for(monkeypatch: pytest.MonkeyPatch) -
     cluster = Machine(logs={2: "INFO Terminating process due to signal SIGTERM (org.apache.kafka)"})
     cluster.terminated = 2
     cluster.looks_until_exit = 4
-    start_again(cast(FaultCluster, cluster), (1, 2, 3))
+    start_stopped(cast(FaultCluster, cluster), (1, 2, 3))
     assert cluster.deeds == ["start 2"]
 
 
@@ -246,16 +246,16 @@ SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, rep
 
 
 def test_what_is_to_be_expected() -> None:
-    assert Restart().expect(SHAPE) == ()
-    assert Restart().downs(SHAPE) == 1
-    assert Restart(target=Controllers(controllers=True)).downs(SHAPE) == 0
+    assert Restart().warnings(SHAPE) == ()
+    assert Restart().max_brokers_down(SHAPE) == 1
+    assert Restart(target=Controllers(controllers=True)).max_brokers_down(SHAPE) == 0
     single = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, replication_factor=1)
-    assert "no leader while its broker restarts" in Restart().expect(single)[0]
+    assert "no leader while its broker restarts" in Restart().warnings(single)[0]
     alone = ClusterShape(brokers=1, controllers=1, combined=False, partitions=1, replication_factor=1)
-    assert "no broker is left" in Restart().expect(alone)[0]
+    assert "no broker is left" in Restart().warnings(alone)[0]
     for target in (Clients(client=True), RandomBrokers(random=9)):
         with pytest.raises(ValueError, match="target"):
-            Restart(target=target).expect(SHAPE)
+            Restart(target=target).warnings(SHAPE)
 
 
 def test_every_broker_is_meant_unless_others_are_named() -> None:

@@ -19,7 +19,7 @@ from faults.target_context import ClusterShape
 from faults.targets import BrokerId
 from harness.model.errors import FaultError
 from tests.support.builders.views import quiet
-from tests.support.fake_cluster import FakeCluster, FakeCommandResult, scene
+from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
 
 pytestmark = pytest.mark.pure
 
@@ -143,10 +143,10 @@ WRITES = SlowDisk(target=BROKER, mib_per_second=1, direction="write")
 )
 def test_what_proves_a_slow_disk(slow: float, free: float, wrong: str | None) -> None:
     cluster = Disk([quiet()], slow=slow, free=free)
-    injection = WRITES.aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = WRITES.aim(context(cluster))
+    injection.apply(context(cluster))
     assert cluster.taken == {"wbps": MIB}
-    evidence = injection.verify(scene(cluster))
+    evidence = injection.verify(context(cluster))
     assert evidence.seen is (wrong is None)
     assert wrong is None or wrong in evidence.what
 
@@ -154,47 +154,47 @@ def test_what_proves_a_slow_disk(slow: float, free: float, wrong: str | None) ->
 def test_a_slow_disk_is_taken_back_from_its_data_alone() -> None:
     cluster = Disk([quiet()])
     spec = SlowDisk(target=BROKER, mib_per_second=1, iops=50)
-    injection = spec.aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = spec.aim(context(cluster))
+    injection.apply(context(cluster))
     assert cluster.taken == {"wbps": MIB, "rbps": MIB, "wiops": 50, "riops": 50}
     again = DiskSlowed.model_validate_json(injection.model_dump_json())
     for _ in range(2):
-        assert again.heal(scene(cluster)).seen
+        assert again.heal(context(cluster)).seen
         assert cluster.taken == {}
 
 
 def test_a_restart_takes_the_limits_and_they_are_set_again() -> None:
     cluster = Disk([quiet()])
-    injection = WRITES.aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = WRITES.aim(context(cluster))
+    injection.apply(context(cluster))
     cluster.taken = {}
-    assert injection.restarted(scene(cluster), 1)
+    assert injection.restarted(context(cluster), 1)
     assert cluster.taken == {"wbps": MIB}
 
 
 def test_a_stopped_node_has_no_limits_to_set_or_to_take_away() -> None:
     cluster = Disk([quiet()], dead={1})
-    injection = WRITES.aim(scene(cluster))
-    injection.apply(scene(cluster))
-    injection.undo(scene(cluster))
+    injection = WRITES.aim(context(cluster))
+    injection.apply(context(cluster))
+    injection.undo(context(cluster))
     assert cluster.scripts == []
-    assert not injection.verify(scene(cluster)).seen
+    assert not injection.verify(context(cluster)).seen
 
 
 def test_limits_that_the_kernel_does_not_take_are_an_error() -> None:
     cluster = Disk([quiet()], deaf=True)
     with pytest.raises(FaultError, match="could not be throttled"):
-        WRITES.aim(scene(cluster)).apply(scene(cluster))
+        WRITES.aim(context(cluster)).apply(context(cluster))
 
 
 def test_a_log_dir_on_no_disk_is_refused() -> None:
     with pytest.raises(FaultError, match="lies on no disk"):
-        WRITES.aim(scene(Disk([quiet()], device="tmpfs")))
+        WRITES.aim(context(Disk([quiet()], device="tmpfs")))
     shape = ClusterShape(
         brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=64
     )
     with pytest.raises(ValueError, match="no disk to slow down"):
-        WRITES.expect(shape)
+        WRITES.warnings(shape)
 
 
 @pytest.mark.parametrize("fields", [{}, {"mib_per_second": 0}, {"iops": 0}, {"mib_per_second": float("nan")}])

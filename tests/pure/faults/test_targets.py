@@ -51,7 +51,7 @@ def read(value: Any) -> BaseTarget:
     return ADAPTER.validate_python(value)
 
 
-def sight(
+def snapshot(
     shown: TopologyView | None = None,
     *,
     brokers: tuple[int, ...] = (1, 2, 3),
@@ -101,19 +101,19 @@ LEADERLESS = view(*(seen(b, state(leader=-1)) for b in (1, 2, 3)))
     ],
 )
 def test_what_a_target_means(target: BaseTarget, nodes: tuple[int, ...]) -> None:
-    assert target.resolve(sight(SHRUNK)) == nodes
+    assert target.resolve(snapshot(SHRUNK)) == nodes
 
 
 def test_the_highest_leader_epoch_is_believed() -> None:
     stale = view(seen(1, state(mark=10)), seen(2, state(leader=2, epoch=1, mark=10)), silent(3))
-    assert Leader(leader=0).resolve(sight(stale)) == (2,)
+    assert Leader(leader=0).resolve(snapshot(stale)) == (2,)
 
 
 def test_a_coordinator_is_that_of_its_group_or_transactional_id() -> None:
     group = read({"coordinator": {"group": "g"}})
-    assert group.resolve(sight(coordinator=2)) == (2,)
+    assert group.resolve(snapshot(coordinator=2)) == (2,)
     with pytest.raises(FaultError, match="the target matches no node"):
-        read({"coordinator": {"transactional_id": "g"}}).resolve(sight(coordinator=2))
+        read({"coordinator": {"transactional_id": "g"}}).resolve(snapshot(coordinator=2))
     for bad in ({}, {"group": "g", "transactional_id": "g"}, {"group": ""}, "g"):
         with pytest.raises(ValidationError):
             read({"coordinator": bad})
@@ -122,21 +122,24 @@ def test_a_coordinator_is_that_of_its_group_or_transactional_id() -> None:
 @pytest.mark.parametrize(
     ("target", "where"),
     [
-        (Leader(leader=5), sight()),
-        (Followers(followers=5), sight()),
-        (BrokerId(broker=9), sight()),
-        (Leader(leader=0), sight(LEADERLESS)),
-        (Isr(isr=0), sight(LEADERLESS)),
-        (OutOfSync(out_of_sync=0), sight()),
-        (Followers(followers=0), sight(view(*(seen(b, state(replicas=(1,), isr=(1,))) for b in (1, 2, 3))))),
-        (Coordinator.model_validate({"coordinator": {"group": "g"}}), sight()),
-        (Controller(controller=True), sight(active=None)),
-        (NodeIds(nodes=(7, 201)), sight()),
-        (RandomBrokers(random=4), sight()),
-        (Minority(minority=True), sight(brokers=(1, 2))),
-        (BrokerId(broker=1) & BrokerId(broker=2), sight()),
-        (~All(all=True), sight()),
-        (Leader(leader=0), sight(view(silent(1), silent(2), silent(3)))),
+        (Leader(leader=5), snapshot()),
+        (Followers(followers=5), snapshot()),
+        (BrokerId(broker=9), snapshot()),
+        (Leader(leader=0), snapshot(LEADERLESS)),
+        (Isr(isr=0), snapshot(LEADERLESS)),
+        (OutOfSync(out_of_sync=0), snapshot()),
+        (
+            Followers(followers=0),
+            snapshot(view(*(seen(b, state(replicas=(1,), isr=(1,))) for b in (1, 2, 3)))),
+        ),
+        (Coordinator.model_validate({"coordinator": {"group": "g"}}), snapshot()),
+        (Controller(controller=True), snapshot(active=None)),
+        (NodeIds(nodes=(7, 201)), snapshot()),
+        (RandomBrokers(random=4), snapshot()),
+        (Minority(minority=True), snapshot(brokers=(1, 2))),
+        (BrokerId(broker=1) & BrokerId(broker=2), snapshot()),
+        (~All(all=True), snapshot()),
+        (Leader(leader=0), snapshot(view(silent(1), silent(2), silent(3)))),
     ],
 )
 def test_a_target_that_matches_nothing_is_refused(target: BaseTarget, where: TargetContext) -> None:
@@ -153,7 +156,7 @@ MANY = st.integers(min_value=1, max_value=9).map(lambda count: tuple(range(1, co
 def test_minority_and_majority_of_a_seed_are_the_two_parts_of_the_brokers(
     seed: str, brokers: tuple[int, ...]
 ) -> None:
-    at = sight(brokers=brokers, seed=seed)
+    at = snapshot(brokers=brokers, seed=seed)
     few, many = Minority(minority=True).choose(at), Majority(majority=True).choose(at)
     assert few | many == set(brokers)
     assert not few & many
@@ -168,11 +171,11 @@ def test_the_same_seed_chooses_the_same_brokers(
 ) -> None:
     count = data.draw(st.integers(min_value=1, max_value=len(brokers)))
     target = RandomBrokers(random=count)
-    chosen = target.resolve(sight(brokers=brokers, seed=seed))
+    chosen = target.resolve(snapshot(brokers=brokers, seed=seed))
     assert len(chosen) == count
     assert set(chosen) <= set(brokers)
     shuffled = tuple(data.draw(st.permutations(brokers)))
-    assert target.resolve(sight(brokers=shuffled, seed=seed)) == chosen
+    assert target.resolve(snapshot(brokers=shuffled, seed=seed)) == chosen
 
 
 def some(of: BaseTarget, count: int) -> Some:
@@ -183,7 +186,7 @@ def some(of: BaseTarget, count: int) -> Some:
 @given(SEEDS)
 def test_some_are_as_many_as_asked_of_those_alone(seed: str) -> None:
     others = Controllers(controllers=True) & ~Controller(controller=True)
-    five = sight(controllers=(101, 102, 103, 104, 105), seed=seed)
+    five = snapshot(controllers=(101, 102, 103, 104, 105), seed=seed)
     chosen = some(others, 2).resolve(five)
     assert len(set(chosen)) == 2
     assert set(chosen) < set(others.resolve(five))
@@ -193,14 +196,14 @@ def test_some_are_as_many_as_asked_of_those_alone(seed: str) -> None:
 
 
 def test_other_seeds_choose_other_brokers() -> None:
-    chosen = {RandomBrokers(random=1).resolve(sight(seed=str(number))) for number in range(40)}
+    chosen = {RandomBrokers(random=1).resolve(snapshot(seed=str(number))) for number in range(40)}
     assert chosen == {(1,), (2,), (3,)}
 
 
 def test_a_choice_of_a_seed_is_the_same_in_every_version() -> None:
     """A replay must find what its journal says; change this only with the version of the journals."""
     nine = tuple(range(1, 10))
-    chosen = [RandomBrokers(random=2).resolve(sight(brokers=nine, seed=f"7/kill-{n}")) for n in (1, 2, 3)]
+    chosen = [RandomBrokers(random=2).resolve(snapshot(brokers=nine, seed=f"7/kill-{n}")) for n in (1, 2, 3)]
     assert chosen == CHOSEN
 
 
@@ -250,7 +253,7 @@ def test_a_target_survives_being_written_down(target: BaseTarget) -> None:
 @settings(deadline=None)
 @given(TARGETS, TARGETS, SEEDS)
 def test_targets_combine_as_sets(one: BaseTarget, other: BaseTarget, seed: str) -> None:
-    at = sight(TWO_PARTITIONS, coordinator=3, seed=seed)
+    at = snapshot(TWO_PARTITIONS, coordinator=3, seed=seed)
     first, second = one.choose(at), other.choose(at)
     assert (one | other).choose(at) == first | second
     assert (~one).choose(at) == {1, 2, 3} - first
@@ -266,7 +269,7 @@ def test_bounds_hold_for_whatever_it_resolves_to(
     target: BaseTarget, seed: str, coordinator: int | None, combined: bool
 ) -> None:
     shape = ClusterShape(3, 3, combined, partitions=2, replication_factor=3)
-    at = sight(
+    at = snapshot(
         TWO_PARTITIONS,
         controllers=(1, 2, 3) if combined else (101, 102, 103),
         active=2 if combined else 101,
@@ -274,8 +277,8 @@ def test_bounds_hold_for_whatever_it_resolves_to(
         seed=seed,
     )
     chosen = target.choose(at)
-    assert target.at_least(shape) <= len(chosen & {1, 2, 3}) <= target.at_most(shape)
-    assert target.means_client() or CLIENT not in chosen
+    assert target.min_brokers(shape) <= len(chosen & {1, 2, 3}) <= target.max_brokers(shape)
+    assert target.may_include_client() or CLIENT not in chosen
 
 
 @pytest.mark.parametrize(
@@ -308,13 +311,13 @@ def test_what_small_clusters_do_not_have() -> None:
 
 
 def test_how_many_brokers_are_left() -> None:
-    assert (~BrokerId(broker=1)).at_most(SHAPE) == 2
-    assert (~Leader(leader=0)).at_least(SHAPE) == 2
-    assert (BrokerId(broker=1) | BrokerId(broker=2)).at_most(SHAPE) == 2
-    assert (All(all=True) & Minority(minority=True)).at_most(SHAPE) == 1
-    assert Controller(controller=True).at_most(SHAPE) == 0
-    assert (BrokerId(broker=1) | Clients(client=True)).means_client()
-    assert not (BrokerId(broker=1) & Clients(client=True)).means_client()
+    assert (~BrokerId(broker=1)).max_brokers(SHAPE) == 2
+    assert (~Leader(leader=0)).min_brokers(SHAPE) == 2
+    assert (BrokerId(broker=1) | BrokerId(broker=2)).max_brokers(SHAPE) == 2
+    assert (All(all=True) & Minority(minority=True)).max_brokers(SHAPE) == 1
+    assert Controller(controller=True).max_brokers(SHAPE) == 0
+    assert (BrokerId(broker=1) | Clients(client=True)).may_include_client()
+    assert not (BrokerId(broker=1) & Clients(client=True)).may_include_client()
 
 
 def test_targets_are_read_from_one_key_or_word() -> None:
@@ -384,9 +387,9 @@ def test_a_target_in_words(target: BaseTarget, words: str) -> None:
 
 
 def test_a_scene_gives_targets_what_they_need() -> None:
-    from tests.support.fake_cluster import FakeCluster, scene
+    from tests.support.fake_cluster import FakeCluster, context
 
     cluster = FakeCluster([quiet()], controller_ids=(101, 102), active=[102], coordinating=3)
-    at: InjectionContext = scene(cluster)
+    at: InjectionContext = context(cluster)
     target = Controller(controller=True) | read({"coordinator": {"group": "g"}}) | Leader(leader=0)
-    assert target.resolve(at.sight()) == (1, 3, 102)
+    assert target.resolve(at.snapshot()) == (1, 3, 102)

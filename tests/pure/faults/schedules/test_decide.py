@@ -13,24 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from faults import Kill, Partition, Pause
 from faults.base import FaultSpec
-from tests.support.builders.schedules import (
-    acked,
-    after,
-    at,
-    choice,
-    every,
-    for_,
-    healed,
-    injected,
-    isr_below,
-    leader_moved,
-    menu,
-    sequence,
-    together,
-)
-from faults.schedules.decide import begin, decide, unmet
+from faults.schedules.decide import begin, decide, describe_unmet
 from faults.schedules.entries import ScheduleEntry, TimedFault
-from faults.schedules.simulation import foresee
+from faults.schedules.simulation import simulate
 from faults.schedules.state import (
     Decision,
     FaultState,
@@ -47,6 +32,21 @@ from faults.schedules.tracks import Repeating
 from faults.target_context import ClusterShape
 from faults.targets import BrokerId, Followers, Leader
 from harness.model.broker_views import TopologyView
+from tests.support.builders.schedules import (
+    acked,
+    after,
+    at,
+    choice,
+    every,
+    for_,
+    healed,
+    injected,
+    isr_below,
+    leader_moved,
+    menu,
+    sequence,
+    together,
+)
 from tests.support.builders.views import quiet, seen, state, view
 
 pytestmark = pytest.mark.pure
@@ -92,7 +92,7 @@ class Executor:
             self.log.append((seconds, decision))
             self._do(seconds, decision)
         self.most_down = max(
-            self.most_down, self.down_before + sum(one.downs(SHAPE) for one in self.open.values())
+            self.most_down, self.down_before + sum(one.max_brokers_down(SHAPE) for one in self.open.values())
         )
         return decisions
 
@@ -129,7 +129,7 @@ def schedule(*entries: ScheduleEntry, seed: str = "7/w", **limits: Any) -> Sched
 
 def told(*entries: ScheduleEntry, **limits: Any) -> list[tuple[str, float, float]]:
     """(kind, begin, duration) of everything foreseen."""
-    found = foresee(schedule(*entries, **limits)).faults
+    found = simulate(schedule(*entries, **limits)).faults
     return [(one.fault.name(), round(one.at, 3), one.lasting) for one in found]
 
 
@@ -254,7 +254,7 @@ def test_what_is_drawn_hangs_on_the_seed_and_stays_within_its_spans() -> None:
     assert once == told(storm, seconds=300)
     assert once != [
         (one.fault.name(), round(one.at, 3), one.lasting)
-        for one in foresee(schedule(storm, seed="8/w", seconds=300)).faults
+        for one in simulate(schedule(storm, seed="8/w", seconds=300)).faults
     ]
     gaps = [two[1] - one[1] for one, two in pairwise(once)]
     assert all(2.99 <= gap <= 5.01 for gap in gaps)
@@ -273,10 +273,10 @@ def test_other_entries_do_not_change_what_a_named_menu_draws() -> None:
 
 
 def test_a_step_without_an_end_is_told_up_to_a_number() -> None:
-    found = foresee(schedule(every(4).for_(1).do(PAUSE)), each=5)
+    found = simulate(schedule(every(4).for_(1).do(PAUSE)), each=5)
     assert len(found.faults) == 5
     assert found.cut
-    assert not foresee(schedule(at(1).for_(1).do(PAUSE))).cut
+    assert not simulate(schedule(at(1).for_(1).do(PAUSE))).cut
 
 
 # Conditions
@@ -325,7 +325,7 @@ def test_a_condition_that_does_not_come_is_given_up_once() -> None:
     assert isinstance(given_up, GiveUp)
     assert seconds == pytest.approx(3)
     assert "within 3 s it was not seen that the ISR of any partition has fewer than 2 members" in given_up.why
-    assert unmet(executor.schedule, executor.state) == ()
+    assert describe_unmet(executor.schedule, executor.state) == ()
 
 
 @pytest.mark.parametrize(
@@ -340,14 +340,14 @@ def test_a_condition_that_does_not_come_is_given_up_once() -> None:
 )
 def test_what_was_asked_for_and_did_not_come_is_told(entry: ScheduleEntry, says: str) -> None:
     executor = Executor(schedule(entry)).run(5)
-    (what,) = unmet(executor.schedule, executor.state)
+    (what,) = describe_unmet(executor.schedule, executor.state)
     assert says in what
 
 
 def test_a_menu_may_be_cut_short_by_the_end() -> None:
     executor = Executor(schedule(menu(choice(KILL, 1), every=2))).run(5)
     assert len(executor.starts()) == 2
-    assert unmet(executor.schedule, executor.state) == ()
+    assert describe_unmet(executor.schedule, executor.state) == ()
 
 
 # What becomes of faults
@@ -361,7 +361,7 @@ def test_nothing_begins_after_the_end_and_what_is_open_is_healed() -> None:
     assert [one.fault.name() for one in executor.starts()] == ["kill"]
     assert executor.heals() == [Occurrence(0, 0)]
     assert not executor.state.busy
-    assert len(unmet(executor.schedule, executor.state)) == 1
+    assert len(describe_unmet(executor.schedule, executor.state)) == 1
 
 
 def test_a_fault_is_not_healed_before_its_proof_has_ended() -> None:
@@ -405,7 +405,7 @@ def test_what_failed_counts_as_down_and_holds_up_nothing_else() -> None:
 def test_brokers_down_since_before_the_step_count() -> None:
     executor = Executor(schedule(at(1).for_(1).do(KILL), at_most_down=1), down_before=1).run(3)
     assert executor.starts() == []
-    (what,) = unmet(executor.schedule, executor.state)
+    (what,) = describe_unmet(executor.schedule, executor.state)
     assert "had to wait" in what
 
 
@@ -457,7 +457,7 @@ STEPS = st.lists(st.one_of(st.just(0.05), st.floats(0.001, 400)), min_size=1, ma
 def fits(entries: list[ScheduleEntry], limit: int | None) -> Schedule:
     """A schedule whose limit lets every single fault begin."""
     made = schedule(*entries, at_most_down=limit)
-    needed = max(pick.fault.downs(SHAPE) for track in made.tracks for pick in track.picks)
+    needed = max(pick.fault.max_brokers_down(SHAPE) for track in made.tracks for pick in track.picks)
     if made.at_most_down is None or made.at_most_down >= needed:
         return made
     return Schedule(made.tracks, made.seed, SHAPE, None, needed)
@@ -486,7 +486,7 @@ def test_limits_hold_and_nothing_is_lost_or_doubled_at_any_pace(
         for count in range((track.begin.times or 1) if isinstance(track.begin, Repeating) else 1)
     }
     assert set(begun) == wanted
-    assert unmet(executor.schedule, executor.state) == ()
+    assert describe_unmet(executor.schedule, executor.state) == ()
     if executor.schedule.at_most_down is not None:
         assert executor.most_down <= executor.schedule.at_most_down
     for index, (_, decision) in enumerate(executor.log):
@@ -520,7 +520,7 @@ def test_what_is_foreseen_is_what_happens_when_injection_is_prompt(
     entries: list[ScheduleEntry], limit: int | None
 ) -> None:
     made = fits(entries, limit)
-    foreseen = foresee(made)
+    foreseen = simulate(made)
     executor = Executor(made)
     # The clock stops wherever the plan says that something happens, and in between.
     ends = [one.at + one.lasting for one in foreseen.faults]

@@ -136,11 +136,11 @@ def test_what_is_applied_has_the_fields_of_the_definition(fault: str, kubectl: P
     inject = again.steps[1].action
     command = inject.fault  # type: ignore[union-attr]
     assert isinstance(command, Command)
-    scene = InjectionContext(FakeCluster([quiet()]), "t", 1.0, "kafka-chaos-1f-clock_skew-1")  # type: ignore[arg-type]
-    injection = command.aim(scene)
-    injection.apply(scene)
-    assert injection.verify(scene).seen
-    injection.undo(scene)
+    context = InjectionContext(FakeCluster([quiet()]), "t", 1.0, "kafka-chaos-1f-clock_skew-1")  # type: ignore[arg-type]
+    injection = command.aim(context)
+    injection.apply(context)
+    assert injection.verify(context).seen
+    injection.undo(context)
     applied = yaml.safe_load((kubectl / "applied").read_text())
     assert applied["apiVersion"] == "chaos-mesh.org/v1alpha1"
     assert applied["metadata"] == {"name": "kafka-chaos-1f-clock-skew-1", "namespace": "kafka"}

@@ -21,7 +21,7 @@ from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.support.builders.views import seen, state, view
-from tests.support.fake_cluster import FakeCluster, scene
+from tests.support.fake_cluster import FakeCluster, context
 
 pytestmark = pytest.mark.pure
 
@@ -55,23 +55,23 @@ def test_the_topics_beside_are_waited_for(
 ) -> None:
     monkeypatch.setattr("faults.leadership.REJOIN_SECONDS", 0.2)
     monkeypatch.setattr("faults.restart.REJOIN_SECONDS", 0.2)
-    at = replace(scene(Behind()), beside=("late",))
+    at = replace(context(Behind()), beside=("late",))
     with pytest.raises(FaultError, match="is not in the ISR"):
         act(at)
 
 
 def test_without_them_it_is_back() -> None:
-    back(scene(Behind()))
-    back(replace(scene(Behind()), beside=("other",)))
+    back(context(Behind()))
+    back(replace(context(Behind()), beside=("other",)))
 
 
 def test_no_topic_is_named_twice() -> None:
-    at = scene(Behind())
+    at = context(Behind())
     assert replace(at, topic="b", beside=("a", "b", "c")).topics == ("b", "a", "c")
 
 
 def in_a_run(**more: object) -> InjectionContext:
-    """The scene of a run: of two arms that go together, if nothing else is said."""
+    """The context of a run: of two arms that go together, if nothing else is said."""
     arms = [{"name": name, "producer": {"acks": acks}} for name, acks in (("safe", "all"), ("fast", 1))]
     steps = [{"write": {"name": "w", "records": 1}}]
     together = {"name": "both", "title": "both", "together": True, "steps": steps, "arms": arms}

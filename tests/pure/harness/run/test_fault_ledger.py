@@ -43,27 +43,27 @@ class Done(Injection):
     def nodes(self) -> tuple[int, ...]:
         return self.at
 
-    def apply(self, scene: InjectionContext) -> None:
-        EFFECTS[scene.tag].applied += 1
-        if EFFECTS[scene.tag].apply_fails:
+    def apply(self, context: InjectionContext) -> None:
+        EFFECTS[context.tag].applied += 1
+        if EFFECTS[context.tag].apply_fails:
             raise FaultError("half done")
 
-    def verify(self, scene: InjectionContext) -> Evidence:
-        return Evidence(EFFECTS[scene.tag].seen, "looked", {"count": 3})
+    def verify(self, context: InjectionContext) -> Evidence:
+        return Evidence(EFFECTS[context.tag].seen, "looked", {"count": 3})
 
-    def undo(self, scene: InjectionContext) -> None:
-        EFFECTS[scene.tag].undone += 1
+    def undo(self, context: InjectionContext) -> None:
+        EFFECTS[context.tag].undone += 1
 
-    def healed(self, scene: InjectionContext) -> Evidence:
-        effect = EFFECTS[scene.tag]
+    def healed(self, context: InjectionContext) -> Evidence:
+        effect = EFFECTS[context.tag]
         if effect.heal_fails:
             effect.heal_fails -= 1
             raise FaultError("it does not heal")
         effect.heals += 1
         return Evidence(effect.returns, "healed")
 
-    def restarted(self, scene: InjectionContext, node: int) -> bool:
-        EFFECTS[scene.tag].reapplied.append(node)
+    def restarted(self, context: InjectionContext, node: int) -> bool:
+        EFFECTS[context.tag].reapplied.append(node)
         return True
 
 
@@ -74,7 +74,7 @@ class Planned(FaultSpec):
     fails: bool = False
     injection: ClassVar[type[Injection]] = Done
 
-    def aim(self, scene: InjectionContext) -> Injection:  # noqa: ARG002
+    def aim(self, context: InjectionContext) -> Injection:  # noqa: ARG002
         if self.fails:
             raise FaultError("no such target")
         return Done()

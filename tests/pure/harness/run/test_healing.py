@@ -19,7 +19,7 @@ from harness.run import healing
 from harness.run.residue_check import traces
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, seen, state, view
-from tests.support.fake_cluster import FakeCluster, scene
+from tests.support.fake_cluster import FakeCluster, context
 
 pytestmark = pytest.mark.pure
 
@@ -56,8 +56,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def opened(cluster: FakeCluster, spec: Kill | Pause, tag: str, at: int, beside: tuple[str, ...] = ()) -> None:
     """What a harness leaves that dies after it has injected."""
-    injection = spec.aim(scene(cluster))
-    injection.apply(scene(cluster))
+    injection = spec.aim(context(cluster))
+    injection.apply(context(cluster))
     state_records.open_fault(
         "kc-1",
         state_records.OpenFaultRecord(

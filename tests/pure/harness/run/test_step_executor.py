@@ -65,27 +65,27 @@ class Held(Injection):
     """An injection that goes on when it may."""
 
     kind: str = "held"
-    halts: ClassVar[bool] = True
+    stops_process: ClassVar[bool] = True
     node: int
 
     @property
     def nodes(self) -> tuple[int, ...]:
         return (self.node,)
 
-    def apply(self, scene: InjectionContext) -> None:  # noqa: ARG002
+    def apply(self, context: InjectionContext) -> None:  # noqa: ARG002
         if GATES[self.node].apply_fails:
             raise FaultError("it cannot be applied")
 
-    def verify(self, scene: InjectionContext) -> Evidence:  # noqa: ARG002
+    def verify(self, context: InjectionContext) -> Evidence:  # noqa: ARG002
         assert GATES[self.node].verify.wait(PATIENCE)
         if GATES[self.node].verify_breaks:
             raise ZeroDivisionError
         return Evidence(True, "seen")
 
-    def undo(self, scene: InjectionContext) -> None:
+    def undo(self, context: InjectionContext) -> None:
         pass
 
-    def healed(self, scene: InjectionContext) -> Evidence:  # noqa: ARG002
+    def healed(self, context: InjectionContext) -> Evidence:  # noqa: ARG002
         gate = GATES[self.node]
         assert gate.heal.wait(PATIENCE)
         if gate.heal_fails:
@@ -104,10 +104,10 @@ class Hold(FaultSpec):
     def name(cls) -> str:
         return "hold"
 
-    def aim(self, scene: InjectionContext) -> Injection:  # noqa: ARG002
+    def aim(self, context: InjectionContext) -> Injection:  # noqa: ARG002
         return Held(node=self.node)
 
-    def downs(self, shape: ClusterShape) -> int:  # noqa: ARG002
+    def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 1
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from faults import Kill
 from faults.schedules.entries import TimedFault
-from faults.schedules.simulation import foresee
+from faults.schedules.simulation import simulate
 from faults.schedules.state import Schedule
 from faults.targets import NodeIds
 from harness.cli.app import main
@@ -103,7 +103,7 @@ def test_the_plan_is_what_the_schedule_of_that_seed_foresees() -> None:
     experiment = mine()
     plan = plan_of(experiment, 7)
     schedule = Schedule.of(write_of(experiment, 3).faults, "7/w", experiment.shape, seconds=20)
-    foreseen = [(one.at, (one.lasting, one.lasting)) for one in foresee(schedule).faults]
+    foreseen = [(one.at, (one.lasting, one.lasting)) for one in simulate(schedule).faults]
     assert [(one.at, one.lasting) for one in plan.steps[3].faults if one.at is not None] == foreseen
     assert plan == plan_of(experiment, 7)
     assert plan.steps[3] != plan_of(experiment, 8).steps[3]
