@@ -23,7 +23,7 @@ from rich.text import Text
 
 from harness.containers import engine, images
 from harness.model.errors import PrerequisiteMissing
-from harness.preflight import kernel_probes
+from harness.preflight import kernel_probes, package_names
 
 PrerequisiteState = Literal["ok", "missing", "limited"]
 
@@ -63,7 +63,7 @@ def examine() -> tuple[Prerequisite, ...]:
 
 def on_this_machine() -> tuple[Prerequisite, ...]:
     """The rows that need no Docker engine."""
-    return _python(), _java(), _disk(), _memory(), _cores()
+    return _python(), _packages(), _java(), _disk(), _memory(), _cores()
 
 
 def exit_code(prerequisites: tuple[Prerequisite, ...]) -> int:
@@ -162,6 +162,15 @@ def _installed(part: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def _packages() -> Prerequisite:
+    needed_for = "importing kafka-chaos"
+    conflicts = package_names.conflicts()
+    if conflicts:
+        remedy = "install kafka-chaos in a virtual environment of its own"
+        return Prerequisite("package names", "limited", "; ".join(conflicts), needed_for, remedy, False)
+    return Prerequisite("package names", "ok", "no other package has them", needed_for, "", False)
 
 
 def java_version(output: str) -> int | None:
