@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.model.result import FindingClass
 
@@ -93,7 +93,7 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
                 where=f"promise.{key}",
                 expected=f"one of {', '.join(classes)}",
                 found=repr(key),
-                next_step=_nearest(key, classes) or "name a class from the list",
+                next_step=did_you_mean(key, classes, "name a class from the list"),
             )
         try:
             bound = parse_promise(text)
@@ -111,7 +111,7 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
                 where=f"promise.{key}",
                 expected=f"one of {', '.join(step_names) or '(it has none)'}",
                 found=repr(bound.step),
-                next_step=_nearest(bound.step, step_names) or "name a write step of the experiment",
+                next_step=did_you_mean(bound.step, step_names, "name a write step of the experiment"),
             )
 
 
@@ -132,8 +132,3 @@ def bounds_of(
         finding: parse_promise(promise.get(finding.value, "0" if finding in none else "any"))
         for finding in FindingClass
     }
-
-
-def _nearest(word: str, names: Collection[str]) -> str | None:
-    near = difflib.get_close_matches(word, names, n=1)
-    return f"did you mean '{near[0]}'?" if near else None

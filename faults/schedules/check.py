@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from faults.schedules.state import brokers_down_limit
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue, tracks
 from faults.target_context import ClusterShape
 from faults.targets import Followers
+from harness.model.did_you_mean import did_you_mean
 
 _MANY = 200
 """No more occurrences of a repeated fault than this are laid side by side."""
@@ -81,8 +81,7 @@ def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator
         if awaited is None:
             continue
         if awaited not in counts:
-            close = difflib.get_close_matches(awaited, counts, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"named are: {', '.join(counts) or 'none'}"
+            hint = did_you_mean(awaited, counts, f"the named entries are: {', '.join(counts) or 'none'}")
             yield Problem(f"{track.place}.after", f"no entry is named {awaited!r}: {hint}")
         elif _waits_for_itself(found, number):
             yield Problem(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
+
+from harness.model.did_you_mean import closest
 
 OURS = {
     "replication.factor": "replicas of each partition, as kafka-topics.sh and Streams take it",
@@ -87,8 +88,7 @@ def table() -> dict[str, Known]:
 
 def nearest(name: str) -> str | None:
     """The known name that this one was probably meant to be."""
-    close = difflib.get_close_matches(canonical(name), table(), n=1, cutoff=0.8)
-    return close[0] if close else None
+    return closest(canonical(name), table(), cutoff=0.8)
 
 
 def default(name: str, client: ClientLibrary, kind: SettingKind) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from faults import Fault
 from faults.base import FaultSpec
+from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
 from harness.preflight.feasibility import lacking
@@ -57,11 +57,10 @@ def known(kind: str) -> type[FaultSpec]:
     """
     faults = kinds()
     if kind not in faults:
-        near = difflib.get_close_matches(kind, faults, n=1)
         raise BadInput(
             f"no fault is called {kind!r}",
             expected=f"one of {', '.join(faults)}",
-            next_step=f"did you mean {near[0]!r}?" if near else "`kafka-chaos faults` lists them",
+            next_step=did_you_mean(kind, faults, "`kafka-chaos faults` lists them"),
         )
     return faults[kind]
 

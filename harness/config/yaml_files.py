@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from harness.config import yaml_location
 from harness.config.safe_yaml import NotYaml, read_yaml
+from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput, words_of
 from harness.model.secrets import MASK, learn, masked, masked_at
 
@@ -150,11 +150,10 @@ class FileKind(Generic[Model]):
 
     def _unknown(self, name: str) -> BadInput:
         known = self.builtin_names()
-        close = difflib.get_close_matches(name, known, n=1)
         return BadInput(
             f"no {self.word} is called {name!r}",
             expected=f"one of {', '.join(known)}, or a file ending in {', '.join(_SUFFIXES)}",
-            next_step=f"did you mean {close[0]}?" if close else self.example,
+            next_step=did_you_mean(name, known, self.example),
         )
 
 
@@ -173,21 +172,21 @@ def _explained(error: ValidationError, source: str, text: str, data: Any, kind: 
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
         known = _all_keys(kind.model)
-        close = [] if name in known else difflib.get_close_matches(name, known, n=1)
         return BadInput(
             f"unknown key {name!r}{more}",
             where=where,
-            expected=f"did you mean {close[0]!r}?" if close else "a key that the schema has at this place",
+            expected=did_you_mean(
+                name, [] if name in known else known, "a key that the schema has at this place"
+            ),
             next_step=next_step,
         )
     if first["type"] == "union_tag_invalid":
         known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
         name = str(first["ctx"]["tag"])
-        close = difflib.get_close_matches(name, known, n=1)
         return BadInput(
             f"unknown name {name!r}{more}",
             where=where,
-            expected=f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}",
+            expected=did_you_mean(name, known, f"one of {', '.join(known)}"),
             next_step=next_step,
         )
     expected: str | None = words_of(error)

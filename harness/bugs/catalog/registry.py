@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from harness.bugs.catalog import from_claims, kafka_17754, kafka_19012, kip_279, kip_890, kip_903
 from harness.bugs.model import Bug
+from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 
 BUGS: tuple[Bug, ...] = (
@@ -30,12 +30,9 @@ def chosen(ids: Sequence[str]) -> tuple[Bug, ...]:
     known = {bug.id.upper(): bug for bug in BUGS}
     for one in ids:
         if one.upper() not in known:
-            close = difflib.get_close_matches(one.upper(), known, n=1)
             raise BadInput(
                 f"there is no bug {one!r}",
                 expected=f"one of {', '.join(bug.id for bug in BUGS)}",
-                next_step=f"did you mean {known[close[0]].id}?"
-                if close
-                else "`kafka-chaos bugs --list` lists them",
+                next_step=did_you_mean(one.upper(), known, "`kafka-chaos bugs --list` lists them"),
             )
     return tuple(known[one] for one in dict.fromkeys(map(str.upper, ids))) or BUGS

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import re
 from collections.abc import Sequence
 
 from harness.claims import catalog
+from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.suite.model import Claim
 
@@ -33,10 +33,9 @@ def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
     wanted = [one.upper() for one in ids]
     for number in wanted:
         if number not in known:
-            close = difflib.get_close_matches(number, known, n=1)
             raise BadInput(
                 f"there is no claim {number!r}",
                 expected=f"one of {', '.join(known)}",
-                next_step=f"did you mean {close[0]}?" if close else "`kafka-chaos claims --list` lists them",
+                next_step=did_you_mean(number, known, "`kafka-chaos claims --list` lists them"),
             )
     return tuple(known[number] for number in dict.fromkeys(wanted)) or CLAIMS

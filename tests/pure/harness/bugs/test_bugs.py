@@ -129,7 +129,7 @@ def test_bugs_are_chosen_by_id_in_any_case() -> None:
     assert registry.chosen([]) == registry.BUGS
     with pytest.raises(BadInput, match="there is no bug 'KIP-93'") as raised:
         registry.chosen(["KIP-93"])
-    assert "did you mean KIP-903?" in str(raised.value)
+    assert "did you mean 'KIP-903'?" in str(raised.value)
 
 
 def test_the_list_needs_no_cluster() -> None:

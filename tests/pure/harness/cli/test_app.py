@@ -31,7 +31,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("run", "kill-leadr"), "did you mean kill-leader"),
+        (("run", "kill-leadr"), "did you mean 'kill-leader'"),
         (("run", "none.yaml"), "none.yaml"),
         (("run", "kill-leader", "--arm", "acks=2"), "no arm is called 'acks=2'"),
         (("run", "kill-leader", "--profile", "slow"), "no timing profile is called 'slow'"),

@@ -291,7 +291,7 @@ def test_the_command_line_teaches(
     assert len(json.loads(capsys.readouterr().out)["arms"]) == 12
     for arguments, says in (
         (("matrix",), "which matrix?"),
-        (("matrix", "acks-idempotense"), "did you mean acks-idempotence"),
+        (("matrix", "acks-idempotense"), "did you mean 'acks-idempotence'"),
         (("matrix", "versions", "--kafka-version", "4.3.1"), "the version is an axis"),
         (("matrix", "validate", "--profile", "slow"), "no timing profile"),
         (("matrix", "--show", "nothing"), "no matrix is called"),

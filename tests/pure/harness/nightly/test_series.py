@@ -115,7 +115,7 @@ def test_bad_input_is_refused_before_anything_starts(
     tmp_path: Path, brokers: StandIns, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert night(tmp_path, "kill-leadr") == 2
-    assert "did you mean kill-leader" in capsys.readouterr().err
+    assert "did you mean 'kill-leader'" in capsys.readouterr().err
     assert not brokers.runs
 
 

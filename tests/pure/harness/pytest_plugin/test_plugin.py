@@ -216,7 +216,7 @@ def test_a_marker_of_which_nothing_would_come_is_refused(
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ("chaos('kill-leadr')", "did you mean kill-leader"),
+        ("chaos('kill-leadr')", "did you mean 'kill-leader'"),
         ("chaos('kill-leader', arms=['acks=2'])", "no arm is called 'acks=2'"),
         ("chaos()", "no experiment is named"),
         ("chaos({'name': 'x', 'titel': 'y'})", "did you mean 'title'"),

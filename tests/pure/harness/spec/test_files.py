@@ -123,7 +123,7 @@ def test_broken_yaml_names_the_line() -> None:
 
 
 def test_unknown_names_and_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="did you mean kill-leader"):
+    with pytest.raises(BadInput, match="did you mean 'kill-leader'"):
         load("kill-leadr")
     with pytest.raises(BadInput, match="cannot be read"):
         load(str(tmp_path / "none.yaml"))
