@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.bugs.model import Bug, BugArm, BugArmResult, BugResult, BugVerdict
+from harness.report.table_builder import build_table
 
 _COLOURS = {
     BugVerdict.REPRODUCED: "green",
@@ -74,14 +75,12 @@ def counted(words: Iterable[str]) -> str:
 
 def table(results: Sequence[BugResult]) -> Table:
     """One row a bug, with the counts of all its runs."""
-    shown = Table(box=None, pad_edge=False, header_style="bold underline", show_lines=False, padding=(0, 1))
-    for column in COLUMNS:
-        shown.add_column(column, justify="right" if column == "seconds" else "left", overflow="fold")
+    rows: list[list[str | Text]] = []
     for runs in by_bug(results).values():
         *plain, verdict, seconds = cells(runs)
         worst = max((run.verdict for run in runs), key=list(BugVerdict).index)
-        shown.add_row(*map(Text, plain), Text(verdict, style=_COLOURS[worst]), seconds)
-    return shown
+        rows.append([*plain, Text(verdict, style=_COLOURS[worst]), seconds])
+    return build_table(COLUMNS, rows, right=("seconds",))
 
 
 def reasons(results: Sequence[BugResult]) -> list[str]:
@@ -99,10 +98,8 @@ def reasons(results: Sequence[BugResult]) -> list[str]:
 
 def listing(bugs: Sequence[Bug]) -> Table:
     """What there is, without running anything."""
-    shown = Table(box=None, pad_edge=False, header_style="bold underline")
-    for column in ("bug", "title", "kafka", "affected", "fixed"):
-        shown.add_column(column, overflow="fold")
+    rows: list[tuple[str, ...]] = []
     for bug in bugs:
         arms = ("\n".join(trial.arm for trial in bug.of(side)) for side in BugArm)
-        shown.add_row(bug.id, *map(Text, (bug.title, bug.claim.kafka, *arms)))
-    return shown
+        rows.append((bug.id, bug.title, bug.claim.kafka, *arms))
+    return build_table(("bug", "title", "kafka", "affected", "fixed"), rows)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 import yaml
-from rich.markup import escape
 from rich.table import Table
 
 from faults import Fault
@@ -17,6 +16,7 @@ from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
 from harness.preflight.feasibility import lacking
+from harness.report.table_builder import build_table
 
 
 def kinds() -> dict[str, type[FaultSpec]]:
@@ -100,19 +100,13 @@ def _written(value: Any) -> Any:
 
 def table(rows: list[dict[str, Any]]) -> Table:
     """The list for a terminal."""
-    shown = Table(title="faults", title_justify="left")
-    for column in ("fault", "what it does", "parameters", "possible here"):
-        shown.add_column(column, overflow="fold")
     possible = {True: "yes", None: "not probed"}
+    cells = []
     for row in rows:
         names = [one["name"] if one["required"] else f"[{one['name']}]" for one in row["parameters"]]
-        shown.add_row(
-            row["kind"],
-            escape(row["summary"]),
-            escape(", ".join(names)),
-            escape(possible.get(row["possible"], f"no ({row['reason']})")),
-        )
-    return shown
+        possible_here = possible.get(row["possible"], f"no ({row['reason']})")
+        cells.append((row["kind"], row["summary"], ", ".join(names), possible_here))
+    return build_table(("fault", "what it does", "parameters", "possible here"), cells, title="faults")
 
 
 def page(kind: str) -> str:

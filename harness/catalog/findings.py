@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from checkers.checks import CHECKS
+from harness.report.table_builder import build_table
 
 
 def listed() -> list[dict[str, str]]:
@@ -24,9 +25,8 @@ def listed() -> list[dict[str, str]]:
 
 def table(rows: list[dict[str, str]]) -> Table:
     """The same for people."""
-    shown = Table(box=None, pad_edge=False, header_style="bold underline")
-    for column in ("class", "breaks the verdict", "definition"):
-        shown.add_column(column, overflow="fold", no_wrap=column == "class")
-    for row in rows:
-        shown.add_row(row["class"], row["breaks_verdict"], row["definition"])
-    return shown
+    return build_table(
+        ("class", "breaks the verdict", "definition"),
+        [(row["class"], row["breaks_verdict"], row["definition"]) for row in rows],
+        no_wrap=("class",),
+    )

@@ -188,8 +188,8 @@ def rates(
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be added to the others.
     """
     from harness.check.rates import run_rates
-    from harness.check.rates import table as rates_table
     from harness.cli.progress import progress
+    from harness.report import rates_table
 
     axes = tuple(one.strip() for one in by.split(",") if one.strip())
     if not axes or len(set(axes)) < len(axes):
@@ -206,7 +206,7 @@ def rates(
     if as_json:
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})
         return
-    _out.print(rates_table(found))
+    _out.print(rates_table.table(found))
     for line in found.left_out:
         _say(f"left out: {line}")
     _say(f"rows: {target}")

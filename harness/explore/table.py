@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.table import Table
 
@@ -11,6 +11,7 @@ from harness.explore.menu import ExploreMenu
 from harness.explore.reproducers import told
 from harness.explore.result import CoverageResult, ExploreResult
 from harness.model.result import VerdictWord
+from harness.report.table_builder import build_table
 
 ExploreRows = list[tuple[str, ...]]
 
@@ -94,11 +95,17 @@ def tables(result: ExploreResult) -> Iterator[Table]:
     """Phases, pairs, levels, as far as there are any."""
     menu, coverage = result.parsed_menu(), result.coverage
     reached = _reached(coverage)
-    yield _table(f"{menu.name}: fault by phase, {reached['phases']}", *phase_rows(menu, coverage), left=2)
+    header, rows = phase_rows(menu, coverage)
+    title = f"{menu.name}: fault by phase, {reached['phases']}"
+    yield build_table(header, rows, title=title, right=header[2:])
     if coverage.pairs:
-        yield _table(f"pairs of faults in one run, {reached['pairs']}", *pair_rows(coverage), left=1)
+        header, rows = pair_rows(coverage)
+        title = f"pairs of faults in one run, {reached['pairs']}"
+        yield build_table(header, rows, title=title, right=header[1:])
     if coverage.levels:
-        yield _table(f"fault by setting, {reached['levels']}", *level_rows(coverage), left=1)
+        header, rows = level_rows(coverage)
+        title = f"fault by setting, {reached['levels']}"
+        yield build_table(header, rows, title=title, right=header[1:])
 
 
 def _reached(coverage: CoverageResult) -> dict[str, str]:
@@ -108,18 +115,6 @@ def _reached(coverage: CoverageResult) -> dict[str, str]:
         "levels": coverage.share("levels"),
     }
     return {what: f"{done} of {of} covered" for what, (done, of) in shares.items()}
-
-
-def _table(title: str, header: Sequence[str], rows: ExploreRows, *, left: int) -> Table:
-    shown = Table(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False,
-        header_style="bold underline",
-    )  # fmt: skip
-    for number, column in enumerate(header):
-        shown.add_column(column, justify="left" if number < left else "right", overflow="fold")
-    for row in rows:
-        shown.add_row(*row)
-    return shown
 
 
 def headline(result: ExploreResult) -> str:

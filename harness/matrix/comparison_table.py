@@ -9,15 +9,15 @@ from rich.text import Text
 
 from harness.matrix.compare import Comparison, Measured, loss_gap
 from harness.matrix.result import MatrixResult, ShareFigure
+from harness.report.table_builder import build_table
 
 _COLOURS = {"worse": "bold red", "no worse": "green", "cannot tell": "yellow"}
 
 
 def shares_table(base: MatrixResult, new: MatrixResult) -> Table:
     """Runs with loss side by side."""
-    shown = _table("Runs with loss")
-    for column in ("arm", "base", "new", "difference", "95 %"):
-        shown.add_column(column, justify="left" if column == "arm" else "right")
+    columns = ("arm", "base", "new", "difference", "95 %")
+    shown = build_table(columns, title="Runs with loss", right=columns[1:])
     known = {arm.name: arm for arm in base.arms}
     for arm in new.arms:
         other = known.get(arm.name)
@@ -41,11 +41,9 @@ def _share(figure: ShareFigure) -> str:
 
 def measures_table(found: Comparison) -> Table:
     """Every measure of which there is something to say."""
-    shown = _table("Is the new one worse?")
-    for column in ("arm", "measure", "base", "new", "difference (95 %)", "p", ""):
-        shown.add_column(column, justify="left" if column in ("arm", "measure", "") else "right")
-    for one in found.measured:
-        shown.add_row(
+    columns = ("arm", "measure", "base", "new", "difference (95 %)", "p", "")
+    rows = [
+        (
             one.arm,
             one.measure,
             _number(one.base),
@@ -54,7 +52,9 @@ def measures_table(found: Comparison) -> Table:
             f"{one.p:.2g}",
             Text(one.verdict, style=_COLOURS[one.verdict]),
         )
-    return shown
+        for one in found.measured
+    ]
+    return build_table(columns, rows, title="Is the new one worse?", right=columns[2:6])
 
 
 def lines(found: Comparison) -> Iterator[str]:
@@ -90,14 +90,3 @@ def _gap(one: Measured) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="bold underline",
-    )

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
 from harness.matrix.result import MatrixResult
-from harness.matrix.table import ASIDE, COLUMNS, cells, notes
+from harness.matrix.table import COLUMNS, cells, notes
 from harness.report.junit import body, clean, count
+from harness.report.table import UNCONFIRMED_NOTE
 
 
 def axes_of(result: MatrixResult) -> list[str]:
@@ -75,7 +76,9 @@ def _markdown(result: MatrixResult) -> Iterator[str]:
     for arm in result.arms:
         yield _line([*(arm.labels[axis] for axis in axes), *cells(arm)])
     yield (
-        f"\n{ASIDE[0].upper()}{ASIDE[1:]}\n" if any("(" in "".join(cells(arm)) for arm in result.arms) else ""
+        f"\n{UNCONFIRMED_NOTE[0].upper()}{UNCONFIRMED_NOTE[1:]}\n"
+        if any("(" in "".join(cells(arm)) for arm in result.arms)
+        else ""
     )
     for line in notes(result):
         yield f"- {_plain(line)}\n"

@@ -12,13 +12,14 @@ from pydantic import ValidationError
 from checkers.judgement.judge import judge
 from harness.matrix.export import axes_of, csv_text, headline, junit_text, markdown_text
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.table import ASIDE, COLUMNS, cells, interval_of, notes
+from harness.matrix.table import COLUMNS, cells, interval_of, notes
 from harness.model.errors import JournalError, KafkaChaosError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.model.storage import write_whole
 from harness.report.html import CONSTANTS, REPORT_FILE, ArmView, environment, moment, view
+from harness.report.table import UNCONFIRMED_NOTE
 
 CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
 MOST_SECTIONS = 12
@@ -90,7 +91,9 @@ def render(result: MatrixResult, folder: Path) -> str:
             axes=axes_of(result),
             columns=COLUMNS,
             rows=[(arm, cells(arm)) for arm in result.arms],
-            aside=ASIDE if any("(" in cell for arm in result.arms for cell in cells(arm)[1:]) else None,
+            aside=UNCONFIRMED_NOTE
+            if any("(" in cell for arm in result.arms for cell in cells(arm)[1:])
+            else None,
             notes=list(notes(result)),
             arms=sections[:MOST_SECTIONS],
             left_out=max(0, len(sections) - MOST_SECTIONS),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from harness.matrix.result import ArmFigures, MatrixArmResult, MatrixResult, RateFigure, ShareFigure
+from harness.report.table import UNCONFIRMED_NOTE
+from harness.report.table_builder import build_table
 
 COLUMNS = ("runs", "with loss", "95 %", "lost / M", "duplicates / M", "unavailable s", "as promised")
 _NARROW = {
@@ -15,7 +17,6 @@ _NARROW = {
     "unavailable s": "unavail-\nable s",
     "as promised": "as\npromised",
 }
-ASIDE = "(in brackets: unconfirmed under acks=0, the client's word and no broker's)"
 
 
 def cells(arm: MatrixArmResult) -> tuple[str, ...]:
@@ -60,23 +61,15 @@ def table(result: MatrixResult) -> Table:
     """One row an arm, its level on each axis in columns of their own."""
     axes = list(result.arms[0].labels)
     rows = [(arm, cells(arm)) for arm in result.arms]
-    shown = Table(
+    return build_table(
+        (*axes, *COLUMNS),
+        [(*(arm.labels[axis] for axis in axes), *row) for arm, row in rows],
         title=f"{result.name}: {result.title}",
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="bold underline",
-        caption=ASIDE if any("(" in row[1] for _, row in rows) else None,
-        caption_justify="left",
+        caption=UNCONFIRMED_NOTE if any("(" in row[1] for _, row in rows) else None,
+        right=COLUMNS,
+        no_wrap=COLUMNS,
+        headers=_NARROW,
     )
-    for axis in axes:
-        shown.add_column(axis, overflow="fold")
-    for column in COLUMNS:
-        shown.add_column(_NARROW.get(column, column), justify="right", no_wrap=True)
-    for arm, row in rows:
-        shown.add_row(*(arm.labels[axis] for axis in axes), *row)
-    return shown
 
 
 def notes(result: MatrixResult) -> Iterator[str]:

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, Summary, VerdictWord
+from harness.report.table_builder import build_table
 
 _COLOURS = {VerdictWord.VALID: "green", VerdictWord.INVALID: "red", VerdictWord.UNKNOWN: "yellow"}
 _PROMISED = {True: ("yes", "green"), False: ("no", "bold red"), None: ("unknown", "yellow")}
@@ -29,7 +30,7 @@ _NARROW = {
 """Headers as a terminal of 80 columns can hold them."""
 MOST_BLAME = 5
 """Sentences of blame below an arm; `summary.json` holds more."""
-_ASIDE = "(in brackets: unconfirmed under acks=0, the client's word and no broker's)"
+UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker acknowledged)"
 
 
 def cells(arm: ArmResult) -> tuple[str, ...]:
@@ -58,28 +59,21 @@ def cells(arm: ArmResult) -> tuple[str, ...]:
 
 def table(result: ExperimentResult) -> Table:
     """The table that a run ends with."""
-    shown = Table(
-        title=f"{result.experiment}: {result.title}",
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="bold underline",
-        caption=_ASIDE if any("(" in cell for arm in result.arms for cell in cells(arm)) else None,
-        caption_justify="left",
-    )
-    for column in COLUMNS:
-        right = column not in ("arm", "verdict", "as promised")
-        header = _NARROW.get(column, column)
-        shown.add_column(header, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    rows: list[list[str | Text]] = []
     for arm in result.arms:
         *plain, verdict, promised = cells(arm)
-        shown.add_row(
-            *plain,
-            Text(verdict, style=_COLOURS[arm.judgement.verdict]),
-            Text(promised, style=_PROMISED[arm.judgement.as_promised][1]),
-        )
-    return shown
+        coloured = Text(verdict, style=_COLOURS[arm.judgement.verdict])
+        rows.append([*plain, coloured, Text(promised, style=_PROMISED[arm.judgement.as_promised][1])])
+    counts = COLUMNS[1:7]
+    return build_table(
+        COLUMNS,
+        rows,
+        title=f"{result.experiment}: {result.title}",
+        caption=UNCONFIRMED_NOTE if any("(" in cell for arm in result.arms for cell in cells(arm)) else None,
+        right=counts,
+        no_wrap=counts,
+        headers=_NARROW,
+    )
 
 
 def explanation(arm: ArmResult, examples: int = 2) -> str:

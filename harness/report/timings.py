@@ -9,6 +9,7 @@ from statistics import median
 from rich.table import Table
 
 from harness.model.result import ArmResult, ExperimentResult
+from harness.report.table_builder import build_table
 
 START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whole run"
 
@@ -49,19 +50,9 @@ def _whole(arm: ArmResult) -> float | None:
 def table(result: ExperimentResult) -> Table:
     """The table that `run --timings` prints: a row a phase, a column an arm, in seconds."""
     arms = list(dict.fromkeys(arm.meta.arm for arm in result.arms))
-    shown = Table(
-        title=f"{result.experiment}: seconds by phase"
-        + (", medians" if len(result.arms) > len(arms) else ""),
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="bold underline",
-    )
-    shown.add_column("phase")
-    for arm in arms:
-        shown.add_column(arm, justify="right")
+    medians = ", medians" if len(result.arms) > len(arms) else ""
+    shown = build_table(("phase", *arms), title=f"{result.experiment}: seconds by phase{medians}", right=arms)
     for phase, seconds in rows(result):
-        told = ("-" if one is None else f"{one:.1f}" for one in seconds)
-        shown.add_row(phase, *told, style="bold" if phase == ALL else None)
+        cells = ("-" if one is None else f"{one:.1f}" for one in seconds)
+        shown.add_row(phase, *cells, style="bold" if phase == ALL else None)
     return shown

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from harness.report.table_builder import build_table
 from harness.suite.model import Claim, ClaimResult, ClaimVerdict, Role
 
 _COLOURS = {ClaimVerdict.YES: "green", ClaimVerdict.NO: "bold red", ClaimVerdict.UNKNOWN: "yellow"}
@@ -25,13 +26,11 @@ def cells(result: ClaimResult) -> tuple[str, ...]:
 
 def table(results: Sequence[ClaimResult]) -> Table:
     """One row a claim."""
-    shown = Table(box=None, pad_edge=False, header_style="bold underline", show_lines=False, padding=(0, 1))
-    for column in COLUMNS:
-        shown.add_column(column, justify="right" if column == "seconds" else "left", overflow="fold")
+    rows: list[list[str | Text]] = []
     for result in results:
         *plain, verdict, seconds = cells(result)
-        shown.add_row(*map(Text, plain), Text(verdict, style=_COLOURS[result.answer]), seconds)
-    return shown
+        rows.append([*plain, Text(verdict, style=_COLOURS[result.answer]), seconds])
+    return build_table(COLUMNS, rows, right=("seconds",))
 
 
 def reasons(results: Sequence[ClaimResult]) -> list[str]:
@@ -48,15 +47,9 @@ def reasons(results: Sequence[ClaimResult]) -> list[str]:
 
 def listing(claims: Sequence[Claim]) -> Table:
     """What there is, without running anything."""
-    shown = Table(box=None, pad_edge=False, header_style="bold underline")
-    for column in ("claim", "title", "arms", "controls"):
-        shown.add_column(column, overflow="fold")
-    for one in claims:
-        shown.add_row(one.id, Text(one.title), *(_arms(one, role) for role in Role))
-    return shown
+    rows = [(one.id, one.title, *(_arms(one, role) for role in Role)) for one in claims]
+    return build_table(("claim", "title", "arms", "controls"), rows)
 
 
-def _arms(claim: Claim, role: Role) -> Text:
-    return Text(
-        "\n".join(f"{trial.experiment.name}: {trial.arm}" for trial in claim.trials if trial.role is role)
-    )
+def _arms(claim: Claim, role: Role) -> str:
+    return "\n".join(f"{trial.experiment.name}: {trial.arm}" for trial in claim.trials if trial.role is role)
