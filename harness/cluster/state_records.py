@@ -19,6 +19,7 @@ from harness.containers import engine
 from harness.host import process_identity
 from harness.model.errors import ClusterError
 from harness.model.frozen import Frozen
+from harness.model.storage import write_whole
 from harness.spec.cluster import ClusterSpec
 
 _CLUSTER_FILE = "cluster.json"
@@ -167,10 +168,7 @@ def _not_ours(folder: Path) -> bool:
 
 
 def _write(path: Path, record: Frozen) -> None:
-    scratch = path.with_suffix(".tmp")
-    scratch.touch(mode=0o600)
-    scratch.write_text(record.model_dump_json(indent=2) + "\n")
-    scratch.replace(path)
+    write_whole(path, record.model_dump_json(indent=2) + "\n", private=True)
 
 
 def _read(path: Path, kind: type[_R]) -> _R:

@@ -32,7 +32,7 @@ def write_page(result: ExploreResult, folder: Path) -> Path:
     """
     path = folder / REPORT_FILE
     try:
-        write_whole(path, hidden(markdown(result)).encode("utf-8", "replace").decode())
+        write_whole(path, hidden(markdown(result)))
     except OSError as error:
         raise KafkaChaosError(
             "the report of the exploration cannot be written",

@@ -64,7 +64,7 @@ def write_page(result: MatrixResult, folder: Path) -> Path:
             (JUNIT_FILE, junit_text(result)),
             (REPORT_FILE, render(result, folder)),
         ):
-            write_whole(folder / name, text.encode("utf-8", "replace").decode())
+            write_whole(folder / name, text)
     except OSError as error:
         raise KafkaChaosError(
             "the report of the matrix cannot be written",

@@ -8,7 +8,7 @@ from typing import Literal
 from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
 from harness.model.secrets import hidden
-from harness.model.storage import StoragePath
+from harness.model.storage import StoragePath, write_whole
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
@@ -161,10 +161,7 @@ class RunMeta(Frozen):
 
     def save(self, folder: Path) -> None:
         """Write `run.json` so that a reader never sees half a file."""
-        target = folder / RUN_FILE
-        scratch = target.with_suffix(".tmp")
-        scratch.write_text(hidden(self.model_dump_json(indent=2)) + "\n")
-        scratch.replace(target)
+        write_whole(folder / RUN_FILE, hidden(self.model_dump_json(indent=2)) + "\n")
 
     @classmethod
     def load(cls, folder: StoragePath) -> RunMeta:

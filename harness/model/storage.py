@@ -204,17 +204,22 @@ def scratch_in(folder: StoragePath) -> Iterator[StoragePath]:
             made.remove()
 
 
-def write_whole(target: StoragePath, text: str) -> None:
-    """Write a text so that a reader sees all of it or what was there before.
+def write_whole(target: StoragePath, text: str, *, private: bool = False) -> None:
+    """Write a text as UTF-8 so that a reader sees all of it or what was there before.
+
+    Halves of surrogate pairs, which may be in what clients and brokers report, become "?". A local file
+    that is `private` can be read by its owner alone.
 
     Raises:
         OSError: it cannot be written.
     """
+    data = text.encode("utf-8", "replace")
     if isinstance(target, UrlPath):
-        target.write_bytes(text.encode())
+        target.write_bytes(data)
         return
     scratch = target.with_suffix(".tmp")
-    scratch.write_text(text)
+    scratch.touch(mode=0o600 if private else 0o666)
+    scratch.write_bytes(data)
     scratch.replace(target)
 
 

@@ -27,6 +27,7 @@ from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
+from harness.model.storage import write_whole
 from harness.nightly import matrices
 from harness.report.html import write_report
 from harness.report.junit import SeriesOutcome, junit_text
@@ -251,9 +252,7 @@ def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
             continue
         target = last / outcome.version / outcome.experiment / RESULT_FILE
         target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = target.with_suffix(".tmp")
-        scratch.write_text((outcome.folder / RESULT_FILE).read_text())
-        scratch.replace(target)
+        write_whole(target, (outcome.folder / RESULT_FILE).read_text())
 
 
 def _changes(say: Callable[[str], None]) -> Callable[[str], None]:

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.model.run import RunMeta
+from harness.model.storage import write_whole
 from harness.report import html_tables
 from harness.report.table import COLUMNS, cells
 from harness.report.timeline import Timeline, read_timeline
@@ -76,11 +77,8 @@ def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
     Raises:
         KafkaChaosError: `what` cannot be written.
     """
-    scratch = target.with_suffix(".tmp")
     try:
-        # What clients and brokers said may hold halves of characters.
-        scratch.write_bytes(text.encode("utf-8", "replace"))
-        scratch.replace(target)
+        write_whole(target, text)
     except OSError as error:
         raise KafkaChaosError(
             f"{what} cannot be written",
