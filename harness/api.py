@@ -95,7 +95,7 @@ def check_results(folder: str | Path) -> ExperimentResult:
         JournalError: the folder holds no run, or one of another version.
         PrerequisiteMissing, CheckError: Spark could not be started, or failed.
     """
-    return recheck(Path(folder), lambda _: None)
+    return recheck(Path(folder))
 
 
 def _command(experiment: str | Experiment, arms: Sequence[str], seed: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,8 +21,6 @@ from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
-Tell = Callable[[str], None]
-
 
 class Backend(Protocol):
     """What `harness.matrix.runner` needs."""
@@ -31,11 +29,11 @@ class Backend(Protocol):
         """Why this machine cannot have an arm, by the arm's name; prepares everything else."""
         ...
 
-    def start(self, spec: ClusterSpec, logs: Path, tell: Tell) -> AbstractContextManager[Any]: ...
+    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]: ...
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None: ...
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None: ...
 
-    def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]: ...
+    def check(self, parent: Path, name: str) -> Future[ArmResult]: ...
 
 
 class DockerBackend:
@@ -64,12 +62,12 @@ class DockerBackend:
                 reasons[name] = f"{error.what}: {error.found}"
         return reasons
 
-    def start(self, spec: ClusterSpec, logs: Path, tell: Tell) -> AbstractContextManager[Any]:
-        return running(spec, logs, tell)
+    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:
+        return running(spec, logs)
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None:
         left, skipped = self._sifted[experiment.arms[0].name]
-        ExperimentRun(cluster, left, {folder: left.arms[0]}, seed, tell, skipped).execute()
+        ExperimentRun(cluster, left, {folder: left.arms[0]}, seed, skipped).execute()
 
-    def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]:
-        return start_checking(parent, name, tell)
+    def check(self, parent: Path, name: str) -> Future[ArmResult]:
+        return start_checking(parent, name)

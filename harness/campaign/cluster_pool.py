@@ -31,10 +31,9 @@ def room(cores: int | None = None, memory: int | None = None) -> int:
 class ClusterSlot:
     """The cluster that runs are made on now, and how it is replaced. Used by one thread; `end` by any."""
 
-    def __init__(self, rig: Backend, store: RunStore, tell: Callable[[str], None]) -> None:
+    def __init__(self, rig: Backend, store: RunStore) -> None:
         self._rig = rig
         self._store = store
-        self._tell = tell
         self._stack = ExitStack()
         self._cluster: Any = None
         self._ended = threading.Event()
@@ -46,7 +45,7 @@ class ClusterSlot:
         if self.up != key:
             self.down()
             logs = self._store.folder / "logs" / f"{time.time_ns()}"
-            self._cluster = self._stack.enter_context(self._rig.start(spec, logs, self._tell))
+            self._cluster = self._stack.enter_context(self._rig.start(spec, logs))
             self.up = key
             if self.ended:
                 self.down()

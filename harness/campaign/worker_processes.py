@@ -7,10 +7,11 @@ the process that gave the orders.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -21,6 +22,7 @@ from typing import Self
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE
+from harness.model.progress import progress_to, report_progress
 from harness.model.run import RunMeta
 from harness.run.executor import made
 from harness.spec.cluster import ClusterSpec
@@ -143,47 +145,55 @@ class WorkerPool:
             yield by_pipe[pipe], by_pipe[pipe].told()
 
 
+class _ToPipe(logging.Handler):
+    """Sends progress messages to the process that gives the orders. When that process is gone, the OSError
+    reaches whoever reports, and ends the run."""
+
+    def __init__(self, pipe: Connection) -> None:
+        super().__init__()
+        self._pipe = pipe
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._pipe.send(ProgressMessage(record.getMessage()))
+
+
 def serve(pipe: Connection) -> None:
     """Carry out orders until None comes, or nobody is there to give any."""
     # Ctrl-C reaches every process of a terminal; whoever gives the orders says when to stop, once.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
-    with suppress(KeyboardInterrupt, EOFError, OSError), ExitStack() as stack:
+    with suppress(KeyboardInterrupt, EOFError, OSError), ExitStack() as stack, progress_to(_ToPipe(pipe)):
         up: ManagedCluster | None = None
         while (order := pipe.recv()) is not None:
-
-            def tell(text: str) -> None:
-                pipe.send(ProgressMessage(text))
-
             fresh = up is None or up.spec != order.experiment.cluster or not order.reuse
             if fresh:
                 stack.close()
                 try:
-                    up = stack.enter_context(_started(order, tell))
+                    up = stack.enter_context(_started(order))
                 except KafkaChaosError as error:
                     up = None
                     pipe.send(RequestFinished(error=str(error), began=False))
                     continue
             assert up is not None, "it was just started, or was there"
-            pipe.send(_carried_out(order, up, tell, pipe, fresh=fresh))
+            pipe.send(_carried_out(order, up, pipe, fresh=fresh))
 
 
-def _started(order: RunRequest, tell: Callable[[str], None]) -> ManagedCluster:
+def _started(order: RunRequest) -> ManagedCluster:
     spec = order.experiment.cluster
-    tell(f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)")
+    report_progress(
+        f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)"
+    )
     return ManagedCluster(spec, log_folder=order.logs)
 
 
 def _carried_out(
-    order: RunRequest, cluster: ManagedCluster, tell: Callable[[str], None], pipe: Connection, *, fresh: bool
+    order: RunRequest, cluster: ManagedCluster, pipe: Connection, *, fresh: bool
 ) -> RequestFinished:
     began = time.monotonic()
     broken = None
     arms = tuple(arm for arm in order.experiment.arms if arm.name in order.arms)
     try:
-        runs = made(
-            cluster, order.experiment, arms, order.folder, seed=order.seed, tell=tell, skipped=order.skipped
-        )
+        runs = made(cluster, order.experiment, arms, order.folder, seed=order.seed, skipped=order.skipped)
         for name in runs:
             pipe.send(RunFinished(name))
     except KafkaChaosError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from checkers.spark.master import SparkPlace, parsed_settings
 from harness.check.spark_jars import KAFKA, S3, jars_of
 from harness.check.worker import CheckOptions
@@ -20,7 +18,6 @@ def how(
     results: str | None,
     bootstrap: str | None,
     from_topic: bool,
-    tell: Callable[[str], None],
 ) -> CheckOptions:
     """How to check `folder`. Jars that this needs are fetched now, unless a cluster brings its own.
 
@@ -41,7 +38,7 @@ def how(
     wanted = [S3] if any(_is_s3(where) for where in (folder, target)) else []
     wanted += [KAFKA] if from_topic else []
     if not spark.is_connect:
-        jars = tuple(path for jar_set in wanted for path in jars_of(jar_set, tell))
+        jars = tuple(path for jar_set in wanted for path in jars_of(jar_set))
         spark = SparkPlace(master, driver_memory, spark.settings, jars)
     return CheckOptions(spark=spark, results=target, bootstrap=bootstrap)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from checkers.rates.aggregate import Rates
+from harness.model.progress import report_progress
 from harness.model.storage import StoragePath, place
 
 RATES_DIR = "rates.parquet"
-Tell = Callable[[str], None]
 
 
 def run_rates(
-    results: str, by: Sequence[str], *, latencies: bool, parquet: str | None, driver_memory: str, tell: Tell
+    results: str, by: Sequence[str], *, latencies: bool, parquet: str | None, driver_memory: str
 ) -> tuple[Rates, StoragePath]:
     """Rates of all runs below a folder or URL, and where they were written.
 
@@ -32,8 +32,8 @@ def run_rates(
             expected="a folder of results",
             next_step="name the folder below which runs are",
         )
-    tell("starting Spark")
+    report_progress("starting Spark")
     spark = spark_session(driver_memory=driver_memory)
-    tell("adding up the runs")
+    report_progress("adding up the runs")
     target = place(parquet) if parquet is not None else folder / RATES_DIR
     return rates(spark, folder, by, latencies=latencies, parquet=target), target

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from harness.check.worker import HERE, CheckOptions, start_checking
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE
+from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
 from harness.model.run import RunMeta
 from harness.model.secrets import this_command
@@ -16,7 +16,7 @@ from harness.model.storage import StoragePath, matching, write_whole
 RESULT_FILE = "result.json"
 
 
-def recheck(folder: StoragePath, tell: Callable[[str], None], how: CheckOptions = HERE) -> ExperimentResult:
+def recheck(folder: StoragePath, how: CheckOptions = HERE) -> ExperimentResult:
     """Check a folder; an experiment's result.json, where there is one, is written anew.
 
     Raises:
@@ -37,8 +37,8 @@ def recheck(folder: StoragePath, tell: Callable[[str], None], how: CheckOptions 
             found="neither",
             next_step="name a folder that `kafka-chaos run` left below results/",
         )
-    tell("starting Spark")
-    waiting = [start_checking(parent, name, tell, how) for name in names]
+    report_progress("starting Spark")
+    waiting = [start_checking(parent, name, how) for name in names]
     arms = tuple(future.result() for future in waiting)
     saved = folder / RESULT_FILE
     command = this_command()

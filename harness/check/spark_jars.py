@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import compose
 from harness.host.maven import cache, first_error, require_commands
 from harness.model.errors import PrerequisiteMissing
+from harness.model.progress import progress_on_stdout, report_progress
 
 """Environment variable that names another folder than `~/.cache/kafka-chaos/jars`."""
 
@@ -45,7 +45,7 @@ S3 = JarSet("s3", "journals on S3 (s3a://...)")
 ALL = (KAFKA, S3)
 
 
-def jars_of(jar_set: JarSet, say: Callable[[str], None]) -> tuple[Path, ...]:
+def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
     """The set's jars on this machine; fetched if they are not there yet (some 10 to 20 MB).
 
     Raises:
@@ -58,8 +58,8 @@ def jars_of(jar_set: JarSet, say: Callable[[str], None]) -> tuple[Path, ...]:
     if not wrong(folder, sums):
         return tuple(folder / name for name in sums)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    require_commands({"mvn": "maven"}, jar_set.purpose, say)
-    say(f"fetching {len(sums)} jars for {jar_set.purpose} (Maven)")
+    require_commands({"mvn": "maven"}, jar_set.purpose)
+    report_progress(f"fetching {len(sums)} jars for {jar_set.purpose} (Maven)")
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
         fetched = Path(scratch) / jar_set.name
         _fetch(jar_set, fetched)
@@ -104,9 +104,10 @@ def _fetch(jar_set: JarSet, target: Path) -> None:
 
 
 def main() -> None:
-    for jar_set in ALL:
-        paths = jars_of(jar_set, print)
-        print(f"{jar_set.name}: {len(paths)} jars in {paths[0].parent}")
+    with progress_on_stdout():
+        for jar_set in ALL:
+            paths = jars_of(jar_set)
+            print(f"{jar_set.name}: {len(paths)} jars in {paths[0].parent}")
     sys.exit(0)
 
 

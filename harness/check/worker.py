@@ -12,12 +12,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cache
 
 from checkers.judgement.judge import judge
 from checkers.spark.master import SparkPlace
 from harness.model.errors import KafkaChaosError
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath
@@ -69,9 +71,7 @@ class CheckOptions:
 HERE = CheckOptions()
 
 
-def start_checking(
-    parent: StoragePath, name: str, tell: Callable[[str], None], how: CheckOptions = HERE
-) -> Future[ArmResult]:
+def start_checking(parent: StoragePath, name: str, how: CheckOptions = HERE) -> Future[ArmResult]:
     """Check the run in `parent`/`name` as soon as the checks before it are done; its result comes later.
 
     The result raises:
@@ -79,10 +79,11 @@ def start_checking(
         PrerequisiteMissing, CheckError: Spark cannot be started.
     A check that fails otherwise gives a result that is `unknown` and says why.
     """
-    return _worker().submit(lambda: _check(parent, name, tell, how))
+    context = copy_context()  # what its progress is reported under
+    return _worker().submit(lambda: context.run(_check, parent, name, how))
 
 
-def _check(parent: StoragePath, name: str, tell: Callable[[str], None], how: CheckOptions) -> ArmResult:
+def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
     from checkers.check import check_run
     from checkers.spark.session import spark_session
     from harness.check.spark_topic_reader import SPARK_READS_DIR, read_topic
@@ -99,10 +100,10 @@ def _check(parent: StoragePath, name: str, tell: Callable[[str], None], how: Che
     try:
         reads_folder = None
         if how.bootstrap is not None:
-            tell(f"{meta.experiment} · {name} · reading the topic with Spark")
+            report_progress(f"{meta.experiment} · {name} · reading the topic with Spark")
             reads_folder = (results or parent / name) / SPARK_READS_DIR
             read_topic(spark, how.bootstrap, meta, reads_folder)
-        tell(f"{meta.experiment} · {name} · checking")
+        report_progress(f"{meta.experiment} · {name} · checking")
         summary = check_run(spark, parent / name, results=results, reads_folder=reads_folder)
     except KafkaChaosError as error:
         meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})

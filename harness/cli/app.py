@@ -154,13 +154,13 @@ def heal(
 
     Harmless where nothing is open. Exit code 3 when something could not be healed.
     """
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.containers import engine
     from harness.run import healing
 
-    with interruptible(_err), progress(_err, quiet) as tell:
+    with interruptible(_err), show_progress(_err, quiet):
         client = engine.connect_if_there()
-        done = healing.heal_recorded(client, cluster=cluster, everything=everything, tell=tell)
+        done = healing.heal_recorded(client, cluster=cluster, everything=everything)
     if as_json:
         print_json([asdict(one) | {"clean": one.clean} for one in done])
     else:

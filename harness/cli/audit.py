@@ -121,7 +121,7 @@ def _proved(found: Audit, results: Path, seed: int, quiet: bool) -> list[tuple[d
     """Run the experiments that show the findings; each result with its exit code."""
     from rich.console import Console
 
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.report.html import write_report
     from harness.report.table import explanation, table
     from harness.run import executor
@@ -135,10 +135,8 @@ def _proved(found: Audit, results: Path, seed: int, quiet: bool) -> list[tuple[d
     for proof in proofs:
         arms = [word for arm in proof.arms for word in ("--arm", arm)]
         command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
-        with progress(console, quiet) as tell:
-            options = executor.Options(
-                results=results, seed=seed, arms=proof.arms, tell=tell, command=command
-            )
+        with show_progress(console, quiet):
+            options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
             ((folder, result),) = executor.execute([load(proof.experiment)], options)
         write_report(result, folder)
         if not quiet:

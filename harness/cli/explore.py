@@ -19,6 +19,7 @@ from harness.cli.options import (
     print_json,
     say,
 )
+from harness.model.progress import report_progress
 from harness.model.secrets import this_command
 
 _out = console(140)
@@ -58,7 +59,7 @@ def explore(
     Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 nothing can be said, 130 interrupted
     (what was found is kept; --resume goes on).
     """
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.explore import command
     from harness.explore.markdown_report import write_page
     from harness.explore.menu import BUILT_IN, MENU
@@ -83,9 +84,9 @@ def explore(
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
-        with store.held(), progress(_err, quiet) as tell:
-            tell(planned.lines()[-1])
-            result = command.executed(planned, store, this_command(*again), tell)
+        with store.held(), show_progress(_err, quiet):
+            report_progress(planned.lines()[-1])
+            result = command.executed(planned, store, this_command(*again))
     except KeyboardInterrupt:
         kept = load_result(store.folder)
         write_page(kept, store.folder)

@@ -20,6 +20,7 @@ from harness.cli.options import (
     say,
 )
 from harness.model.errors import BadInput
+from harness.model.progress import report_progress
 from harness.model.secrets import this_command
 
 _out = console(120)
@@ -70,7 +71,7 @@ def matrix(
     arm.
     """
     from harness.campaign.cluster_pool import room
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.matrix import command
     from harness.matrix.files import MATRIX
     from harness.matrix.html import write_page
@@ -107,10 +108,10 @@ def matrix(
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
-        with store.held(), progress(_err, quiet) as tell:
+        with store.held(), show_progress(_err, quiet):
             for line in planned.lines()[-1:]:
-                tell(line)
-            result = command.executed(planned, store, this_command(*again), tell, clusters=clusters or room())
+                report_progress(line)
+            result = command.executed(planned, store, this_command(*again), clusters=clusters or room())
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
@@ -188,7 +189,7 @@ def rates(
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be added to the others.
     """
     from harness.check.rates import run_rates
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.report import rates_table
 
     axes = tuple(one.strip() for one in by.split(",") if one.strip())
@@ -199,9 +200,9 @@ def rates(
             expected="names with commas between, each once: experiment,arm",
             found=by,
         )
-    with progress(_err, quiet) as tell:
+    with show_progress(_err, quiet):
         found, target = run_rates(
-            results, axes, latencies=latency, parquet=parquet, driver_memory=driver_memory, tell=tell
+            results, axes, latencies=latency, parquet=parquet, driver_memory=driver_memory
         )
     if as_json:
         print_json({"by": axes, "rows": found.rows, "left_out": found.left_out})

@@ -85,7 +85,7 @@ def run(
     With --bootstrap-servers all of it happens on a cluster that somebody else runs:
     docs/how-to/own-cluster.md.
     """
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.report import timings as times
     from harness.report.html import write_report
     from harness.report.table import explanation, table
@@ -107,7 +107,7 @@ def run(
         chosen, seed, arm = replayed(chosen, replay, seed, arm)
     chosen_seed = int(time.time()) if seed is None else seed
     again = ("--seed", str(chosen_seed)) if seed is None else ()
-    with interruptible(_err), progress(_err, quiet) as tell:
+    with interruptible(_err), show_progress(_err, quiet):
         done = executor.execute(
             chosen,
             executor.Options(
@@ -115,7 +115,6 @@ def run(
                 seed=chosen_seed,
                 arms=tuple(arm or ()),
                 repeat=repeat,
-                tell=tell,
                 command=this_command(*again),
                 owned_containers=i_own_these_containers,
             ),
@@ -174,11 +173,11 @@ def check(
     `run`.
     """
     from harness.check import options, recheck
-    from harness.cli.progress import progress
+    from harness.cli.progress import show_progress
     from harness.report.html import write_report
     from harness.report.table import explanation, table
 
-    with interruptible(_err), progress(_err, quiet) as tell:
+    with interruptible(_err), show_progress(_err, quiet):
         where = place(folder)
         how = options.how(
             where,
@@ -188,9 +187,8 @@ def check(
             results=results,
             bootstrap=bootstrap,
             from_topic=read_with is ReadWith.SPARK,
-            tell=tell,
         )
-        result = recheck.recheck(where, tell, how)
+        result = recheck.recheck(where, how)
     # A report draws on the journals and is for people, so it is made beside local ones only.
     if isinstance(where, Path) and (where / recheck.RESULT_FILE).exists():
         write_report(result, where)

@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 from rich.console import Console
 
-from harness.cli.progress import progress
+from harness.cli.progress import show_progress
 from harness.model.secrets import this_command
 from harness.run.executor import Options
 from harness.suite.model import Claim, ClaimResult
@@ -54,9 +54,9 @@ def carried_out(
         save([kept(one) for one in done], file)
 
     try:
-        with progress(error, quiet) as tell:
+        with show_progress(error, quiet):
             command = this_command()
-            options = Options(results=place, seed=seed, tell=tell, command=command)
+            options = Options(results=place, seed=seed, command=command)
             results = run_claims(run, options, keep, side_by_side=side_by_side)
     except KeyboardInterrupt:
         error.print(

@@ -18,6 +18,7 @@ from testcontainers.core.config import testcontainers_config
 
 from harness.host.process_identity import owner, owner_gone
 from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
+from harness.model.progress import report_progress
 
 LABEL = "kafka-chaos"
 """On every container, network and volume of ours."""
@@ -179,7 +180,6 @@ def _count(swept: SweepResult, kind: str, name: str, trouble: str | None) -> Swe
 def pull(
     client: DockerClient,
     reference: str,
-    say: Callable[[str], None] = lambda _line: None,
     answer: float = PULL_ANSWER_SECONDS,
 ) -> str | None:
     """Pull an image; None when it is here then, else in a few words why not.
@@ -203,7 +203,7 @@ def pull(
     except queue.Empty:
         return f"no registry answered within {answer:g} s"
     if isinstance(event, dict):
-        say(f"pulling {reference}")
+        report_progress(f"pulling {reference}")
     while isinstance(event, dict):
         if "error" in event:
             return short(str(event["error"]))

@@ -12,7 +12,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,8 +32,7 @@ from harness.containers.image_sources import (
 )
 from harness.host.maven import last_lines, require_commands
 from harness.model.errors import PrerequisiteMissing
-
-Say = Callable[[str], None]
+from harness.model.progress import report_progress
 
 FINGERPRINT_LABEL = "kafka-chaos.fingerprint"
 VERSION_LABEL = "org.opencontainers.image.version"
@@ -69,7 +68,7 @@ def one_at_a_time() -> Iterator[None]:
         yield
 
 
-def build_kafka(client: DockerClient, version: str, reference: str, say: Say) -> None:
+def build_kafka(client: DockerClient, version: str, reference: str) -> None:
     """Build the Kafka image `reference` of `version`, with the interface of the official image.
 
     Raises:
@@ -80,23 +79,23 @@ def build_kafka(client: DockerClient, version: str, reference: str, say: Say) ->
         shutil.copytree(compose.context("kafka"), stage)
         # apt-get does not run twice at once: all that the two parallel downloads need comes first.
         wanted = {"mvn": "maven"} | ({} if exists(client, base_reference()) else {"mmdebstrap": "mmdebstrap"})
-        require_commands(wanted, "building a Kafka image", say)
+        require_commands(wanted, "building a Kafka image")
         with ThreadPoolExecutor(2) as pool:
-            base = pool.submit(build_base, client, say)
-            pool.submit(fetch_jars, version, stage / "libs", say).result()
+            base = pool.submit(build_base, client)
+            pool.submit(fetch_jars, version, stage / "libs").result()
             arguments = {"BASE": base.result()}
-        say(f"building {reference}")
+        report_progress(f"building {reference}")
         labels = {IMAGE_LABEL: "kafka", FINGERPRINT_LABEL: kafka_fingerprint(version), VERSION_LABEL: version}
         docker_build(client, stage, reference, arguments, labels, network="none")
 
 
-def build_toolbox(client: DockerClient, reference: str, base: str, network: str, say: Say) -> None:
+def build_toolbox(client: DockerClient, reference: str, base: str, network: str) -> None:
     """Build the toolbox image on `base`: a Debian that has the packages or reaches a mirror over `network`.
 
     Raises:
         PrerequisiteMissing: the build failed.
     """
-    say(f"building {reference} on {base}")
+    report_progress(f"building {reference} on {base}")
     labels = {IMAGE_LABEL: "toolbox", FINGERPRINT_LABEL: toolbox_fingerprint()}
     docker_build(client, compose.context("toolbox"), reference, {"BASE": base}, labels, network)
 

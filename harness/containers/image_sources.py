@@ -13,8 +13,9 @@ from docker import DockerClient
 from docker.errors import APIError, ImageNotFound
 
 import compose
-from harness.host.maven import Say, first_error, last_lines, require_commands
+from harness.host.maven import first_error, last_lines, require_commands
 from harness.model.errors import PrerequisiteMissing
+from harness.model.progress import report_progress
 
 IMAGE_LABEL = "kafka-chaos.image"
 """Marks our images; its value is "base", "kafka" or "toolbox"."""
@@ -35,7 +36,7 @@ def exists(client: DockerClient, reference: str) -> bool:
     return True
 
 
-def build_base(client: DockerClient, say: Say) -> str:
+def build_base(client: DockerClient) -> str:
     """Make the Debian + Java base image unless it is there; returns its name. About 30 s.
 
     Raises:
@@ -44,14 +45,14 @@ def build_base(client: DockerClient, say: Say) -> str:
     reference = base_reference()
     if exists(client, reference):
         return reference
-    require_commands({"mmdebstrap": "mmdebstrap"}, "building a Debian base image", say)
+    require_commands({"mmdebstrap": "mmdebstrap"}, "building a Debian base image")
     if os.geteuid() != 0:
         raise PrerequisiteMissing(
             "building a Debian base image needs root",
             found=f"user id {os.geteuid()}",
             next_step="run it as root once, or make an image registry reachable",
         )
-    say("making a Debian base image with Java (mmdebstrap)")
+    report_progress("making a Debian base image with Java (mmdebstrap)")
     with tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen(["sh", str(ROOTFS_SCRIPT)], stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
@@ -80,14 +81,14 @@ def build_base(client: DockerClient, say: Say) -> str:
     return reference
 
 
-def fetch_jars(version: str, target: Path, say: Say) -> None:
+def fetch_jars(version: str, target: Path) -> None:
     """Copy Kafka's jars of `version` and all they need to run into `target`. 3-10 s.
 
     Raises:
         PrerequisiteMissing: Maven is not to be had here, or could not resolve this version.
     """
-    require_commands({"mvn": "maven"}, "fetching Kafka's jars", say)
-    say(f"fetching the jars of Kafka {version} (Maven)")
+    require_commands({"mvn": "maven"}, "fetching Kafka's jars")
+    report_progress(f"fetching the jars of Kafka {version} (Maven)")
     pom = compose.context("kafka") / "pom.xml"
     profiles = ["-Plog4j2"] if int(version.split(".")[0]) >= 4 else []
     command = [

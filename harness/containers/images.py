@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from docker import DockerClient
@@ -20,9 +19,8 @@ from harness.containers import image_build, image_sources
 from harness.containers.engine import connect, pull
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
+from harness.model.progress import progress_on_stdout, report_progress
 from harness.model.run import ImageInfo
-
-Say = Callable[[str], None]
 
 OFFICIAL = "apache/kafka"
 OWN = "kafka-chaos/kafka"
@@ -30,13 +28,7 @@ TOOLBOX = "kafka-chaos/toolbox:1"
 TOOLBOX_BASE = "debian:bookworm-slim"
 
 
-def quiet(_line: str) -> None:
-    """Say nothing."""
-
-
-def resolve(
-    client: DockerClient, version: str = DEFAULT_VERSION, image: str | None = None, say: Say = quiet
-) -> ImageInfo:
+def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | None = None) -> ImageInfo:
     """The Kafka image to use, made present if need be; at once when it is here already.
 
     With `image`: that image, local or pulled, nothing else. Without: `apache/kafka:<version>` if local, our
@@ -51,7 +43,7 @@ def resolve(
         found = _local(client, image)
         if found is not None:
             return _info(found, image, "local")
-        refusal = pull(client, image, say)
+        refusal = pull(client, image)
         if refusal is None:
             return _info(client.images.get(image), image, "pulled")
         raise PrerequisiteMissing(
@@ -68,7 +60,7 @@ def resolve(
             found=version,
             next_step="name a released version, or an image with --image",
         )
-    return _by_version(client, version, say)
+    return _by_version(client, version)
 
 
 def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | None:
@@ -87,21 +79,21 @@ def present(client: DockerClient, reference: str) -> ImageInfo | None:
     return None if found is None else _info(found, reference, "local")
 
 
-def _by_version(client: DockerClient, version: str, say: Say) -> ImageInfo:
+def _by_version(client: DockerClient, version: str) -> ImageInfo:
     official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
     here = local(client, version)
     if here is not None:
         return here
-    refusal = pull(client, official, say)
+    refusal = pull(client, official)
     if refusal is None:
         return _info(client.images.get(official), official, "pulled")
-    say(f"{official} cannot be pulled ({refusal}); building {own} here")
+    report_progress(f"{official} cannot be pulled ({refusal}); building {own} here")
     with image_build.one_at_a_time():
         here = local(client, version)
         if here is not None:
             return here
         try:
-            image_build.build_kafka(client, version, own, say)
+            image_build.build_kafka(client, version, own)
         except PrerequisiteMissing as error:
             raise PrerequisiteMissing(
                 f"no image of Kafka {version} is to be had",
@@ -119,7 +111,7 @@ def local_toolbox(client: DockerClient) -> str | None:
     return None if here is None else TOOLBOX
 
 
-def toolbox(client: DockerClient, say: Say = quiet) -> str:
+def toolbox(client: DockerClient) -> str:
     """The reference of the sidecar image (iptables, iproute2, procps, libfaketime; no volumes),
     built if need be.
 
@@ -132,18 +124,18 @@ def toolbox(client: DockerClient, say: Say = quiet) -> str:
         if local_toolbox(client) is not None:
             return TOOLBOX
         if _local(client, image_sources.base_reference()) is None:
-            refusal = None if _local(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE, say)
+            refusal = None if _local(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE)
             if refusal is None:
                 try:
-                    image_build.build_toolbox(client, TOOLBOX, TOOLBOX_BASE, "default", say)
+                    image_build.build_toolbox(client, TOOLBOX, TOOLBOX_BASE, "default")
                 except PrerequisiteMissing as error:
-                    say(f"{error.what} on {TOOLBOX_BASE}: {error.found}")
+                    report_progress(f"{error.what} on {TOOLBOX_BASE}: {error.found}")
                 else:
                     return TOOLBOX
             else:
-                say(f"{TOOLBOX_BASE} cannot be pulled ({refusal})")
-        base = image_sources.build_base(client, say)
-        image_build.build_toolbox(client, TOOLBOX, base, "none", say)
+                report_progress(f"{TOOLBOX_BASE} cannot be pulled ({refusal})")
+        base = image_sources.build_base(client)
+        image_build.build_toolbox(client, TOOLBOX, base, "none")
     return TOOLBOX
 
 
@@ -183,14 +175,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--image", help="use this image and no other")
     options = parser.parse_args(arguments)
 
-    def say(line: str) -> None:
-        print(f"images: {line}", flush=True)
-
     try:
-        client = connect()
-        info = resolve(client, options.version, options.image, say)
-        say(f"{info.reference} {info.origin}, Kafka {info.kafka_version}, {info.digest[:19]}")
-        say(f"{toolbox(client, say)} ready")
+        with progress_on_stdout("images: "):
+            client = connect()
+            info = resolve(client, options.version, options.image)
+            report_progress(f"{info.reference} {info.origin}, Kafka {info.kafka_version}, {info.digest[:19]}")
+            report_progress(f"{toolbox(client)} ready")
     except KafkaChaosError as error:
         print(error, file=sys.stderr)
         return error.exit_code

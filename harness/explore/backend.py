@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.campaign.backend import DockerBackend, Tell
+from harness.campaign.backend import DockerBackend
 from harness.explore.cluster_reset import reset
 from harness.explore.phases import ObservedFault, seen_in
 from harness.model.result import ArmResult
@@ -24,15 +24,15 @@ class ExploreBackend(Protocol):
         """Why this machine cannot have an experiment, by its arm's name; prepares everything else."""
         ...
 
-    def start(self, spec: ClusterSpec, logs: Path, tell: Tell) -> AbstractContextManager[Any]: ...
+    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]: ...
 
     def reset(self, cluster: Any) -> str:
         """Make a used cluster as good as new; returns the proof in words."""
         ...
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None: ...
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None: ...
 
-    def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]: ...
+    def check(self, parent: Path, name: str) -> Future[ArmResult]: ...
 
     def look(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         """What the cluster was at when each fault hit."""
@@ -45,8 +45,8 @@ class DockerExploreBackend(DockerBackend):
     def reset(self, cluster: Any) -> str:
         return reset(cluster)
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
-        runner.ExperimentRun(cluster, experiment, {folder: experiment.arms[0]}, seed, tell).execute()
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None:
+        runner.ExperimentRun(cluster, experiment, {folder: experiment.arms[0]}, seed).execute()
 
     def look(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         return seen_in(folder, replicas)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,10 +161,9 @@ def executed(
     plan: ExplorationPlan,
     store: ExploreStore,
     command: str,
-    tell: Callable[[str], None],
     rig: ExploreBackend | None = None,
 ) -> ExploreResult:
     """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
     kept = plan.before.command if plan.before is not None else command
-    given = ExplorationInput(plan.menu, store, plan.seed, plan.confirm, plan.budget, kept, tell, plan.before)
+    given = ExplorationInput(plan.menu, store, plan.seed, plan.confirm, plan.budget, kept, plan.before)
     return Exploration(given, rig or DockerExploreBackend()).execute()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +34,6 @@ class ExplorationInput:
     confirm: Confirm
     budget: ExploreBudget
     command: str
-    tell: Callable[[str], None]
     before: ExploreResult | None = None
 
 
@@ -57,7 +55,7 @@ class Exploration:
         self._started_ns = before.started_ns if before is not None else time.time_ns()
         self._began = time.monotonic()
         clusters = before.clusters if before is not None else 0
-        self._maker = TrialRunner(given.menu, given.store, rig, given.tell, clusters)
+        self._maker = TrialRunner(given.menu, given.store, rig, clusters)
 
     def execute(self) -> ExploreResult:
         """Explore until the budget is spent; returns what is also written as result.json.
@@ -220,8 +218,8 @@ class Exploration:
         else:
             if not self._allowed(trial, violation, limit):
                 return None
-            tell = self._tell_from(number, trial, violation)
-            run = self._maker.made(number, trial, aims, violation, seed, tell)
+            head = self._progress_head(number, trial, violation)
+            run = self._maker.made(number, trial, aims, violation, seed, head)
         self._runs.append(run)
         self._coverage.add(self._menu, run)
         self._note()
@@ -251,17 +249,13 @@ class Exploration:
     def _elapsed(self) -> float:
         return self._seconds_before + time.monotonic() - self._began
 
-    def _tell_from(self, number: int, trial: Trial, violation: int | None) -> Callable[[str], None]:
+    def _progress_head(self, number: int, trial: Trial, violation: int | None) -> str:
+        """What progress of one run is reported under."""
         budget = self._given.budget
         left = budget.left(self._spent())
         rest = f"{(budget.runs or 0) - number} runs left" if left is None else f"{told(left)} left"
         doing = "exploring" if violation is None else f"shrinking violation {violation}"
-        head = f"run {number}, {rest}, {len(self._violations)} violation(s) · {doing} · {trial}"
-
-        def tell(line: str) -> None:
-            self._given.tell(f"{head} · {line.split(' · ')[-1]}")
-
-        return tell
+        return f"run {number}, {rest}, {len(self._violations)} violation(s) · {doing} · {trial}"
 
     def _note(self) -> None:
         """Write result.json, unless runs of an earlier process are still being gone through."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from harness.model.errors import (
     KafkaChaosError,
     PrerequisiteMissing,
 )
+from harness.model.progress import progress_under, report_progress
 from harness.model.result import VerdictWord
 from harness.model.run import RunMeta
 from harness.spec.experiment import Experiment
@@ -43,13 +43,11 @@ class TrialRunner:
         menu: ExploreMenu,
         store: ExploreStore,
         rig: ExploreBackend,
-        tell: Callable[[str], None],
         clusters: int,
     ) -> None:
         self._menu = menu
         self._store = store
         self._rig = rig
-        self._tell = tell
         self.clusters = clusters
         self._stack = ExitStack()
         self._cluster: Any = None
@@ -74,9 +72,10 @@ class TrialRunner:
         aims: tuple[ClusterPhase, ...],
         violation: int | None,
         seed: int,
-        tell: Callable[[str], None],
+        progress_head: str,
     ) -> TrialRun:
-        """A run, made, checked and kept. One that could not be made says nothing: its verdict is unknown.
+        """A run, made, checked and kept; its progress is reported under `progress_head`. The verdict of one
+        that could not be made is unknown.
 
         Raises:
             ClusterError, BadInput: several in a row could not be made, or were refused.
@@ -95,7 +94,7 @@ class TrialRunner:
             "started_ns": time.time_ns(),
         }
         try:
-            found = self._found(number, experiment, seed, tell)
+            found = self._found(number, experiment, seed, progress_head)
         except (PrerequisiteMissing, CheckError):
             raise
         except KafkaChaosError as error:
@@ -112,16 +111,16 @@ class TrialRunner:
         self._store.keep(run)
         return run
 
-    def _found(
-        self, number: int, experiment: Experiment, seed: int, tell: Callable[[str], None]
-    ) -> dict[str, Any]:
+    def _found(self, number: int, experiment: Experiment, seed: int, progress_head: str) -> dict[str, Any]:
         folder, proof = self._store.run_folder(number), _NOT_KNOWN
         if not _awaits_check(folder, experiment.arms[0].name):
             if (aside := self._store.set_aside(number)) is not None:
-                self._tell(f"run {number}: was cut short; what it left is in {aside.name}")
-            cluster, proof = self._ready(tell)
-            self._rig.run(cluster, experiment, folder, seed, tell)
-        result = self._rig.check(folder.parent, folder.name, tell).result()
+                report_progress(f"run {number}: was cut short; what it left is in {aside.name}")
+            cluster, proof = self._ready(progress_head)
+            with progress_under(progress_head, last_part=True):
+                self._rig.run(cluster, experiment, folder, seed)
+        with progress_under(progress_head, last_part=True):
+            result = self._rig.check(folder.parent, folder.name).result()
         summary, verdict = result.summary, result.judgement.verdict
         return {
             "seen": self._rig.look(folder, experiment.topic.replication_factor),
@@ -134,23 +133,25 @@ class TrialRunner:
             "reset": proof,
         }
 
-    def _ready(self, tell: Callable[[str], None]) -> tuple[Any, str]:
+    def _ready(self, progress_head: str) -> tuple[Any, str]:
         """A cluster as good as new, and the proof in words."""
         if self._cluster is not None:
-            tell("making the cluster as good as new")
             try:
-                return self._cluster, f"reused: {self._rig.reset(self._cluster)}"
+                with progress_under(progress_head, last_part=True):
+                    report_progress("making the cluster as good as new")
+                    return self._cluster, f"reused: {self._rig.reset(self._cluster)}"
             except ClusterError as error:
-                self._tell(f"a new cluster: the one that ran is not as good as new: {error.found}")
+                report_progress(f"a new cluster: the one that ran is not as good as new: {error.found}")
                 self._down()
         self.clusters += 1
         logs = self._store.folder / "logs" / f"{time.time_ns()}"
-        self._cluster = self._stack.enter_context(self._rig.start(self._menu.cluster, logs, tell))
+        with progress_under(progress_head, last_part=True):
+            self._cluster = self._stack.enter_context(self._rig.start(self._menu.cluster, logs))
         return self._cluster, "a new cluster"
 
     def _broke(self, error: KafkaChaosError, number: int) -> None:
         """The next run has a new cluster, unless it was the client or the broker that refused a schedule."""
-        self._tell(f"run {number}: broke: {error.what}")
+        report_progress(f"run {number}: broke: {error.what}")
         self._failures += 1
         if isinstance(error, BadInput):
             if self._failures >= MOST_FAILURES:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.model.errors import PrerequisiteMissing
+from harness.model.progress import report_progress
 
-Say = Callable[[str], None]
 
-
-def require_commands(packages: dict[str, str], purpose: str, say: Say) -> None:
+def require_commands(packages: dict[str, str], purpose: str) -> None:
     """See that each command (key) is there; where we are root on Debian, install its package (value).
 
     Raises:
@@ -24,7 +22,7 @@ def require_commands(packages: dict[str, str], purpose: str, say: Say) -> None:
         return
     names = " ".join(sorted(missing.values()))
     if os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get"):
-        say(f"installing {names}")
+        report_progress(f"installing {names}")
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         install = f"apt-get install -y -qq --no-install-recommends {names}"
         # The lists may be fresh already; a mirror of something else that fails to update does not matter.

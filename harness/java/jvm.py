@@ -77,7 +77,7 @@ def _from_image(client: DockerClient, version: str, target: Path) -> bool:
 
 
 def _from_maven(version: str, target: Path) -> None:
-    require_commands({"mvn": "maven"}, f"fetching the Java client of Kafka {version}", lambda _: None)
+    require_commands({"mvn": "maven"}, f"fetching the Java client of Kafka {version}")
     command = ["mvn", "-B", "-q", "-Dstyle.color=never", "dependency:copy"]
     command += [
         f"-Dartifact=org.apache.kafka:kafka-clients:{version}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -214,12 +213,11 @@ def executed(
     plan: MatrixPlan,
     store: MatrixStore,
     command: str,
-    tell: Callable[[str], None],
     rig: Backend | None = None,
     clusters: int = 1,
 ) -> MatrixResult:
     """Run it on up to so many clusters at a time; returns what matrix.json holds. Raises what
     `MatrixRun.execute` raises."""
     kept = plan.before.command if plan.before is not None else command
-    given = MatrixInput(plan.spec, plan.arms, store, plan.seed, kept, tell, plan.before, clusters)
+    given = MatrixInput(plan.spec, plan.arms, store, plan.seed, kept, plan.before, clusters)
     return MatrixRun(given, rig or DockerBackend()).execute()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from harness.matrix.result import MatrixResult, RunRow, row_of
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
 from harness.model.errors import BadInput, ClusterError, KafkaChaosError, PrerequisiteMissing
+from harness.model.progress import progress_under, report_progress
 from harness.model.result import ArmResult, VerdictWord
 from harness.spec.experiment import Experiment
 
@@ -39,7 +40,6 @@ class MatrixInput:
     store: MatrixStore
     seed: int
     command: str
-    tell: Callable[[str], None]
     before: MatrixResult | None = None
     clusters: int = 1
 
@@ -67,7 +67,7 @@ class MatrixRun:
         self._began = time.monotonic()
         self._checks: dict[tuple[str, int], Future[ArmResult]] = {}
         self._took: dict[str, list[float]] = {}
-        self._lanes = [ClusterSlot(rig, given.store, given.tell) for _ in range(max(1, given.clusters))]
+        self._lanes = [ClusterSlot(rig, given.store) for _ in range(max(1, given.clusters))]
         # Held for what is kept of runs, never while one is made.
         self._lock = threading.RLock()
         self._failures = 0
@@ -131,7 +131,8 @@ class MatrixRun:
             cluster = lane.cluster(experiment.cluster, self._key(name))
             began = time.monotonic()
             seed = self._given.seed + repeat
-            self._rig.run(cluster, experiment, folder, seed, self._tell_from(name, repeat))
+            with progress_under(self._progress_head(name, repeat), last_part=True):
+                self._rig.run(cluster, experiment, folder, seed)
         except KafkaChaosError as error:
             with self._lock:
                 self._ended_badly(lane, name, repeat, started, time.monotonic() - began, error)
@@ -139,7 +140,7 @@ class MatrixRun:
             with self._lock:
                 self._failures = 0
                 self._took.setdefault(name, []).append(time.monotonic() - began)
-                self._checks[name, repeat] = self._rig.check(folder.parent, folder.name, self._given.tell)
+                self._checks[name, repeat] = self._rig.check(folder.parent, folder.name)
         with self._lock:
             self._harvest(wait=False)
             self._save("under way")
@@ -150,16 +151,16 @@ class MatrixRun:
         store = self._given.store
         folder = store.run_folder(name, repeat)
         if store.awaits_check(name, repeat):
-            self._checks[name, repeat] = self._rig.check(folder.parent, folder.name, self._given.tell)
+            self._checks[name, repeat] = self._rig.check(folder.parent, folder.name)
             return None
         budget = self._given.spec.repeats.budget_minutes
         if budget is not None and self._elapsed() + self._expected(name) > budget * 60:
             if not self._spent:
-                self._given.tell("the budget is spent")
+                report_progress("the budget is spent")
             self._spent = True
             return None
         if (aside := store.set_aside(name, repeat)) is not None:
-            self._given.tell(f"{name}, run {repeat + 1}: was cut short; what it left is in {aside.name}")
+            report_progress(f"{name}, run {repeat + 1}: was cut short; what it left is in {aside.name}")
         return folder
 
     def _ended_badly(
@@ -169,10 +170,10 @@ class MatrixRun:
         why = f"{error.what}: {error.found}" if error.found else error.what
         if isinstance(error, BadInput):
             self._out[name] = ("refused", why)
-            self._given.tell(f"{name}: refused: {error.what}")
+            report_progress(f"{name}: refused: {error.what}")
         elif isinstance(error, PrerequisiteMissing):
             self._out[name] = ("impossible", why)
-            self._given.tell(f"{name}: impossible here: {error.what}")
+            report_progress(f"{name}: impossible here: {error.what}")
             lane.down()
         elif not lane.ended:
             self._broke(lane, name, repeat, started, seconds, error)
@@ -239,8 +240,8 @@ class MatrixRun:
         factor = sum(taken) / guessed if guessed else 1.0
         return factor * run_time.run_seconds(self._experiments[name])
 
-    def _tell_from(self, name: str, repeat: int) -> Callable[[str], None]:
-        """Progress of one run, with how many are left and how long they will take."""
+    def _progress_head(self, name: str, repeat: int) -> str:
+        """What progress of one run is reported under: its number, and how long the remaining runs take."""
         repeats = self._given.spec.repeats
         rounds = repeats.most if repeats.narrower_than is None else repeats.at_least
         with self._lock:
@@ -253,12 +254,7 @@ class MatrixRun:
             ) / len(self._lanes)
         if repeats.budget_minutes is not None:
             left = min(left, max(0.0, repeats.budget_minutes * 60 - self._elapsed()))
-        head = f"run {number}, {run_time.told(left)} left"
-
-        def tell(line: str) -> None:
-            self._given.tell(f"{head} · {name} {repeat + 1} · {line.split(' · ')[-1]}")
-
-        return tell
+        return f"run {number}, {run_time.told(left)} left · {name} {repeat + 1}"
 
     def _save(self, ended: Literal["all runs made", "budget spent", "under way"]) -> MatrixResult:
         given = self._given

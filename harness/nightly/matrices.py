@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from harness.matrix.slo import breaches
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
 from harness.model.errors import KafkaChaosError
+from harness.model.progress import report_progress
 from harness.model.storage import write_whole
 from harness.report.markdown import ArmCounts
 
@@ -53,7 +54,6 @@ def run_matrices(
     last: Path | None,
     seed: int,
     repeat: int | None = None,
-    tell: Callable[[str], None] = lambda _: None,
     rig: Backend | None = None,
 ) -> list[MatrixNight]:
     """Run every matrix on every version, one that has an axis of versions once. What cannot be run does not
@@ -77,10 +77,10 @@ def run_matrices(
             command = f"kafka-chaos matrix {name} --seed {seed}"
             command += f" --kafka-version {version}" if version is not None else ""
             with store.held():
-                result = executed(plan, store, command, tell, rig, room())
+                result = executed(plan, store, command, rig, room())
             write_page(result, store.folder)
         except KafkaChaosError as error:
-            tell(f"{name} on Kafka {shown}: {error}")
+            report_progress(f"{name} on Kafka {shown}: {error}")
             found.append(MatrixNight(shown, name, error=str(error)))
             continue
         worse, uncompared = _against(result, _kept(last, shown, result.name))

@@ -14,7 +14,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,6 +26,7 @@ from harness.matrix.files import MATRIX
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
+from harness.model.progress import progress_on_stdout, report_progress
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
 from harness.model.storage import write_whole
 from harness.nightly import matrices
@@ -50,7 +51,6 @@ def run_all(
     results: Path,
     seed: int,
     repeat: int = 1,
-    tell: Callable[[str], None] = lambda _: None,
 ) -> list[SeriesOutcome]:
     """Run every experiment on every version. What cannot be run does not keep the rest from running.
 
@@ -63,14 +63,14 @@ def run_all(
         for name, experiment in experiments:
             command = ["kafka-chaos", "run", name, "--seed", str(seed), "--kafka-version", version]
             options = executor.Options(
-                results=results / version, seed=seed, repeat=repeat, tell=tell, command=shlex.join(command)
+                results=results / version, seed=seed, repeat=repeat, command=shlex.join(command)
             )
             try:
                 one = overridden(experiment, version, None, None)
                 ((folder, result),) = executor.execute([one], options)
                 write_report(result, folder)
             except (KafkaChaosError, ValidationError) as error:
-                tell(f"{name} on Kafka {version}: {error}")
+                report_progress(f"{name} on Kafka {version}: {error}")
                 outcomes.append(SeriesOutcome(version, experiment.name, error=str(error)))
                 continue
             outcomes.append(SeriesOutcome(version, experiment.name, folder, result))
@@ -175,7 +175,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("name an experiment, or a matrix with --matrix")
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        return _night(options)
+        with progress_on_stdout():
+            return _night(options)
     except KafkaChaosError as error:
         print(f"kafka-chaos: {error}", file=sys.stderr)
         return error.exit_code
@@ -208,7 +209,6 @@ def _night(options: Any) -> int:
         results=options.results,
         seed=seed,
         repeat=options.repeat,
-        tell=_changes(say),
     )
     nights = matrices.run_matrices(
         options.matrix,
@@ -217,7 +217,6 @@ def _night(options: Any) -> int:
         last=options.last,
         seed=seed,
         repeat=options.matrix_repeat,
-        tell=_changes(say),
     )
     regressions = [*worse(last, outcomes), *matrices.regressions(nights)]
     beside = matrices.counted(nights)
@@ -253,20 +252,6 @@ def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
         target = last / outcome.version / outcome.experiment / RESULT_FILE
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, (outcome.folder / RESULT_FILE).read_text())
-
-
-def _changes(say: Callable[[str], None]) -> Callable[[str], None]:
-    """Progress for a log: a line when the activity changes, not at every count."""
-    before = ""
-
-    def tell(text: str) -> None:
-        nonlocal before
-        head = " · ".join(text.split(" · ")[:3])
-        if head != before:
-            say(text)
-        before = head
-
-    return tell
 
 
 if __name__ == "__main__":

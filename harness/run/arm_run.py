@@ -9,7 +9,7 @@ import importlib.metadata
 import platform
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,6 +26,7 @@ from harness.model.journal import (
     SAMPLES,
     SAMPLES_DIR,
 )
+from harness.model.progress import progress_under
 from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.model.secrets import masked
 from harness.run import phase_timer
@@ -61,7 +62,6 @@ class ArmRun:
         arm: Arm,
         folder: Path,
         seed: int,
-        tell: Callable[[str], None],
     ) -> None:
         self.arm = arm
         self.folder = folder
@@ -72,11 +72,7 @@ class ArmRun:
         self._cluster = cluster
         self._experiment = experiment
         self._seed = seed
-        self._tell = tell
         self.topics = topics_of(experiment, arm, self.topic)
-
-    def say(self, what: str) -> None:
-        self._tell(f"{self._experiment.name} · {self.arm.name} · {what}")
 
     def create(self, skipped: tuple[str, ...]) -> None:
         """Create the topics, wait until every ISR is full, and save the metadata.
@@ -199,7 +195,8 @@ class ArmRun:
                 compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
                 first_part=number * topic.partitions,
             )
-            reads.append(final_read(self._cluster, subject, self.folder, self.say))
+            with progress_under(f"{self._experiment.name} · {self.arm.name}"):
+                reads.append(final_read(self._cluster, subject, self.folder))
         return together(reads)
 
     def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:

@@ -19,6 +19,7 @@ from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult, ExperimentResult
 from harness.model.secrets import hidden, without_secret_values
 from harness.preflight import feasibility
@@ -33,7 +34,7 @@ EXPERIMENT_FILE = "experiment.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to execute. `tell` gets progress lines; `arms` picks arms by name (empty: all);
+    """How to execute. `arms` picks arms by name (empty: all);
     `command` is what repeats it, for the report. `started` is told the arm and the topic of every run as soon
     as its topic is there. `owned_containers`: the user says that the containers of clusters that are not ours
     may be hurt."""
@@ -42,23 +43,22 @@ class Options:
     seed: int = 0
     arms: tuple[str, ...] = ()
     repeat: int = 1
-    tell: Callable[[str], None] = lambda _: None
     command: str = ""
     started: Callable[[str, str], None] = lambda _arm, _topic: None
     owned_containers: bool = False
 
 
 @contextmanager
-def running(
-    spec: ClusterSpec, logs: Path, tell: Callable[[str], None]
-) -> Iterator[ManagedCluster | ExternalCluster]:
+def running(spec: ClusterSpec, logs: Path) -> Iterator[ManagedCluster | ExternalCluster]:
     """A started cluster, removed at the end whatever happens; or one that is not ours, left as it was."""
     if spec.existing is not None:
-        tell(f"reaching the cluster at {spec.existing.bootstrap_servers}")
+        report_progress(f"reaching the cluster at {spec.existing.bootstrap_servers}")
         with ExternalCluster(spec) as existing:
             yield existing
         return
-    tell(f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)")
+    report_progress(
+        f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)"
+    )
     with ManagedCluster(spec, log_folder=logs) as cluster:
         yield cluster
 
@@ -101,7 +101,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     jobs = [job_of(experiment, options, found) for experiment in experiments]
     for spec in dict.fromkeys(_key(job.experiment.cluster) for job in jobs):
         mine = [job for job in jobs if _key(job.experiment.cluster) == spec]
-        with running(mine[0].experiment.cluster, mine[0].folder / "logs", options.tell) as cluster:
+        with running(mine[0].experiment.cluster, mine[0].folder / "logs") as cluster:
             for job in mine:
                 job.run(cluster)
     return [(job.folder, job.result()) for job in jobs]
@@ -135,7 +135,7 @@ def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]
     """
     left, skipped = feasibility.sifted(experiment, found)
     for line in skipped:
-        options.tell(line)
+        report_progress(line)
     return RunningExperiment(left, choose_arms(left, options.arms), options, skipped)
 
 
@@ -146,7 +146,6 @@ def made(
     folder: Path,
     *,
     seed: int,
-    tell: Callable[[str], None],
     skipped: tuple[str, ...] = (),
     repeat: int = 1,
     started: Callable[[str, str], None] = lambda _arm, _topic: None,
@@ -162,7 +161,7 @@ def made(
         suffix = "" if repeat == 1 else f"-{turn + 1:03d}"
         for side in sides:
             named = {folder / f"{arm.name}{suffix}": arm for arm in side}
-            ExperimentRun(cluster, experiment, named, seed + turn, tell, skipped, started).execute()
+            ExperimentRun(cluster, experiment, named, seed + turn, skipped, started).execute()
             yield from (path.name for path in named)
 
 
@@ -204,7 +203,6 @@ class RunningExperiment:
                 self.arms,
                 self.folder,
                 seed=self._options.seed,
-                tell=self._options.tell,
                 skipped=self.skipped,
                 repeat=self._options.repeat,
                 started=self._options.started,
@@ -218,7 +216,7 @@ class RunningExperiment:
 
     def check(self, name: str) -> None:
         """Have a finished run in the job's folder checked."""
-        self._checks.append(start_checking(self.folder, name, self._options.tell))
+        self._checks.append(start_checking(self.folder, name))
 
     @property
     def checked(self) -> bool:

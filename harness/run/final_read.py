@@ -15,7 +15,7 @@ no further.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from harness.cluster.convergence import settle
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import COMMITTED_DIR, READS_DIR
+from harness.model.progress import report_progress
 from harness.model.run import FinalRead, PartitionBounds
 from harness.run.offset_gaps import gap_reasons
 from harness.run.replica_logs import inspect_replicas
@@ -63,25 +64,23 @@ class FinalReadTarget:
 Passes = dict[int, PartitionDigest]
 
 
-def final_read(
-    cluster: LiveCluster, subject: FinalReadTarget, folder: Path, say: Callable[[str], None]
-) -> FinalRead:
+def final_read(cluster: LiveCluster, subject: FinalReadTarget, folder: Path) -> FinalRead:
     """Read the topic to the end into `folder`/reads (and committed) and prove that nothing was missed.
 
     Never raises for what the cluster does: a read that proves nothing is returned with the reasons why.
     """
     began = time.monotonic()
     reasons: list[str] = []
-    say("waiting until every broker agrees")
+    report_progress("waiting until every broker agrees")
     try:
         bounds, held = _ended(cluster, subject)
         settled_seconds = time.monotonic() - began
-        say("final read, first pass")
+        report_progress("final read, first pass")
         first, first_committed = _both(cluster, subject, bounds, held, "final", folder)
         for remaining in reversed(range(AGAIN)):
             time.sleep(PAUSE_SECONDS)
             again = _settle(cluster, subject)
-            say("final read, second pass")
+            report_progress("final read, second pass")
             second, second_committed = _both(cluster, subject, bounds, held, "final-again", None)
             reasons += differences(bounds, first, second)
             if first_committed is not None and second_committed is not None:
@@ -101,7 +100,7 @@ def final_read(
     inspected: tuple[int, ...] = ()
     wanted = set(range(subject.partitions)) if subject.every_replica else unread
     if wanted:
-        say(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
+        report_progress(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
         inspected, problems = inspect_replicas(
             cluster, subject.topic, subject.run_id, wanted, folder, subject.codec
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from docker import DockerClient
@@ -13,6 +12,7 @@ from harness.cluster import attach, state_records
 from harness.cluster.live import LiveCluster
 from harness.host import process_identity
 from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.progress import report_progress
 from harness.run.residue_check import traces
 
 
@@ -39,7 +39,6 @@ def heal_recorded(
     *,
     cluster: str | None = None,
     everything: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
 ) -> list[HealedCluster]:
     """Heal every open fault of the recorded clusters of this machine whose owner process has ended; of all of
     them (`everything`), or of the one called `cluster`. Harmless where nothing is open. Without a `client`
@@ -69,17 +68,17 @@ def heal_recorded(
         live = attach.attach(client, record)
         if live is None:
             state_records.forget(record.name)
-        done.append(HealedCluster(record.name, gone=True) if live is None else heal_cluster(live, tell))
+        done.append(HealedCluster(record.name, gone=True) if live is None else heal_cluster(live))
     return done
 
 
-def heal_cluster(cluster: LiveCluster, tell: Callable[[str], None] = lambda _: None) -> HealedCluster:
+def heal_cluster(cluster: LiveCluster) -> HealedCluster:
     """Undo all recorded faults of one cluster, the last first; then see each healed, and no trace left."""
     healed: list[str] = []
     failures: list[str] = []
     undone: list[tuple[state_records.OpenFaultRecord, Injection, InjectionContext]] = []
     for record in state_records.open_faults(cluster.name):
-        tell(f"{cluster.name} · undoing {record.name}")
+        report_progress(f"{cluster.name} · undoing {record.name}")
         scene = InjectionContext(
             cluster, record.topic, record.session_seconds, record.tag, beside=record.beside
         )
@@ -90,7 +89,7 @@ def heal_cluster(cluster: LiveCluster, tell: Callable[[str], None] = lambda _: N
         except KafkaChaosError as error:
             failures.append(f"{record.name} could not be undone: {error}")
     for record, injection, scene in undone:
-        tell(f"{cluster.name} · waiting for {injection.target} after {record.name}")
+        report_progress(f"{cluster.name} · waiting for {injection.target} after {record.name}")
         try:
             evidence = injection.healed(scene)
         except KafkaChaosError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from faults.base import InjectionContext
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import ClusterError, FaultError
+from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
 from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
@@ -26,9 +27,9 @@ from harness.spec.experiment import Arm, Experiment
 class ExperimentRun:
     """One execution of one arm, or of several side by side under the very same steps and faults.
 
-    `arms` are by the folder that each leaves: complete at the end, or partial and saying why. `tell` gets a
-    line about what is going on, a few times a second; `skipped` says what the experiment had and this machine
-    cannot do; `started` is told arm and topic once all topics are there, before anything is written.
+    `arms` are by the folder that each leaves: complete at the end, or partial and saying why. `skipped` says
+    what the experiment had and this machine cannot do; `started` is called with arm and topic once all topics
+    are there, before anything is written.
     """
 
     def __init__(
@@ -37,7 +38,6 @@ class ExperimentRun:
         experiment: Experiment,
         arms: Mapping[Path, Arm],
         seed: int,
-        tell: Callable[[str], None],
         skipped: tuple[str, ...] = (),
         started: Callable[[str, str], None] = lambda _arm, _topic: None,
     ) -> None:
@@ -46,8 +46,7 @@ class ExperimentRun:
         self._cluster = cluster
         self._experiment = experiment
         self._seed = seed
-        self._lanes = [ArmRun(cluster, experiment, arm, folder, seed, tell) for folder, arm in arms.items()]
-        self._tell = tell
+        self._lanes = [ArmRun(cluster, experiment, arm, folder, seed) for folder, arm in arms.items()]
         self._watch = PhaseTimer()
 
     def execute(self) -> tuple[RunMeta, ...]:
@@ -58,15 +57,17 @@ class ExperimentRun:
             KeyboardInterrupt: passed on, after the journals are closed.
         """
         self._watch.enter(phase_timer.CLEAN)
-        self._start_clean()
+        with self._progress():
+            self._start_clean()
         self._watch.enter(phase_timer.TOPICS)
         topics = tuple(topic for lane in self._lanes for topic in lane.topics)
         self._cluster.borrow(topics, set().union(*(lane.groups() for lane in self._lanes)))
         try:
             return self._on_topics()
         finally:
-            for left in self._cluster.give_back():
-                self._say(left)
+            with self._progress():
+                for left in self._cluster.give_back():
+                    report_progress(left)
 
     def _on_topics(self) -> tuple[RunMeta, ...]:
         for lane in self._lanes:
@@ -78,7 +79,8 @@ class ExperimentRun:
                 lane.open(stack)
             book = FaultLedger(self._scene, _Copied(self._lanes), self._cluster.name)
             stack.callback(self._cluster.on_start(book.restarted))
-            self._produce(book)
+            with self._progress():
+                self._produce(book)
             self._watch.enter(None)
             return tuple(lane.finish(self._watch.seconds()) for lane in self._lanes)
 
@@ -88,7 +90,7 @@ class ExperimentRun:
         Raises:
             ClusterError: it does not become clean.
         """
-        healed = heal_cluster(self._cluster, self._say)
+        healed = heal_cluster(self._cluster)
         if not healed.clean:
             raise ClusterError(
                 "the cluster is not clean at the start of a run",
@@ -111,13 +113,12 @@ class ExperimentRun:
                 self._lanes,
                 book,
                 max(lane.traffic.delivery_seconds for lane in self._lanes),
-                self._say,
                 lambda now: self._note(now, book),
                 view=lambda: first.sampler.latest,
                 seed=self._seed,
             )
             try:
-                self._say("waiting until the producers may begin")
+                report_progress("waiting until the producers may begin")
                 for lane in self._lanes:
                     lane.traffic.start()
                 self._watch.enter(phase_timer.STEPS)
@@ -126,13 +127,13 @@ class ExperimentRun:
                 except (ClusterError, FaultError) as error:
                     stepping.problems.append(str(error))
                 self._watch.enter(phase_timer.HEAL)
-                self._say("healing")
+                report_progress("healing")
                 stepping.problems += book.heal_all()
                 stepping.problems += traces(self._cluster, self._cluster.handled)
                 for lane in self._lanes:
                     lane.workload.stop()
                 self._watch.enter(phase_timer.CLOSE)
-                self._say("closing the producers, and the readers at the end")
+                report_progress("closing the producers, and the readers at the end")
                 for lane in self._lanes:
                     stepping.problems += lane.traffic.end()
             except BaseException as error:
@@ -146,9 +147,10 @@ class ExperimentRun:
                 raise
         self._note(stepping, book)
 
-    def _say(self, what: str) -> None:
+    def _progress(self) -> AbstractContextManager[None]:
+        """What progress of all arms together is reported under."""
         arms = " + ".join(lane.arm.name for lane in self._lanes)
-        self._tell(f"{self._experiment.name} · {arms} · {what}")
+        return progress_under(f"{self._experiment.name} · {arms}")
 
     def _note(self, stepping: StepExecutor, book: FaultLedger) -> None:
         for lane in self._lanes:

@@ -14,6 +14,7 @@ from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.journal import RowSink
 from harness.model.polling import wait_until
+from harness.model.progress import report_progress
 from harness.model.run import StepInfo
 from harness.run.broker_observer import BrokerObserver
 from harness.run.broker_queries import ask
@@ -59,7 +60,6 @@ class StepExecutor:
         lanes: Sequence[ArmTarget],
         book: FaultLedger,
         delivery_seconds: float,
-        say: Callable[[str], None],
         note: Callable[[StepExecutor], None],
         *,
         view: Callable[[], TopologyView | None],
@@ -70,7 +70,6 @@ class StepExecutor:
         self._lanes = lanes
         self._book = book
         self._delivery_seconds = delivery_seconds
-        self._say = say
         self._note = note
         self._view = view
         self._seed = seed
@@ -105,7 +104,7 @@ class StepExecutor:
         if isinstance(action, Write):
             self._write(index, action)
         elif isinstance(action, Drive):
-            self._say(f"driving {action.by}")
+            report_progress(f"driving {action.by}")
             for lane in self._lanes:
                 assert isinstance(lane.workload, ScriptedWorkload), "checked when the experiment was made"
                 self.problems += lane.workload.drive(index, action)
@@ -114,22 +113,22 @@ class StepExecutor:
         elif isinstance(action, Inject):
             self._inject(action)
         elif isinstance(action, Heal) and action.only:
-            self._say(f"healing {', '.join(action.only)}")
+            report_progress(f"healing {', '.join(action.only)}")
             heal = self._book.heal if action.awaited else self._book.take_back
             for fault in (fault for name in action.only for fault in self._named[name]):
                 heal(fault)
         elif isinstance(action, Heal):
-            self._say("healing")
+            report_progress("healing")
             self.problems += self._book.heal_all()
         elif isinstance(action, Ask):
-            self._say(f"asking {action.of}")
+            report_progress(f"asking {action.of}")
             for lane in self._lanes:
                 ask(self._cluster, lane.topic, action, self._look(lane), lane.answers)
         else:
             time.sleep(action.seconds)
 
     def _inject(self, inject: Inject) -> None:
-        self._say("injecting")
+        report_progress("injecting")
         every = isinstance(inject.fault, PartitionFault)
         topics = [lane.topic for lane in self._lanes if every or lane is self._lanes[0]]
         faults = self._named.setdefault(inject.name or "", [])
@@ -189,15 +188,15 @@ class StepExecutor:
     def _wait_for(self, wait: Wait, lane: ArmTarget, seconds: float) -> None:
         topic = self._experiment.topic
         if (condition := wait.condition) is not None:
-            self._say(f"waiting for {condition}")
+            report_progress(f"waiting for {condition}")
             look = self._look(lane)
             wait_until(lambda: condition.missing(look), what=str(condition), seconds=seconds)
             return
         if isinstance(wait.isr, int):
-            self._say(f"waiting for an ISR of {wait.isr}")
+            report_progress(f"waiting for an ISR of {wait.isr}")
             await_isr(self._cluster, lane.topic, topic.partitions, wait.isr, seconds)
             return
-        self._say("waiting until replicated")
+        report_progress("waiting until replicated")
         wait_until(
             lambda: unsettled(
                 self._cluster.view((lane.topic,)), lane.topic, topic.partitions, topic.replication_factor
@@ -212,7 +211,7 @@ class StepExecutor:
     def _progress(self) -> None:
         faults = self._book.open_names()
         line = line_of([lane.workload.progress() for lane in self._lanes], self._rate)
-        self._say(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
+        report_progress(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
 
 
 class ReportRate:

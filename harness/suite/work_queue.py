@@ -13,6 +13,7 @@ from harness.campaign.worker_processes import (
     WorkerProcess,
 )
 from harness.model.errors import KafkaChaosError
+from harness.model.progress import report_progress
 from harness.preflight.kernel_probes import Capability
 from harness.run.executor import Options, RunningExperiment, job_of
 from harness.spec.cluster import ClusterSpec
@@ -123,7 +124,7 @@ class WorkQueue:
         """Take what a worker tells."""
         one = self._at[worker]
         if isinstance(message, ProgressMessage):
-            self._options.tell(message.text)
+            report_progress(message.text)
             return
         if isinstance(message, RunFinished):
             if one.job is not None:

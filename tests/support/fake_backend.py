@@ -6,20 +6,20 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from harness.model.errors import BadInput, ClusterError
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.support.builders.summaries import summary_with
 
-Tell = Callable[[str], None]
 ACKED = 10_000
 
 
@@ -76,7 +76,7 @@ class FakeBackend:
         names = [one.arms[0].name for one in experiments]
         return {name: "no netem" for name in names if name == self.impossible_}
 
-    def start(self, spec: ClusterSpec, logs: Path, tell: Tell) -> AbstractContextManager[Any]:  # noqa: ARG002
+    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:  # noqa: ARG002
         @contextmanager
         def cluster() -> Iterator[str]:
             self.starts.append(spec.version)
@@ -89,14 +89,14 @@ class FakeBackend:
 
         return cluster()
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None:
         arm = experiment.arms[0]
         assert cluster == experiment.cluster.version
         assert 1 <= self.up <= self.clusters
         time.sleep(self.seconds)
         if not self.up:
             raise ClusterError("the cluster is gone")
-        tell(f"{experiment.name} · {arm.name} · writing")
+        report_progress(f"{experiment.name} · {arm.name} · writing")
         if arm.name == self.refuse:
             raise BadInput("the broker refuses the topic", found="Invalid value")
         number = len(self.lines())
@@ -120,7 +120,7 @@ class FakeBackend:
         with self.log.open("a") as stream:
             stream.write(f"{folder.parent.name} {folder.name} {seed}\n")
 
-    def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]:  # noqa: ARG002
+    def check(self, parent: Path, name: str) -> Future[ArmResult]:
         meta = RunMeta.load(parent / name)
         drawn = random.Random(f"{meta.arm}/{meta.seed}")
         lost = drawn.randint(1, 500) if meta.acks == "1" and drawn.random() < 1 / 3 else 0

@@ -15,11 +15,12 @@ import yaml
 from harness.explore.menu import MENU, ExploreMenu
 from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.model.errors import BadInput, ClusterError
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import RunMeta
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from tests.support.fake_backend import Tell, judged, summary_of
+from tests.support.fake_backend import judged, summary_of
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -92,7 +93,7 @@ class PaperRig:
         names = [one.arms[0].name for one in experiments]
         return {name: "no cgroup freezer" for name in names if name in self.impossible_}
 
-    def start(self, spec: ClusterSpec, logs: Path, tell: Tell) -> AbstractContextManager[Any]:  # noqa: ARG002
+    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:  # noqa: ARG002
         @contextmanager
         def cluster() -> Iterator[str]:
             self.starts += 1
@@ -111,11 +112,11 @@ class PaperRig:
             raise ClusterError("waited 60 s in vain", found="broker 2 does not answer")
         return "nothing left"
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int, tell: Tell) -> None:  # noqa: ARG002
+    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None:  # noqa: ARG002
         assert self.up == 1
         arm = experiment.arms[0]
         number = len(self.lines())
-        tell(f"{experiment.name} · {arm.name} · writing")
+        report_progress(f"{experiment.name} · {arm.name} · writing")
         folder.mkdir(parents=True)
         meta = RunMeta(
             run_id=1, experiment=experiment.name, arm=arm.name, seed=seed, topic="t", partitions=1,
@@ -136,7 +137,7 @@ class PaperRig:
         self._lost[folder] = self.fails(experiment) and drawn >= self.flaky
         meta.model_copy(update={"finished": True, "ended_ns": meta.started_ns + 10**9}).save(folder)
 
-    def check(self, parent: Path, name: str, tell: Tell) -> Future[ArmResult]:  # noqa: ARG002
+    def check(self, parent: Path, name: str) -> Future[ArmResult]:
         meta = RunMeta.load(parent / name)
         summary = summary_of(lost=7 if self._lost.get(parent / name) else 0)
         judgement = judged(summary, promised_loss=False)

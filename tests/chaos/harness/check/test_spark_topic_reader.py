@@ -45,7 +45,7 @@ def test_the_same_counts_from_the_topic_as_from_the_journal(cluster: ManagedClus
     experiment = files.load("cut-then-kill")
     arm = next(one for one in experiment.arms if one.name == "acks=1")
     folder = results / "acks-1"
-    ExperimentRun(cluster, experiment, {folder: arm}, 7, lambda _: None).execute()
+    ExperimentRun(cluster, experiment, {folder: arm}, 7).execute()
     ours = checked(folder)
     assert ours["summary"]["findings"].get("lost", 0) > 0
     theirs = checked(folder, "--read-with", "spark", "--bootstrap", cluster.bootstrap)

@@ -53,7 +53,7 @@ def test_acks_all_loses_nothing_under_the_same_faults(cut: tuple[Path, Experimen
 
 def test_a_saved_folder_is_checked_again_to_the_same_counts(cut: tuple[Path, ExperimentResult]) -> None:
     folder, result = cut
-    again = recheck(folder, lambda _: None)
+    again = recheck(folder)
     for before, after in zip(result.arms, again.arms, strict=True):
         assert before.summary is not None
         assert after.summary is not None

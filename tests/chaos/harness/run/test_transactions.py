@@ -31,9 +31,8 @@ class Ran:
     def __init__(self, cluster: ManagedCluster, experiment: dict[str, Any], arm: str, folder: Path) -> None:
         made = Experiment.model_validate(experiment)
         chosen = next(one for one in made.arms if one.name == arm)
-        self.said: list[str] = []
         self.meta: RunMeta
-        (self.meta,) = ExperimentRun(cluster, made, {folder: chosen}, SEED, self.said.append).execute()
+        (self.meta,) = ExperimentRun(cluster, made, {folder: chosen}, SEED).execute()
         self.folder = folder
 
     def rows(self, name: str) -> Rows:
@@ -292,7 +291,7 @@ def test_an_open_transaction_is_waited_for(cluster: ManagedCluster, tmp_path: Pa
     for name in ("sends", "reads"):
         (tmp_path / name).mkdir()
     began = time.monotonic()
-    read = final_read(cluster, FinalReadTarget(topic, 1, 3, 1, 5.0), tmp_path, lambda _: None)
+    read = final_read(cluster, FinalReadTarget(topic, 1, 3, 1, 5.0), tmp_path)
     assert read.complete, read.reasons
     assert (read.records, read.committed_records) == (10, 0)
     assert read.bounds[0].end_offset == 11, "the coordinator's marker is there"

@@ -22,7 +22,7 @@ GIB = 1 << 30
 def begun(tmp_path: Path, rig: FakeBackend, clusters: int) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = planned(write(tmp_path), None, QUIET, 5)
-    return store, executed(plan, store, "kafka-chaos matrix small.yaml", lambda _: None, rig, clusters)
+    return store, executed(plan, store, "kafka-chaos matrix small.yaml", rig, clusters)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_a_run_that_breaks_gets_its_lane_a_new_cluster(tmp_path: Path) -> None:
     plan = planned(write(tmp_path), None, QUIET, 5)
     rig.break_ = [plan.arms[0].name]
     store = MatrixStore.created(tmp_path / "results", "small")
-    result = executed(plan, store, "", lambda _: None, rig, 2)
+    result = executed(plan, store, "", rig, 2)
     assert len(rig.starts) == 3
     assert sum(arm.figures.left_out for arm in result.arms if arm.figures is not None) == 1
 
 
 def test_a_lane_takes_what_fits_its_cluster_first(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path, "small")
-    lanes = [ClusterSlot(FakeBackend(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
+    lanes = [ClusterSlot(FakeBackend(tmp_path / "log"), store) for _ in range(2)]
     lanes[0].up, lanes[1].up = "a", "b"
     meet = threading.Barrier(2, timeout=20)
     took: list[tuple[str | None, str]] = []
@@ -91,7 +91,7 @@ def test_a_lane_takes_what_fits_its_cluster_first(tmp_path: Path) -> None:
 
 def test_a_spent_budget_and_a_failure_end_all_lanes(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path, "small")
-    lanes = [ClusterSlot(FakeBackend(tmp_path / "log"), store, lambda _: None) for _ in range(2)]
+    lanes = [ClusterSlot(FakeBackend(tmp_path / "log"), store) for _ in range(2)]
     assert not side_by_side(lanes, list("abcdef"), str, lambda _, name: name != "a")
 
     def breaks(_: ClusterSlot, name: str) -> bool:

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from rich.console import Console
 
-from harness.cli import progress
+from harness.cli.progress import show_progress
+from harness.model.progress import report_progress
 
 pytestmark = pytest.mark.pure
 
 
-def told(*texts: str, terminal: bool = False, quiet: bool = False) -> str:
+def output_of(*texts: str, terminal: bool = False, quiet: bool = False) -> str:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal, width=200, color_system=None)
-    with progress.progress(console, quiet) as tell:
+    with show_progress(console, quiet):
         for text in texts:
-            tell(text)
+            report_progress(text)
     return stream.getvalue()
 
 
 def test_a_log_gets_each_activity_once() -> None:
-    output = told("run · arm · step · sent 1", "run · arm · step · sent 2", "run · arm · healing")
+    output = output_of("run · arm · step · sent 1", "run · arm · step · sent 2", "run · arm · healing")
     assert output.splitlines() == ["run · arm · step · sent 1", "run · arm · healing"]
 
 
 def test_a_running_activity_is_told_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 1.0, 6.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
-    output = told("a · b · c · 1", "a · b · c · 2", "a · b · c · 3")
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    output = output_of("a · b · c · 1", "a · b · c · 2", "a · b · c · 3")
     assert output.splitlines() == ["a · b · c · 1", "a · b · c · 3"]
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_brackets_are_text(terminal: bool) -> None:
-    assert "partition(s) [0]" in told("files of partition(s) [0]", terminal=terminal)
+    assert "partition(s) [0]" in output_of("files of partition(s) [0]", terminal=terminal)
 
 
 def test_quiet_says_nothing() -> None:
-    assert told("a", "b", quiet=True) == ""
+    assert output_of("a", "b", quiet=True) == ""

@@ -166,11 +166,10 @@ def client_pulling(events: Iterator[dict[str, str]]) -> Any:
     return SimpleNamespace(api=SimpleNamespace(pull=lambda *_a, **_o: events))
 
 
-def test_pull_that_works_returns_nothing() -> None:
-    said: list[str] = []
+def test_pull_that_works_returns_nothing(caplog: pytest.LogCaptureFixture) -> None:
     events = iter([{"status": "Pulling from a/b"}, {"status": "Done"}])
-    assert engine.pull(client_pulling(events), "a/b:1", said.append) is None
-    assert said == ["pulling a/b:1"]
+    assert engine.pull(client_pulling(events), "a/b:1") is None
+    assert caplog.messages == ["pulling a/b:1"]
 
 
 def test_pull_that_fails_midway_says_why() -> None:

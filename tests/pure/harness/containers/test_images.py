@@ -34,23 +34,23 @@ class FakeEngine:
             raise ImageNotFound(reference)
         return SimpleNamespace(id=f"sha256:{reference}", labels=self.local[reference], attrs={})
 
-    def pull(self, _client: Any, reference: str, _say: Any = None) -> str | None:
+    def pull(self, _client: Any, reference: str) -> str | None:
         self.done.append(f"pull {reference}")
         if reference not in self.registry:
             return "no registry"
         self.local[reference] = {}
         return None
 
-    def build_kafka(self, _client: Any, version: str, reference: str, _say: Any) -> None:
+    def build_kafka(self, _client: Any, version: str, reference: str) -> None:
         self.done.append(f"build {reference}")
         self.local[reference] = fresh(version)
 
-    def build_base(self, _client: Any, _say: Any) -> str:
+    def build_base(self, _client: Any) -> str:
         self.done.append("build base")
         self.local[image_sources.base_reference()] = {}
         return image_sources.base_reference()
 
-    def build_toolbox(self, _client: Any, reference: str, base: str, network: str, _say: Any) -> None:
+    def build_toolbox(self, _client: Any, reference: str, base: str, network: str) -> None:
         self.done.append(f"build {reference} on {base.split(':')[0]} network {network}")
         self.local[reference] = {image_build.FINGERPRINT_LABEL: image_build.toolbox_fingerprint()}
 
@@ -184,7 +184,7 @@ def test_fingerprint_follows_names_bytes_and_extras(tmp_path: Path) -> None:
 def test_a_missing_tool_that_cannot_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maven.shutil, "which", lambda _command: None)
     with pytest.raises(PrerequisiteMissing, match="needs mmdebstrap and mvn") as caught:
-        maven.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building", images.quiet)
+        maven.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building")
     assert "install maven mmdebstrap" in str(caught.value)
 
 

@@ -39,11 +39,11 @@ def begun(
 ) -> tuple[ExploreStore, ExploreResult]:
     store = ExploreStore.created(tmp_path / "results", "small")
     plan = planned(asked(tmp_path, runs, **changes), None, 0)
-    return store, executed(plan, store, "kafka-chaos explore", lambda _: None, rig)
+    return store, executed(plan, store, "kafka-chaos explore", rig)
 
 
 def resumed(store: ExploreStore, rig: PaperRig, **options: Any) -> ExploreResult:
-    return executed(planned(ExploreOptions(**options), store.folder, 0), store, "", lambda _: None, rig)
+    return executed(planned(ExploreOptions(**options), store.folder, 0), store, "", rig)
 
 
 def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path
     rig = PaperRig(tmp_path / "log", interrupt_at=at)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        executed(planned(asked(tmp_path, 24), None, 0), store, "", lambda _: None, rig)
+        executed(planned(asked(tmp_path, 24), None, 0), store, "", rig)
     assert rig.up == 0
     kept = load_result(store.folder)
     assert (kept.ended, len(kept.runs)) == ("under way", at)
@@ -125,7 +125,7 @@ def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
     rig = PaperRig(tmp_path / "log", interrupt_at=in_the_middle)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        executed(planned(asked(tmp_path, 30), None, 0), store, "", lambda _: None, rig)
+        executed(planned(asked(tmp_path, 30), None, 0), store, "", rig)
     (violation,) = load_result(store.folder).violations
     assert violation.state == "under way"
     assert len(violation.minimal.faults) <= len(violation.original.faults)
@@ -272,11 +272,12 @@ def test_tables_and_report(tmp_path: Path) -> None:
     assert "a\\|b \\<script\\>" in markdown(hostile)
 
 
-def test_progress_says_what_goes_on_and_how_much_is_left(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_progress_says_what_goes_on_and_how_much_is_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
-    executed(planned(asked(tmp_path, 20), None, 0), store, "", told.append, PaperRig(tmp_path / "log"))
-    heads = [line for line in told if "left" in line]
+    executed(planned(asked(tmp_path, 20), None, 0), store, "", PaperRig(tmp_path / "log"))
+    heads = [line for line in caplog.messages if "left" in line]
     assert heads[0].startswith("run 1, 19 runs left, 0 violation(s) · exploring · ")
     assert any(" · shrinking violation 1 · " in line for line in heads)
 
@@ -285,7 +286,7 @@ def test_a_budget_of_time_ends_before_the_run_that_would_exceed_it(tmp_path: Pat
     store = ExploreStore.created(tmp_path / "results", "small")
     plan = planned(ExploreOptions(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
     rig = PaperRig(tmp_path / "log")
-    result = executed(plan, store, "", lambda _: None, rig)
+    result = executed(plan, store, "", rig)
     assert rig.lines() == []
     assert result.exit_code() == 3
 

@@ -41,12 +41,12 @@ def begun(
 ) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = planned(write(tmp_path, **changes), None, QUIET, seed)
-    return store, executed(plan, store, "kafka-chaos matrix small.yaml", lambda _: None, rig)
+    return store, executed(plan, store, "kafka-chaos matrix small.yaml", rig)
 
 
 def resumed(store: MatrixStore, rig: FakeBackend, changes: MatrixOptions = QUIET) -> MatrixResult:
     plan = planned(None, store.folder, changes, 99)
-    return executed(plan, store, "", lambda _: None, rig)
+    return executed(plan, store, "", rig)
 
 
 def runs_made(rig: FakeBackend) -> Counter[str]:
@@ -80,12 +80,11 @@ def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
             assert arm.figures.lost_per_million.high is None
 
 
-def test_progress_says_how_long_is_left(tmp_path: Path) -> None:
-    lines: list[str] = []
+def test_progress_says_how_long_is_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     plan = planned(write(tmp_path), None, QUIET, 5)
     store = MatrixStore.created(tmp_path / "results", "small")
-    executed(plan, store, "", lines.append, FakeBackend(tmp_path / "log"))
-    heads = [line for line in lines if " left · " in line]
+    executed(plan, store, "", FakeBackend(tmp_path / "log"))
+    heads = [line for line in caplog.messages if " left · " in line]
     assert len(heads) == 12
     assert heads[0].startswith(f"run 1, {told(plan.needed.seconds - 15)} left · ")
     # Runs on paper take no time, and what is left is told by what runs took.
@@ -118,7 +117,7 @@ from harness.matrix.store import MatrixStore
 from tests.support.fake_backend import FakeBackend
 spec, folder, log = sys.argv[1:]
 plan = planned(spec, None, MatrixOptions(), 5)
-executed(plan, MatrixStore(Path(folder)), "", lambda _: None, FakeBackend(Path(log), die_at=7))
+executed(plan, MatrixStore(Path(folder)), "", FakeBackend(Path(log), die_at=7))
 """
 
 
@@ -167,7 +166,7 @@ def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path / "results", "small")
     plan = planned(write(tmp_path), None, QUIET, 5)
     with pytest.raises(KeyboardInterrupt):
-        executed(plan, store, "", lambda _: None, rig)
+        executed(plan, store, "", rig)
     assert rig.up == 0
     assert resumed(store, rig).ended == "all runs made"
     assert len(rig.lines()) == 12

@@ -124,13 +124,12 @@ def options_of(**changes: object) -> options.How:
         "results": None,
         "bootstrap": None,
         "from_topic": False,
-        "tell": lambda _: None,
     }
     return options.how(changes.pop("folder", Path("run")), **(given | changes))  # type: ignore[arg-type]
 
 
 def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "jars_of", lambda jar_set, _: (Path(jar_set.name),))
+    monkeypatch.setattr(options, "jars_of", lambda jar_set: (Path(jar_set.name),))
     assert options_of().spark.jars == ()
     assert options_of(folder=place("s3://b/run")).spark.jars == (Path("s3"),)
     assert options_of(results="s3a://b/run").spark.jars == (Path("s3"),)
@@ -173,15 +172,15 @@ def test_only_jars_with_the_right_checksum_are_used(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(spark_jars, "_fetch", fetch)
     with pytest.raises(PrerequisiteMissing, match="not those that were tested"):
-        jars_of(KAFKA, lambda _: None)
+        jars_of(KAFKA)
     assert not [path for path in (tmp_path / "jars").iterdir() if not path.name.startswith(".")]
     monkeypatch.setattr(spark_jars.JarSet, "sums", lambda _: sums)
-    first = jars_of(KAFKA, lambda _: None)
-    assert jars_of(KAFKA, lambda _: None) == first
+    first = jars_of(KAFKA)
+    assert jars_of(KAFKA) == first
     assert len(calls) == 2
     first[0].write_bytes(b"spoilt")
     assert wrong(first[0].parent, sums) == [first[0].name]
-    assert jars_of(KAFKA, lambda _: None)[0].read_bytes() == content[first[0].name]
+    assert jars_of(KAFKA)[0].read_bytes() == content[first[0].name]
     assert len(calls) == 3
 
 

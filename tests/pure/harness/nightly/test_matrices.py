@@ -26,8 +26,8 @@ pytestmark = pytest.mark.pure
 class Lossy(FakeBackend):
     """Loses in every run whatever the acks, and keeps no promise."""
 
-    def check(self, parent: Path, name: str, tell: Any) -> Any:
-        future = super().check(parent, name, tell)
+    def check(self, parent: Path, name: str) -> Any:
+        future = super().check(parent, name)
         result = future.result()
         summary = result.summary.model_copy(update={"findings": {"lost": 700}})
         judgement = result.judgement.model_copy(update={"verdict": "invalid"})

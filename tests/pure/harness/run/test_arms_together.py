@@ -78,7 +78,7 @@ def in_a_run(**more: object) -> InjectionContext:
     experiment = Experiment.model_validate({**together, **more})
     folders = {Path(arm.name): arm for arm in experiment.arms}
     cluster = cast(ManagedCluster, SimpleNamespace(spec=ClusterSpec()))
-    return ExperimentRun(cluster, experiment, folders, 1, lambda _: None)._scene("stop-1")
+    return ExperimentRun(cluster, experiment, folders, 1)._scene("stop-1")
 
 
 def test_a_run_names_the_topics_that_its_processors_write_to() -> None:

@@ -319,7 +319,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalR
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())
     monkeypatch.setattr(final_read.time, "sleep", lambda _: None)
     subject = FinalReadTarget("t", 1, 1, 7, None)
-    return final_read.final_read(cast(ManagedCluster, None), subject, Path("nowhere"), lambda _: None)
+    return final_read.final_read(cast(ManagedCluster, None), subject, Path("nowhere"))
 
 
 def led(epoch: int, end: int = 10) -> PartitionBounds:

@@ -144,7 +144,7 @@ def scenery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenery
     lanes = [Lane(name, Writer(towns, name)) for name in ("first", "second")]
     book = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
     stepping = StepExecutor(
-        cluster, experiment(), lanes, book, 1.0, lambda _: None, lambda _: None, view=lambda: None, seed=1
+        cluster, experiment(), lanes, book, 1.0, lambda _: None, view=lambda: None, seed=1
     )
     yield Scenery(towns, lanes, events, stepping)
     book.heal_all()

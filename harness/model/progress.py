@@ -1,0 +1,80 @@
+"""Progress on long work, as messages of the logger `kafka_chaos.progress`.
+
+Whoever does the work calls `report_progress`; a handler of that logger shows it, or nothing does.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+LOGGER = logging.getLogger("kafka_chaos.progress")
+LOGGER.setLevel(logging.INFO)
+
+SEPARATOR = " · "
+"""Between the parts of a message: the first three name the activity, what follows are its counts."""
+
+_wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
+
+
+def report_progress(message: str) -> None:
+    """Say what is going on now, as often as is convenient."""
+    LOGGER.info("%s", _wording.get()(message))
+
+
+@contextmanager
+def progress_under(head: str, *, last_part: bool = False) -> Iterator[None]:
+    """Put `head` before every message that this thread reports in the block. With `last_part`, only the last
+    part of each message follows it."""
+    outer = _wording.get()
+
+    def wording(message: str) -> str:
+        return outer(SEPARATOR.join((head, message.split(SEPARATOR)[-1] if last_part else message)))
+
+    token = _wording.set(wording)
+    try:
+        yield
+    finally:
+        _wording.reset(token)
+
+
+@contextmanager
+def progress_to(handler: logging.Handler) -> Iterator[None]:
+    """Have `handler` handle progress messages in the block."""
+    LOGGER.addHandler(handler)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+
+
+@contextmanager
+def progress_on_stdout(prefix: str = "") -> Iterator[None]:
+    """Print one line per activity in the block, for logs; counts of an activity are left out."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(logging.Formatter(f"{prefix}%(message)s"))
+    handler.addFilter(NewActivity())
+    with progress_to(handler):
+        yield
+
+
+class NewActivity(logging.Filter):
+    """Lets a message through when the activity changes, and again after `every` seconds."""
+
+    def __init__(self, every: float = math.inf) -> None:
+        super().__init__()
+        self._every = every
+        self._activity, self._at = "", 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        activity = SEPARATOR.join(record.getMessage().split(SEPARATOR)[:3])
+        now = time.monotonic()
+        shown = activity != self._activity or now - self._at >= self._every
+        if shown:
+            self._activity, self._at = activity, now
+        return shown
