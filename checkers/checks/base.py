@@ -15,23 +15,23 @@ from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
 FindingSubject = Literal["record", "delivery", "replica"]
-Breaks = Literal["yes", "when idempotent", "when the settings keep the order", "no"]
+Rule = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
 class Check:
     """One class of findings: what it is, and the function that finds it.
 
-    `find` takes the frame of its subject and gives it back with its findings named: of records and
-    deliveries, rows that no check before claimed get their class in the column `finding`; of replicas, a row
-    a finding. `breaks` says whether a finding breaks the verdict. Definition, source and example are the
-    function's docstring.
+    `find` takes the DataFrame of its subject and returns it with its findings named: of records and
+    deliveries, rows that no earlier check claimed get their class in the column `finding`; of replicas, one
+    row per finding. `detail` is an SQL expression over the columns of a finding, the sentence that people
+    read about it. Definition, source and example are the function's docstring.
     """
 
     finding: FindingClass
     subject: FindingSubject
-    breaks: Breaks
-    find: Callable[[DataFrame], DataFrame]
+    find: Rule
+    detail: str
 
     def definition(self) -> str:
         return self._parts()[0]
@@ -48,6 +48,13 @@ class Check:
         definition, _, rest = text.partition("Source:")
         source, _, example = rest.partition("Example:")
         return definition.strip(), source.strip(), example.strip()
+
+
+def check(
+    finding: FindingClass, detail: str, *, subject: FindingSubject = "record"
+) -> Callable[[Rule], Check]:
+    """Decorator that makes the check of a class from its function; see `Check` for the arguments."""
+    return lambda find: Check(finding, subject, find, detail)
 
 
 def claim(rows: DataFrame, finding: FindingClass, condition: Column) -> DataFrame:

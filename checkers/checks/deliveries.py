@@ -8,11 +8,18 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from checkers.checks.base import claim
+from checkers.checks.base import check, claim
 from checkers.facts.deliveries import AGAIN, BACK, PASSED
 from harness.model.result import FindingClass
 
 
+@check(
+    FindingClass.SKIPPED,
+    """
+    concat(who, ' passed over ', count, ' offset(s) of ', at, ' from ', offset,
+        ' on, which the final read holds')""",
+    subject="delivery",
+)
 def skipped(rows: DataFrame) -> DataFrame:
     """The final read (for readers of committed records, that of committed records) holds offsets that a
     reader passed over: a reader without a group between two offsets that it got one after the other in one
@@ -26,6 +33,12 @@ def skipped(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.SKIPPED, F.col("kind") == PASSED)
 
 
+@check(
+    FindingClass.NONMONOTONIC_READ,
+    """
+    concat(who, ' got offset ', offset, ' of ', at, ' after offset ', before, ' in one session')""",
+    subject="delivery",
+)
 def nonmonotonic_read(rows: DataFrame) -> DataFrame:
     """Within one session of a reader a partition's offset is not above the one that it got before.
 
@@ -36,6 +49,11 @@ def nonmonotonic_read(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.NONMONOTONIC_READ, F.col("kind") == BACK)
 
 
+@check(
+    FindingClass.REDELIVERED,
+    "concat('group ', who, ' was given offset ', offset, ' of ', at, ' ', count, ' times')",
+    subject="delivery",
+)
 def redelivered(rows: DataFrame) -> DataFrame:
     """One group was given an offset more than once: allowed, and counted (`count` deliveries).
 

@@ -9,11 +9,20 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from checkers.checks.base import claim, outcome, present, txn_outcome
+from checkers.checks.base import check, claim, outcome, present, txn_outcome
+from checkers.checks.sentences import ACKED_AT, FIRST_READ, HOLDERS, SEEN_LIVE, STANDING
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
 
+@check(
+    FindingClass.PHANTOM,
+    f"""
+    concat(
+        CASE WHEN run = this_run THEN 'this run never sent it'
+             ELSE concat('it carries the id of another run (', coalesce(run, 'none'), ')') END,
+        '; read from ', first_at, coalesce(concat(' at offset ', {FIRST_READ}), ''))""",
+)
 def phantom(rows: DataFrame) -> DataFrame:
     """Read somewhere (final read or live), never sent by this run.
 
@@ -23,6 +32,7 @@ def phantom(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.PHANTOM, F.col("send_rows") == 0)
 
 
+@check(FindingClass.MISPLACED, "concat('sent to ', sent_to, ', read from ', elsewhere)")
 def misplaced(rows: DataFrame) -> DataFrame:
     """Read, by any reader, from another topic or partition than sent to.
 
@@ -33,6 +43,13 @@ def misplaced(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.MISPLACED, F.col("away_spot").isNotNull())
 
 
+@check(
+    FindingClass.CORRUPT,
+    """
+    concat(
+        'sent with key ', coalesce(cast(key AS string), 'none'),
+        ', read with key ', coalesce(cast(read_key AS string), 'none'))""",
+)
 def corrupt(rows: DataFrame) -> DataFrame:
     """A value, read by any reader, that does not decode or whose CRC does not match (a finding each, beside
     the records); or another key read, by any reader, than was sent.
@@ -43,6 +60,10 @@ def corrupt(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.CORRUPT, F.col("wrong_key"))
 
 
+@check(
+    FindingClass.REJECTED_PRESENT,
+    "concat('refused (', coalesce(error, 'no error'), '), yet read from ', first_at)",
+)
 def rejected_present(rows: DataFrame) -> DataFrame:
     """`rejected`, that is certainly never written, yet in the final read or given to a live reader.
 
@@ -53,6 +74,14 @@ def rejected_present(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.REJECTED_PRESENT, outcome(SendOutcome.REJECTED) & seen)
 
 
+@check(
+    FindingClass.ABORTED_READ,
+    """
+    concat(
+        'its transaction ', txn, ' was aborted, yet ',
+        CASE WHEN live_committed > 0 THEN concat('live reader ', reader) ELSE 'the final read' END,
+        ' got it from ', first_at, ' reading committed records only')""",
+)
 def aborted_read(rows: DataFrame) -> DataFrame:
     """Its transaction was aborted, and a reader of committed records (live, or the second final read) got it.
 
@@ -63,6 +92,10 @@ def aborted_read(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.ABORTED_READ, txn_outcome(TxnOutcome.ABORTED) & given)
 
 
+@check(
+    FindingClass.DUPLICATE,
+    "concat(copies, ' copies in ', first_at, ' under ', epochs, ' leader epoch(s)')",
+)
 def duplicate(rows: DataFrame) -> DataFrame:
     """One record at two or more offsets of the final read.
 
@@ -73,6 +106,17 @@ def duplicate(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.DUPLICATE, F.col("copies") > 1)
 
 
+@check(
+    FindingClass.INCONSISTENT_OFFSET,
+    f"""
+    concat(
+        CASE WHEN other_at_live
+             THEN concat('live reader ', reader, ' got it where the final read of ', sent_to,
+                         ' holds another record')
+             ELSE concat({ACKED_AT}, ', where another record stands') END,
+        CASE WHEN read_rows > 0 THEN concat('; read at offset ', get(offsets, 0))
+             ELSE '; not in the log' END)""",
+)
 def inconsistent_offset(rows: DataFrame) -> DataFrame:
     """Two records at one offset: it was acknowledged at an offset where the final read holds another while it
     is elsewhere, or a live reader got it at an offset where the final read holds another (if it was
@@ -86,6 +130,11 @@ def inconsistent_offset(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.INCONSISTENT_OFFSET, moved | (F.col("other_at_live") & ~gone))
 
 
+@check(
+    FindingClass.EXPIRED,
+    f"""
+    concat({ACKED_AT}, ', below the log start offset ', log_start_offset, '; retention may delete it')""",
+)
 def expired(rows: DataFrame) -> DataFrame:
     """Acknowledged and gone by policy: its offset is below the log start offset, and the topic's retention
     may have deleted a record of that age.
@@ -97,6 +146,11 @@ def expired(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.EXPIRED, outcome(SendOutcome.ACKED) & ~present() & F.col("may_expire"))
 
 
+@check(
+    FindingClass.COMPACTED,
+    f"""
+    concat({ACKED_AT}, '; key ', key, ' is at offset ', newer_offset, ', so compaction may remove it')""",
+)
 def compacted(rows: DataFrame) -> DataFrame:
     """Acknowledged and gone by policy: the topic is compacted, and the final read holds a record of the same
     key at a higher offset than acknowledged.
@@ -107,6 +161,10 @@ def compacted(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.COMPACTED, outcome(SendOutcome.ACKED) & ~present() & F.col("may_compact"))
 
 
+@check(
+    FindingClass.LOST,
+    f"concat({ACKED_AT}, {STANDING}, {HOLDERS}, {SEEN_LIVE})",
+)
 def lost(rows: DataFrame) -> DataFrame:
     """Acknowledged, not gone by policy, absent from a complete final read; or of a committed transaction of
     which the final read of committed records holds nothing, though the log does.
@@ -122,6 +180,10 @@ def lost(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.LOST, acked & (~present() | uncommitted))
 
 
+@check(
+    FindingClass.VANISHED,
+    f"concat(outcome, ', not in the log of ', sent_to, {SEEN_LIVE})",
+)
 def vanished(rows: DataFrame) -> DataFrame:
     """Not acknowledged, given to a live reader, absent from the final read, not gone by policy.
 
@@ -134,6 +196,10 @@ def vanished(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.VANISHED, gone & ~by_policy)
 
 
+@check(
+    FindingClass.UNCONFIRMED_ABSENT,
+    "concat('sent to ', sent_to, ' under acks=0, not in the log')",
+)
 def unconfirmed_absent(rows: DataFrame) -> DataFrame:
     """Sent under acks=0, absent: counted apart from `lost`, since no broker ever confirmed it.
 
@@ -144,6 +210,13 @@ def unconfirmed_absent(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.UNCONFIRMED_ABSENT, outcome(SendOutcome.UNCONFIRMED) & never_given)
 
 
+@check(
+    FindingClass.TORN_TRANSACTION,
+    """
+    concat(
+        'of transaction ', txn, ', committed; the log holds it at offset ', get(offsets, 0), ' of ', sent_to,
+        ', readers of committed records get others of the transaction but not this one')""",
+)
 def torn_transaction(rows: DataFrame) -> DataFrame:
     """Acknowledged in a committed transaction and in the log, but missing from the final read of committed
     records, which holds another record of that transaction.
@@ -154,6 +227,10 @@ def torn_transaction(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.TORN_TRANSACTION, F.col("torn"))
 
 
+@check(
+    FindingClass.REORDERED,
+    "concat('at offset ', get(offsets, 0), ' of ', sent_to, ', after one that was sent later')",
+)
 def reordered(rows: DataFrame) -> DataFrame:
     """Late: some record of the same producer and partition with a higher seq has a lower first offset.
 
@@ -164,6 +241,10 @@ def reordered(rows: DataFrame) -> DataFrame:
     return claim(rows, FindingClass.REORDERED, present() & F.col("late"))
 
 
+@check(
+    FindingClass.RECOVERED,
+    "concat(outcome, ' (', coalesce(error, 'no error'), '), and it is in ', first_at)",
+)
 def recovered(rows: DataFrame) -> DataFrame:
     """`indeterminate` or `unconfirmed`, present: allowed, and counted.
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from checkers.checks.base import check
+from harness.model.result import FindingClass
 
+
+@check(
+    FindingClass.DIVERGED,
+    """
+    concat('replicas of ', at, ' differ at offset ', offset, ': ', array_join(transform(
+        partings, one -> concat('broker ', one.broker, ' parts at offset ', one.parting)), ', '))""",
+    subject="replica",
+)
 def diverged(rows: DataFrame) -> DataFrame:
     """Two replicas hold different records (checksum, identity or leader epoch) at one offset below the high
     watermark, or one lacks an offset between its own first and last that the leader holds.

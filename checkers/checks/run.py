@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
-from checkers.checks import CHECKS, FindingSubject
+from checkers.checks import FindingSubject, checks_of
 
 Result = TypeVar("Result")
 
@@ -16,9 +16,7 @@ Result = TypeVar("Result")
 def claimed(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
     """Rows with their findings named by all checks of a subject, and what failed."""
     problems = []
-    for check in CHECKS:
-        if check.subject != subject:
-            continue
+    for check in checks_of(subject):
         outcome, problem = attempt(check.finding.value, partial(check.find, rows))
         rows = rows if outcome is None else outcome
         problems += [problem] if problem else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from checkers.checks import CHECKS
+from checkers.checks import checks_of, detail_of
 from checkers.checks.run import claimed
 from checkers.facts.columns import READABLE
 from checkers.facts.deliveries import DELIVERIES, SHARE_ROWS, DeliveryTask, Unit
@@ -100,20 +100,10 @@ def deliveries(
             "offsets": "array(offset)",
             "reader": "who",
             "count": "count",
-            "detail": _DETAIL,
+            "detail": detail_of("delivery"),
         },
     )
     return found, problems
-
-
-_DETAIL = """
-    CASE finding
-    WHEN 'skipped' THEN concat(
-        who, ' passed over ', count, ' offset(s) of ', at, ' from ', offset,
-        ' on, which the final read holds')
-    WHEN 'nonmonotonic_read' THEN concat(
-        who, ' got offset ', offset, ' of ', at, ' after offset ', before, ' in one session')
-    ELSE concat('group ', who, ' was given offset ', offset, ' of ', at, ' ', count, ' times') END"""
 
 
 def _with_passed(rows: DataFrame, frames: RunFrames, facts: RunFacts, count: int) -> DataFrame:
@@ -161,7 +151,7 @@ def replicas(frames: RunFrames, facts: RunFacts) -> DataFrame | None:
         .where(F.col("offset") < F.col("end_offset"))
         .select("spot", "offset", "broker", "leader", "end_offset", content.alias("content"))
     )
-    (check,) = (one for one in CHECKS if one.subject == "replica")
+    (check,) = checks_of("replica")
     found = check.find(rows).withColumns(
         {
             "partition": partition_of(F.col("spot")),
@@ -171,11 +161,10 @@ def replicas(frames: RunFrames, facts: RunFacts) -> DataFrame | None:
     return as_findings(
         found,
         {
-            "finding": f"'{FindingClass.DIVERGED.value}'",
+            "finding": f"'{check.finding.value}'",
             "partition": "partition",
             "offsets": "array(offset)",
             "held_by": "brokers",
-            "detail": """concat('replicas of ', at, ' differ at offset ', offset, ': ', array_join(transform(
-                partings, one -> concat('broker ', one.broker, ' parts at offset ', one.parting)), ', '))""",
+            "detail": check.detail,
         },
     )

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from checkers.checks import detail_of
 from checkers.checks.base import present
+from checkers.checks.sentences import BAD_DELIVERY, BAD_VALUE
 from checkers.facts.columns import OUTCOMES
 from checkers.facts.encoding import decode, name_of, partition_of
 from checkers.facts.measure import RunFacts
 from checkers.findings.leadership_history import LeadershipHistory, with_ack
-from checkers.findings.messages import OF_GIVEN, OF_VALUE, of_record
 from checkers.findings.record_context import hinted
 from checkers.journals.load import RunFrames, columns
 from harness.model.journal import ReadState
@@ -87,11 +88,12 @@ def evidence(
             "sent_to": name_of(F.col("spot"), facts.codes),
             "first_at": name_of(F.col("seen_spot"), facts.codes),
             "elsewhere": name_of(F.col("away_spot"), facts.codes),
+            "this_run": F.lit(frames.meta.run_id),
         }
     )
     rows = rows.withColumns(
         {
-            "detail": of_record(frames.meta.run_id),
+            "detail": F.expr(detail_of("record")),
             "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
         }
     )
@@ -129,7 +131,7 @@ def open_windows(windows: Sequence[FaultWindow]) -> Column:
     return F.concat_ws(" + ", *names) if names else F.lit("")
 
 
-_BAD_VALUE = {
+_OF_BAD_VALUE = {
     "finding": f"'{FindingClass.CORRUPT.value}'",
     "producer": "producer",
     "seq": "seq",
@@ -147,7 +149,7 @@ def _bad(reads: DataFrame) -> DataFrame:
 def corrupt_values(frames: RunFrames) -> DataFrame:
     """One finding a value of the final read that does not check or decode; identity is what it claims to
     be."""
-    return as_findings(_bad(frames.reads), _BAD_VALUE | {"copies": "1", "detail": OF_VALUE})
+    return as_findings(_bad(frames.reads), _OF_BAD_VALUE | {"copies": "1", "detail": BAD_VALUE})
 
 
 def corrupt_deliveries(frames: RunFrames, live: DataFrame) -> DataFrame:
@@ -164,12 +166,13 @@ def corrupt_deliveries(frames: RunFrames, live: DataFrame) -> DataFrame:
     )
     return as_findings(
         given,
-        _BAD_VALUE
+        _OF_BAD_VALUE
         | {
             "copies": "0",
             "reader": "`by`",
             "count": "given",
-            "detail": f"concat('live reader ', `by`, ' got what the final read does not hold: ', {OF_GIVEN})",
+            "detail": f"""
+                concat('live reader ', `by`, ' got what the final read does not hold: ', {BAD_DELIVERY})""",
         },
     )
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from harness.model.result import FindingClass
+from harness.model.result import Breaks, FindingClass
 from harness.model.run import RunMeta
 
 MOST_SENTENCES = 100
 
-_ALLOWED = (
-    FindingClass.RECOVERED,
-    FindingClass.EXPIRED,
-    FindingClass.COMPACTED,
-    FindingClass.REDELIVERED,
-)
+_ALLOWED = tuple(finding.value for finding in FindingClass if finding.breaks is Breaks.NEVER)
 _CELL = (
     *("finding", "step", "partition", "windows", "place", "acked_by", "acked_epoch"),
     *("replaced_epoch", "reader_concerned"),
@@ -31,7 +26,7 @@ def blame(findings: DataFrame, meta: RunMeta) -> tuple[str, ...]:
     """
     of_reader = F.when(F.col("finding").isin(*_OF_READERS), F.col("reader"))
     rows = (
-        findings.where(~F.col("finding").isin(*(one.value for one in _ALLOWED)))
+        findings.where(~F.col("finding").isin(*_ALLOWED))
         .withColumn("reader_concerned", of_reader)
         .groupBy(*_CELL)
         .agg(F.count(F.lit(1)).alias("rows"))

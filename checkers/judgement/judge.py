@@ -4,41 +4,19 @@ from __future__ import annotations
 
 from checkers.judgement.promise import Bound, bounds_of, check_promise, parse_promise
 from harness.model.journal import SendOutcome
-from harness.model.result import FindingClass, Judgement, Summary, VerdictWord
+from harness.model.result import Breaks, FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 
 __all__ = ["Bound", "check_promise", "judge", "parse_promise"]
-
-_BROKEN = {
-    FindingClass.LOST: ("acknowledged", "lost"),
-    FindingClass.PHANTOM: ("", "in the log that this run never sent"),
-    FindingClass.CORRUPT: ("", "corrupt"),
-    FindingClass.MISPLACED: ("", "read from another topic or partition than sent to"),
-    FindingClass.REJECTED_PRESENT: ("refused", "in the log all the same"),
-    FindingClass.VANISHED: ("", "gone from the log after a reader was given them"),
-    FindingClass.INCONSISTENT_OFFSET: ("", "at another offset than acknowledged or read before"),
-    FindingClass.ABORTED_READ: ("aborted", "given to a reader of committed records"),
-    FindingClass.TORN_TRANSACTION: ("committed", "missing from a transaction of which others are read"),
-}
-"""Classes that no setting allows, worst first, and how they read: "3 <adjective> records are <predicate>"."""
-
-_BROKEN_TIMES = {
-    FindingClass.SKIPPED: "a reader passed over records that the log holds",
-    FindingClass.NONMONOTONIC_READ: "a reader's offsets went back without a new assignment",
-    FindingClass.DIVERGED: "replicas hold different records at an offset below the high watermark",
-}
-"""The same for what is no state of one record: "3 times <sentence>"."""
 
 
 def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
     """Verdict and promise of one run.
 
-    `unknown` comes first: what cannot be trusted proves neither loss nor its absence. `invalid` means that
-    something was seen which the settings rule out: anything of `_BROKEN` and `_BROKEN_TIMES`, duplicates of
-    an idempotent producer, records out of order where the settings keep the order (idempotence, or one
-    request in flight), more duplicates, reordered records or unconfirmed absences than an explicit promise
-    allows. Else `valid`. A loss can be promised (a control arm): then the run is `invalid` and yet as
-    promised.
+    `unknown` comes first: a run that cannot be trusted proves neither loss nor its absence. `invalid` means
+    that something was found which the settings rule out; which classes those are, and when, is
+    `FindingClass.breaks` (`Breaks.WHEN_ORDERED`: idempotence, or one request in flight). Else `valid`. A loss
+    can be promised (a control arm): then the run is `invalid` and yet as promised.
 
     Args:
         summary: counts of the check, None if there was no check (the run's problems say why).
@@ -93,11 +71,11 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
         if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
     ]
     if summary.lost_held_by_leader:
-        records = _records(summary.lost_held_by_leader, "acknowledged")
-        doubts.append(f"{records} absent from the read but in the leader's own files: the read is at fault")
+        absent = _counted(summary.lost_held_by_leader, "acknowledged records are absent from the read")
+        doubts.append(f"{absent} but in the leader's own files: the read is at fault")
     if summary.lost_unexamined and not (meta.final_read and meta.final_read.attested):
-        records = _records(summary.lost_unexamined, "acknowledged")
-        doubts.append(f"{records} absent from the read, and no replica's own files were examined")
+        absent = _counted(summary.lost_unexamined, "acknowledged records are absent from the read")
+        doubts.append(f"{absent}, and no replica's own files were examined")
     return doubts
 
 
@@ -108,31 +86,22 @@ def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) 
         f"of partition {partition} from offset {offset} on"
         for _, partition, offset in held
     ]
-    for finding, (adjective, predicate) in _BROKEN.items():
-        count = summary.count(finding)
-        if count:
-            places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
-            detail = f" ({places})" if finding is FindingClass.LOST and places else ""
-            faults.append(f"{_records(count, adjective)} {predicate}{detail}")
-    for finding, sentence in _BROKEN_TIMES.items():
-        count = summary.count(finding)
-        if count:
-            faults.append(f"{count:,} time{'' if count == 1 else 's'} {sentence}")
-    why_not = {
-        FindingClass.DUPLICATE: "the producer is idempotent" if meta.idempotent else None,
-        FindingClass.REORDERED: _ordered(meta),
+    settings = {
+        Breaks.WHEN_IDEMPOTENT: "the producer is idempotent" if meta.idempotent else None,
+        Breaks.WHEN_ORDERED: _ordered(meta),
     }
-    for finding, adjective, predicate in (
-        (FindingClass.DUPLICATE, "", "in the log more than once"),
-        (FindingClass.REORDERED, "", "in the log after one that was sent later"),
-        (FindingClass.UNCONFIRMED_ABSENT, "unconfirmed", "absent"),
-    ):
-        count, bound, settings = summary.count(finding), bounds[finding], why_not.get(finding)
-        if settings and count:
-            faults.append(f"{_records(count, adjective)} {predicate}, though {settings}")
-        elif bound.exceeded(count):
-            allowed = f"the experiment allows {_promised(meta, finding, bound)}"
-            faults.append(f"{_records(count, adjective)} {predicate}, {allowed}")
+    for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
+        count, reason = summary.count(finding), settings.get(finding.breaks)
+        if not count or finding.breaks is Breaks.NEVER:
+            continue
+        words = _counted(count, finding.reason)
+        if finding.breaks is Breaks.ALWAYS:
+            places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
+            faults.append(f"{words} ({places})" if finding is FindingClass.LOST and places else words)
+        elif reason:
+            faults.append(f"{words}, though {reason}")
+        elif bounds[finding].exceeded(count):
+            faults.append(f"{words}, the experiment allows {_promised(meta, finding, bounds[finding])}")
     return faults
 
 
@@ -161,11 +130,9 @@ def _shown(summary: Summary) -> list[str]:
         )
         rest = f"; the rest {why if expired else f'were {why}'}" if gone else ""
         shown.append(f"{most} acknowledged records were read back{once}{rest}")
-    if summary.count(FindingClass.REORDERED):
-        late = _records(summary.count(FindingClass.REORDERED))
-        shown.append(f"{late} in the log after one that was sent later, as the settings allow")
-    if duplicates:
-        shown.append(f"{_records(duplicates)} in the log more than once, as the settings allow")
+    for finding in (FindingClass.REORDERED, FindingClass.DUPLICATE):
+        if count := summary.count(finding):
+            shown.append(f"{_counted(count, finding.reason)}, as the settings allow")
     unconfirmed = summary.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     if unconfirmed:
         absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
@@ -173,9 +140,11 @@ def _shown(summary: Summary) -> list[str]:
     return shown or ["nothing was acknowledged, so nothing could be lost"]
 
 
-def _records(count: int, adjective: str = "") -> str:
-    noun = f"{adjective} record" if adjective else "record"
-    return f"{count:,} {noun} is" if count == 1 else f"{count:,} {noun}s are"
+def _counted(count: int, plural: str) -> str:
+    """ "3 records are lost", "1 record is lost"; "2 times a reader ...", "1 time a reader ..."."""
+    if count == 1:
+        plural = plural.replace("records are", "record is", 1).replace("times", "time", 1)
+    return f"{count:,} {plural}"
 
 
 def _promised(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:

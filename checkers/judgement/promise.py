@@ -8,24 +8,9 @@ from dataclasses import dataclass
 
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
-from harness.model.result import FindingClass
+from harness.model.result import Breaks, FindingClass
 
 FORMS = '"0", "12", ">= 1", "<= 5", "any" or "acked in STEP"'
-
-_NEVER = (
-    FindingClass.LOST,
-    FindingClass.PHANTOM,
-    FindingClass.CORRUPT,
-    FindingClass.MISPLACED,
-    FindingClass.REJECTED_PRESENT,
-    FindingClass.ABORTED_READ,
-    FindingClass.TORN_TRANSACTION,
-    FindingClass.INCONSISTENT_OFFSET,
-    FindingClass.VANISHED,
-    FindingClass.SKIPPED,
-    FindingClass.NONMONOTONIC_READ,
-    FindingClass.DIVERGED,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +105,11 @@ def bounds_of(
 ) -> dict[FindingClass, Bound]:
     """The promise on every class; what is not named gets its default.
 
-    Defaults: none of what no setting allows (`_NEVER`); no duplicates if the producer is idempotent; nothing
-    reordered if its settings keep the order (`ordered`); any number of everything else.
+    Defaults: none where a finding breaks the verdict (`FindingClass.breaks`): always, because the producer is
+    idempotent, or because its settings keep the order (`ordered`); any number of everything else.
     """
-    none = set(_NEVER)
-    if idempotent:
-        none.add(FindingClass.DUPLICATE)
-    if ordered:
-        none.add(FindingClass.REORDERED)
+    broken_if = {Breaks.ALWAYS: True, Breaks.WHEN_IDEMPOTENT: idempotent, Breaks.WHEN_ORDERED: ordered}
     return {
-        finding: parse_promise(promise.get(finding.value, "0" if finding in none else "any"))
+        finding: parse_promise(promise.get(finding.value, "0" if broken_if.get(finding.breaks) else "any"))
         for finding in FindingClass
     }

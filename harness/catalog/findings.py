@@ -14,7 +14,7 @@ def listed() -> list[dict[str, str]]:
         {
             "class": check.finding.value,
             "subject": check.subject,
-            "breaks_verdict": check.breaks,
+            "breaks_verdict": check.finding.breaks.value,
             "definition": check.definition(),
             "source": check.source(),
             "example": check.example(),

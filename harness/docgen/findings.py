@@ -40,7 +40,7 @@ def page() -> str:
     """The text of docs/findings.md."""
     examples = _examples()
     rows = [
-        f"| [{check.finding.value}](#{check.finding.value}) | {check.breaks} | "
+        f"| [{check.finding.value}](#{check.finding.value}) | {check.finding.breaks} | "
         f"{'yes' if check.finding in examples else 'none seen yet'} |"
         for check in CHECKS
     ]

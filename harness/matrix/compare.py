@@ -15,21 +15,13 @@ from harness.matrix.slo import ServiceLevelBreach, breaches
 from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
-from harness.model.result import FindingClass
+from harness.model.result import Breaks, FindingClass
 
 OTHER = tuple(
     finding
     for finding in FindingClass
-    if finding
-    not in (
-        FindingClass.LOST,
-        FindingClass.UNCONFIRMED_ABSENT,
-        FindingClass.DUPLICATE,
-        FindingClass.RECOVERED,
-        FindingClass.EXPIRED,
-        FindingClass.COMPACTED,
-        FindingClass.REDELIVERED,
-    )
+    if finding.breaks is not Breaks.NEVER
+    and finding not in (FindingClass.LOST, FindingClass.UNCONFIRMED_ABSENT, FindingClass.DUPLICATE)
 )
 """Findings that are told of together: what a test of its own each would only cost."""
 SMALLEST_SECONDS = 0.5

@@ -3,38 +3,83 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.run import FaultWindow, RunMeta
 
 
-class FindingClass(StrEnum):
-    """The classes of findings; each record is in at most one of those that tell of records.
+class Breaks(StrEnum):
+    """When a finding of a class makes the verdict of its run `invalid`."""
 
-    The last four tell of deliveries and replicas, beside what is found of the record itself. Definitions:
+    ALWAYS = "yes"
+    WHEN_IDEMPOTENT = "when idempotent"
+    """And more of them than an explicit promise allows."""
+    WHEN_ORDERED = "when the settings keep the order"
+    """And more of them than an explicit promise allows."""
+    AS_PROMISED = "as promised"
+    """Only more of them than an explicit promise allows."""
+    NEVER = "no"
+
+
+class FindingClass(StrEnum):
+    """The classes of findings: name, when a finding breaks the verdict, and how the verdict words it.
+
+    A record is in at most one of the classes about records; the last four are about deliveries and replicas
+    and are counted in addition. Classes that always break the verdict are named worst first. Definitions:
     ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
     """
 
-    LOST = "lost"
-    DUPLICATE = "duplicate"
-    PHANTOM = "phantom"
-    CORRUPT = "corrupt"
-    MISPLACED = "misplaced"
-    REJECTED_PRESENT = "rejected_present"
-    ABORTED_READ = "aborted_read"
-    TORN_TRANSACTION = "torn_transaction"
-    INCONSISTENT_OFFSET = "inconsistent_offset"
-    VANISHED = "vanished"
-    REORDERED = "reordered"
-    RECOVERED = "recovered"
-    UNCONFIRMED_ABSENT = "unconfirmed_absent"
-    EXPIRED = "expired"
-    COMPACTED = "compacted"
-    SKIPPED = "skipped"
-    NONMONOTONIC_READ = "nonmonotonic_read"
-    REDELIVERED = "redelivered"
-    DIVERGED = "diverged"
+    _value_: str
+    breaks: Breaks
+    reason: str
+    """What follows a number of findings above 1 in a reason of the verdict ("": never a reason)."""
+
+    def __new__(cls, value: str, breaks: Breaks = Breaks.NEVER, reason: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.breaks, member.reason = value, breaks, reason
+        return member
+
+    LOST = "lost", Breaks.ALWAYS, "acknowledged records are lost"
+    DUPLICATE = "duplicate", Breaks.WHEN_IDEMPOTENT, "records are in the log more than once"
+    PHANTOM = "phantom", Breaks.ALWAYS, "records are in the log that this run never sent"
+    CORRUPT = "corrupt", Breaks.ALWAYS, "records are corrupt"
+    MISPLACED = (
+        "misplaced",
+        Breaks.ALWAYS,
+        "records are read from another topic or partition than sent to",
+    )
+    REJECTED_PRESENT = "rejected_present", Breaks.ALWAYS, "refused records are in the log all the same"
+    VANISHED = "vanished", Breaks.ALWAYS, "records are gone from the log after a reader was given them"
+    INCONSISTENT_OFFSET = (
+        "inconsistent_offset",
+        Breaks.ALWAYS,
+        "records are at another offset than acknowledged or read before",
+    )
+    ABORTED_READ = "aborted_read", Breaks.ALWAYS, "aborted records are given to a reader of committed records"
+    TORN_TRANSACTION = (
+        "torn_transaction",
+        Breaks.ALWAYS,
+        "committed records are missing from a transaction of which others are read",
+    )
+    REORDERED = "reordered", Breaks.WHEN_ORDERED, "records are in the log after one that was sent later"
+    RECOVERED = "recovered", Breaks.NEVER
+    UNCONFIRMED_ABSENT = "unconfirmed_absent", Breaks.AS_PROMISED, "unconfirmed records are absent"
+    EXPIRED = "expired", Breaks.NEVER
+    COMPACTED = "compacted", Breaks.NEVER
+    SKIPPED = "skipped", Breaks.ALWAYS, "times a reader passed over records that the log holds"
+    NONMONOTONIC_READ = (
+        "nonmonotonic_read",
+        Breaks.ALWAYS,
+        "times a reader's offsets went back without a new assignment",
+    )
+    REDELIVERED = "redelivered", Breaks.NEVER
+    DIVERGED = (
+        "diverged",
+        Breaks.ALWAYS,
+        "times replicas hold different records at an offset below the high watermark",
+    )
 
 
 class VerdictWord(StrEnum):
@@ -159,6 +204,7 @@ class ExperimentResult(Frozen):
 
 __all__ = [
     "ArmResult",
+    "Breaks",
     "CountRow",
     "Example",
     "ExperimentResult",

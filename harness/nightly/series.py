@@ -27,7 +27,7 @@ from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.progress import progress_on_stdout, report_progress
-from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
+from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
 from harness.model.storage import write_whole
 from harness.nightly import matrices
 from harness.report.html import write_report
@@ -123,13 +123,8 @@ def worse(last: dict[Key, ArmResult], outcomes: Sequence[SeriesOutcome]) -> list
 def _classes(arm: ArmResult) -> set[FindingClass]:
     if arm.summary is None or arm.judgement.verdict is not VerdictWord.INVALID:
         return set()
-    harmless = {
-        FindingClass.RECOVERED,
-        FindingClass.EXPIRED,
-        FindingClass.COMPACTED,
-        FindingClass.REDELIVERED,
-    }
-    return {one for one, count in arm.summary.findings.items() if count} - harmless
+    found = arm.summary.findings.items()
+    return {finding for finding, count in found if count and finding.breaks is not Breaks.NEVER}
 
 
 def _arms(result: ExperimentResult) -> Iterator[tuple[Key, ArmResult]]:

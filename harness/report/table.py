@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from harness.model.result import ArmResult, ExperimentResult, FindingClass, Summary, VerdictWord
+from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, Summary, VerdictWord
 from harness.report.table_builder import build_table
 
 _COLOURS = {VerdictWord.VALID: "green", VerdictWord.INVALID: "red", VerdictWord.UNKNOWN: "yellow"}
@@ -89,15 +89,9 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
 
 def example_lines(summary: Summary) -> list[str]:
     """Findings that are worth showing, one line each: what is allowed anyway stays out."""
-    quiet = (
-        FindingClass.RECOVERED,
-        FindingClass.EXPIRED,
-        FindingClass.COMPACTED,
-        FindingClass.REDELIVERED,
-    )
     lines = []
     for example in summary.examples:
-        if example.finding in quiet:
+        if example.finding.breaks is Breaks.NEVER:
             continue
         during = f", during {example.windows}" if example.windows else ""
         record = f"producer {example.producer}, seq {example.seq}, " if example.producer is not None else ""

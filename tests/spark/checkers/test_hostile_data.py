@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers import checks
 from checkers.check import check_run
-from checkers.checks import Check, records
+from checkers.checks import records
 from checkers.judgement.judge import judge
 from harness.model.journal import READS
 from harness.model.result import FindingClass, VerdictWord
@@ -179,13 +181,8 @@ def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
         """It breaks."""
         raise ValueError("out of luck")
 
-    from checkers.checks import CHECKS, run
-
-    spoilt = tuple(
-        Check(one.finding, one.subject, one.breaks, broken if one.find is records.lost else one.find)
-        for one in CHECKS
-    )
-    monkeypatch.setattr(run, "CHECKS", spoilt)
+    spoilt = tuple(replace(one, find=broken) if one is records.lost else one for one in checks.CHECKS)
+    monkeypatch.setattr(checks, "CHECKS", spoilt)
     summary, rows = check(History().send(0, at=0).read(5, at=1))
     assert summary.problems == ("the check of lost failed (out of luck), so the verdict is unknown",)
     assert [row["finding"] for row in rows] == ["phantom"]
