@@ -46,30 +46,25 @@ lint: setup ## ruff and mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
-docs: setup ## write the pages of faults, findings, journals and claims again, from what they say and what was seen
-	$(BIN)/python -m harness.docgen.faults --write
-	$(BIN)/python -m harness.docgen.findings --write
-	$(BIN)/python -m harness.docgen.journals --write
-	$(BIN)/python -m harness.docgen.claims --write
-	$(BIN)/python -m harness.docgen.bugs --write
-	$(BIN)/python -m harness.docgen.reference --write
+docs: setup ## write the generated pages of docs/ again, from the code and the saved results of runs
+	$(BIN)/python -m harness.docgen --write
 
 site: setup ## build the documentation site into build/site
 	$(BIN)/mkdocs build --strict --quiet
 
 evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
 	$(PYTEST) -m chaos tests/chaos/faults --fault-table docs/faults/evidence.json
-	$(BIN)/python -m harness.docgen.faults --write
+	$(BIN)/python -m harness.docgen faults --write
 
 claims: swept ## put the textbook's claims to the test and write docs/claims with what was seen
 	rm -rf results/claims-docs
 	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
-	$(BIN)/python -m harness.docgen.claims --take results/claims-docs/claims-*/*/claims.json
+	$(BIN)/python -m harness.docgen claims --write --take results/claims-docs
 
 bugs: swept ## reproduce the known bugs and write docs/bugs.md with what was seen
 	rm -rf results/bugs-docs
 	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
-	$(BIN)/python -m harness.docgen.bugs --take results/bugs-docs/bugs-*/*/bugs.json
+	$(BIN)/python -m harness.docgen bugs --write --take results/bugs-docs
 
 bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
 	$(BIN)/python -m tests.bench.checker

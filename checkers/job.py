@@ -33,6 +33,7 @@ def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
 
 def main() -> int:
     """Entry point; returns the exit code."""
+    # argparse, since a Spark installation that runs this job from kafka-chaos.zip has no typer.
     parser = argparse.ArgumentParser(prog="checkers.job", description=__doc__)
     parser.add_argument("run", metavar="RUN", help="run folder: a path or a URL")
     parser.add_argument("--results", metavar="PLACE", help="folder for findings/ and summary.json")

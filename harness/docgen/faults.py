@@ -2,16 +2,11 @@
 
 `docs/faults/<kind>.md` is each fault's page. `docs/faults/README.md` lists them with the evidence in
 `docs/faults/evidence.json`, which a run of the tests writes (`make evidence`).
-
-    python -m harness.docgen.faults            tell which files have drifted; exit code 1 if any
-    python -m harness.docgen.faults --write    write them anew
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,7 +15,7 @@ from harness.catalog.faults import kinds, page, summary
 from harness.docgen import files
 from harness.docgen.files import cell
 
-_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "faults"
+_FOLDER = files.DOCS / "faults"
 _EVIDENCE = "evidence.json"
 _INTRO = """# Faults
 
@@ -111,13 +106,3 @@ def targets_page() -> str:
         meaning = " ".join((model.__doc__ or "").split())
         lines.append(f"| `{key}` | {meaning} |")
     return "\n".join([*lines, ""])
-
-
-def main(arguments: list[str]) -> int:
-    """Write or compare; returns the exit code."""
-    written = arguments == ["--write"]
-    return files.told(write() if written else drifted(), written=written)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

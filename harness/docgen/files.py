@@ -1,4 +1,4 @@
-"""Files of documentation that are made from code: what has drifted, and writing it anew."""
+"""Generated files of docs/: which have drifted from the code, and how to write them again."""
 
 from __future__ import annotations
 
@@ -13,26 +13,21 @@ _TEMPLATES = Environment(
     loader=PackageLoader("harness.docgen"),
     undefined=StrictUndefined,
     keep_trailing_newline=True,
-    trim_blocks=False,
+    trim_blocks=True,
     autoescape=False,
 )
 
 
-def render(template: str, **values: Any) -> str:
-    """The text of a page from its template in harness/docgen/templates."""
-    return _TEMPLATES.get_template(template).render(**values)
-
-
 def drifted(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
-    """Names of files that are missing, differ, or, of those of these suffixes, that nothing makes any more.
-    Without suffixes only the files that are `wanted` are looked at: others in the folder are not made."""
+    """Names of files that are missing, differ, or are leftovers. Leftovers are files of the folder with one
+    of `suffixes` that `wanted` does not name; without suffixes other files of the folder are left alone."""
     paths = folder.iterdir() if folder.exists() else ()
     here = {path.name: path.read_text() for path in paths if path.suffix in suffixes or path.name in wanted}
     return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
 
 
 def write(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
-    """Write what has drifted and remove what nothing makes any more; returns the names."""
+    """Write what has drifted and remove leftovers; returns the names."""
     names = drifted(wanted, folder, suffixes)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -52,6 +47,14 @@ def told(names: list[str], *, written: bool) -> int:
     return 1 if names else 0
 
 
+def render(template: str, **values: Any) -> str:
+    """The text of a page from its template in harness/docgen/templates."""
+    return _TEMPLATES.get_template(template).render(**values)
+
+
 def cell(text: str) -> str:
     """Text as a cell of a Markdown table: it neither ends the cell nor becomes markup."""
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+_TEMPLATES.filters["cell"] = cell

@@ -2,17 +2,12 @@
 
 `docs/findings.md` has every class with its definition, its source, and what a run on real brokers showed of
 it (`docs/findings.json`, one example a class).
-
-    python -m harness.docgen.findings              tell whether the page has drifted; exit code 1 if so
-    python -m harness.docgen.findings --write      write it anew
-    python -m harness.docgen.findings --from RUNS  take examples from the run folders below, then write
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +17,7 @@ from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
 from harness.model.run import RunMeta
 
-_DOCS = Path(__file__).resolve().parents[2] / "docs"
+_DOCS = files.DOCS
 _PAGE, _EVIDENCE = "findings.md", "findings.json"
 _INTRO = """# Findings
 
@@ -118,17 +113,15 @@ def drifted() -> list[str]:
     return files.drifted({_PAGE: page()}, _DOCS, ())
 
 
-def main(arguments: list[str]) -> int:
-    """Write or compare; returns the exit code."""
-    if arguments[:1] == ["--from"]:
-        examples = _examples()
-        for name in arguments[1:]:
-            examples |= taken(Path(name))
-        told = {check.finding.value: examples[check.finding] for check in CHECKS if check.finding in examples}
-        (_DOCS / _EVIDENCE).write_text(json.dumps(told, indent=2) + "\n")
-    names = files.write({_PAGE: page()}, _DOCS, ()) if arguments else drifted()
-    return files.told(names, written=bool(arguments))
+def write() -> list[str]:
+    """Write the page if it has drifted; returns the names of the files written."""
+    return files.write({_PAGE: page()}, _DOCS, ())
 
 
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+def take(folders: Sequence[Path]) -> None:
+    """Keep examples from the run folders below these, in place of older ones of the same classes."""
+    examples = _examples()
+    for folder in folders:
+        examples |= taken(folder)
+    ordered = {check.finding.value: examples[check.finding] for check in CHECKS if check.finding in examples}
+    (_DOCS / _EVIDENCE).write_text(json.dumps(ordered, indent=2) + "\n")

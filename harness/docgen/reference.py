@@ -1,7 +1,4 @@
-"""The reference pages of the documentation site that come from code: commands, experiment files.
-
-    python -m harness.docgen.reference            tell which pages have drifted; exit code 1 if any
-    python -m harness.docgen.reference --write    write them anew
+"""The reference pages that come from code: commands, experiment files, the Python interface.
 
 The site is built by MkDocs from docs/ (`make site`).
 """
@@ -9,9 +6,7 @@ The site is built by MkDocs from docs/ (`make site`).
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import typer.main
@@ -19,7 +14,7 @@ import typer.main
 from harness.docgen import files, public_face
 from harness.spec.experiment import Experiment
 
-_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
+_FOLDER = files.DOCS / "reference"
 _COMMANDS = """# Commands
 
 Made from the commands' own help (`kafka-chaos COMMAND --help`).
@@ -43,8 +38,13 @@ def pages() -> dict[str, str]:
 
 
 def drifted() -> list[str]:
-    """Names of pages that are missing, differ, or that nothing makes any more."""
+    """Names of pages that are missing, differ, or are leftovers."""
     return files.drifted(pages(), _FOLDER)
+
+
+def write() -> list[str]:
+    """Write the pages that have drifted and remove leftovers; returns the names."""
+    return files.write(pages(), _FOLDER)
 
 
 def _commands() -> Iterator[str]:
@@ -145,13 +145,3 @@ def _type(field: dict[str, Any], known: dict[str, Any]) -> str:
 def _row(*cells: str) -> str:
     clean = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(clean)} |"
-
-
-def main(arguments: list[str]) -> int:
-    """Write or compare; returns the exit code."""
-    names = files.write(pages(), _FOLDER) if arguments else drifted()
-    return files.told(names, written=bool(arguments))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

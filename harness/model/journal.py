@@ -1,22 +1,8 @@
-"""The journals of a run: Parquet schemas and where each lives in the run folder.
+"""The journals of a run: their files in the run folder, their columns, and the values these can have.
 
-A run folder holds
-
-    run.json              what was run and how (`harness.model.run.RunMeta`)
-    sends/part-*.parquet  one row a send, written when the send closed
-    sends/open.parquet    sends still open at the last flush; present only while running or after a crash
-    transactions/part-*.parquet  one row a transaction, written when it ended (only transactional producers)
-    reads/part-*.parquet  one row a record of the final read (read_uncommitted)
-    committed/part-*.parquet     one row a record of a second final read, read_committed (as above)
-    live/READER/part-*.parquet   one row a record that a reader was given while the faults went on
-    assignments/part-*.parquet   one row a partition that a reader was given or lost
-    commits/part-*.parquet       one row an offset that a reader committed, or tried to
-    faults.parquet        one row a fault event
-    samples/part-*.parquet  one row a broker, partition and sampling moment
-    replicas/part-*.parquet one row a record found in a replica's own segment files (only when asked for)
-    checkpoints/part-*.parquet one row an entry of those brokers' checkpoint files
-    answers/part-*.parquet   one row an answer of a broker in an ask step
-    findings/, summary.json what a check of this folder found
+`JOURNALS` describes every journal; docs/journals.md is generated from it. Beside the journals a run folder
+holds `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found: `findings/` and
+`summary.json`.
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
 (`*_ms`). All integers are signed.
@@ -24,6 +10,7 @@ Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -58,30 +45,6 @@ class ReadState(StrEnum):
     """Not one of our values at all."""
 
 
-SENDS = pa.schema(
-    [
-        pa.field("producer", pa.int32(), nullable=False),
-        pa.field("seq", pa.int64(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("key", pa.int64()),
-        pa.field("size", pa.int32(), nullable=False),
-        pa.field("step", pa.int32(), nullable=False),
-        pa.field("sent_ns", pa.int64(), nullable=False),
-        pa.field("outcome", pa.string(), nullable=False),
-        pa.field("closed_ns", pa.int64()),
-        pa.field("offset", pa.int64()),
-        pa.field("error", pa.string()),
-        pa.field("txn", pa.int64()),
-    ]
-)
-"""One row a send. `seq` is dense per producer from 0. `size` is the value's bytes, `key` the key id (null: no
-key), `step` the index of the write step, `closed_ns` when its report came (null: none came), `offset` the
-acknowledged offset (null: not reported), `error` the client's error name (null: none), `txn` the number of
-the producer's transaction it was sent in (null: in none). `partition` -1: the client was to choose, and no
-report said what it chose."""
-
-
 class TxnOutcome(StrEnum):
     """What the client knows about one transaction."""
 
@@ -90,122 +53,6 @@ class TxnOutcome(StrEnum):
     INDETERMINATE = "indeterminate"
     """A commit was asked for and failed, or was never answered; it may end either way. Where nobody ever
     asked for one it is `aborted`, whatever became of the abort: without that Kafka can make none (KIP-98)."""
-
-
-TRANSACTIONS = pa.schema(
-    [
-        pa.field("producer", pa.int32(), nullable=False),
-        pa.field("txn", pa.int64(), nullable=False),
-        pa.field("begun_ns", pa.int64(), nullable=False),
-        pa.field("ended_ns", pa.int64()),
-        pa.field("asked", pa.string(), nullable=False),
-        pa.field("outcome", pa.string(), nullable=False),
-        pa.field("records", pa.int64(), nullable=False),
-        pa.field("error", pa.string()),
-    ]
-)
-"""One row a transaction. `txn` is dense per producer from 0. `asked` is what the client meant to do: "commit"
-or "abort"; `outcome` a `TxnOutcome`; `records` how many sends it has in the sends journal; `ended_ns` when
-the answer came (null: none came); `error` the client's error name (null: none). A transaction that was open
-when the harness was killed has no row."""
-
-READS = pa.schema(
-    [
-        pa.field("reader", pa.string(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("leader_epoch", pa.int32()),
-        pa.field("timestamp_ms", pa.int64()),
-        pa.field("state", pa.string(), nullable=False),
-        pa.field("run", pa.int64()),
-        pa.field("producer", pa.int32()),
-        pa.field("seq", pa.int64()),
-        pa.field("key", pa.int64()),
-        pa.field("value", pa.binary()),
-        pa.field("read_ns", pa.int64(), nullable=False),
-        pa.field("session", pa.int32()),
-        pa.field("position", pa.int64()),
-    ]
-)
-"""One row a record read. Identity columns are null where nothing decodes; `value` keeps the raw bytes of
-whatever is not `ok` (null otherwise). Of live readers only: `session` counts the reader's assignments and
-seeks from 0 (within one session offsets of a partition must rise), `position` its records from 0, in the
-order in which the application got them, over all partitions and sessions."""
-
-ASSIGNMENTS = pa.schema(
-    [
-        pa.field("reader", pa.string(), nullable=False),
-        pa.field("session", pa.int32(), nullable=False),
-        pa.field("at_ns", pa.int64(), nullable=False),
-        pa.field("event", pa.string(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64()),
-    ]
-)
-"""One row a partition that a reader was given ("assigned") or that was taken from it ("revoked", "lost").
-`session` is the one that begins or ends with it, `offset` where reading begins (null: not known)."""
-
-COMMITS = pa.schema(
-    [
-        pa.field("reader", pa.string(), nullable=False),
-        pa.field("session", pa.int32(), nullable=False),
-        pa.field("at_ns", pa.int64(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("error", pa.string()),
-    ]
-)
-"""One row an offset that a reader committed: the next one that its group would read. `error` is the client's
-error name (null: the commit succeeded). Those that the client makes by itself are there too, if it tells."""
-
-REPLICAS = pa.schema(
-    [
-        pa.field("broker", pa.int32(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("leader_epoch", pa.int32(), nullable=False),
-        pa.field("timestamp_ms", pa.int64()),
-        pa.field("control", pa.bool_(), nullable=False),
-        pa.field("state", pa.string(), nullable=False),
-        pa.field("run", pa.int64()),
-        pa.field("producer", pa.int32()),
-        pa.field("seq", pa.int64()),
-        pa.field("crc", pa.int64()),
-    ]
-)
-"""One row a record in a replica's own segment files; `leader_epoch` is the batch's partition leader epoch.
-Records of equal value have equal `crc` (null: a control batch, or bytes that are not a record)."""
-
-CHECKPOINTS = pa.schema(
-    [
-        pa.field("broker", pa.int32(), nullable=False),
-        pa.field("file", pa.string(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("leader_epoch", pa.int32()),
-        pa.field("offset", pa.int64(), nullable=False),
-    ]
-)
-"""One row an entry of a broker's checkpoint files. `file` is the file's name; `offset` a high watermark
-(replication-offset-checkpoint), a recovery point, a log start offset, or where `leader_epoch` begins
-(leader-epoch-checkpoint; null in all others)."""
-
-FAULTS = pa.schema(
-    [
-        pa.field("at_ns", pa.int64(), nullable=False),
-        pa.field("fault", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("phase", pa.string(), nullable=False),
-        pa.field("target", pa.string(), nullable=False),
-        pa.field("detail", pa.string(), nullable=False),
-    ]
-)
-"""One row a fault event. `fault` names one injection ("kill-1"), `phase` is one of `FaultPhase`, `target`
-says which nodes it hit, `detail` is JSON: the evidence."""
 
 
 class FaultPhase(StrEnum):
@@ -227,45 +74,224 @@ class FaultPhase(StrEnum):
     FAILED = "failed"
 
 
-SAMPLES = pa.schema(
-    [
-        pa.field("at_ns", pa.int64(), nullable=False),
-        pa.field("broker", pa.int32(), nullable=False),
-        pa.field("answered", pa.bool_(), nullable=False),
-        pa.field("controller", pa.int32()),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("leader", pa.int32()),
-        pa.field("leader_epoch", pa.int32()),
-        pa.field("isr", pa.list_(pa.int32())),
-        pa.field("log_start_offset", pa.int64()),
-        pa.field("log_end_offset", pa.int64()),
-        pa.field("high_watermark", pa.int64()),
-    ]
-)
-"""One row a broker asked and partition: that broker's own belief. A broker that did not answer leaves one row
-with nulls. `log_*` are of the broker's own replica (null: it has none), `high_watermark` only from the
-leader."""
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its meaning, and what null means in it (None: it is never null)."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    null: str | None = None
 
 
-ANSWERS = pa.schema(
-    [
-        pa.field("at_ns", pa.int64(), nullable=False),
-        pa.field("ask", pa.string(), nullable=False),
-        pa.field("round", pa.int32(), nullable=False),
-        pa.field("place", pa.int32(), nullable=False),
-        pa.field("broker", pa.int32(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("question", pa.string(), nullable=False),
-        pa.field("error", pa.string()),
-        pa.field("number", pa.int64()),
-        pa.field("detail", pa.string(), nullable=False),
-    ]
+@dataclass(frozen=True, slots=True)
+class JournalFormat:
+    """One journal: its files in the run folder, what a row is, and its columns."""
+
+    path: str
+    rows: str
+    columns: tuple[Column, ...]
+    schema: pa.Schema
+
+
+JOURNALS: list[JournalFormat] = []
+"""Every journal in the order of docs/journals.md, which is generated from this list."""
+
+
+def _journal(path: str, rows: str, *columns: Column) -> pa.Schema:
+    """Define a journal and return its schema. The files carry the schema, not the descriptions."""
+    schema = pa.schema([pa.field(one.name, one.type, nullable=one.null is not None) for one in columns])
+    JOURNALS.append(JournalFormat(path, rows, columns, schema))
+    return schema
+
+
+_NS = "ns since the epoch, by the clock of the machine that wrote the journal"
+_READER = "name of the reader; of live readers one of `readers` in run.json"
+
+SENDS = _journal(
+    "sends/part-*.parquet",
+    "One row per send, written when the send closed. `sends/open.parquet` exists only while a run goes on "
+    "or after a crash. It has the same columns and holds the sends that were open; such a send is "
+    "`indeterminate`, unless a part holds it too.",
+    Column("producer", pa.int32(), "number of the producer, from 0"),
+    Column("seq", pa.int64(), "number of the record, dense per producer from 0"),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition it was sent to; -1: the client did not say"),
+    Column("key", pa.int64(), "key id", "no key"),
+    Column("size", pa.int32(), "bytes of the value"),
+    Column("step", pa.int32(), "index of the write step in run.json's `steps`"),
+    Column("sent_ns", pa.int64(), f"when it was handed to the client, {_NS}"),
+    Column("outcome", pa.string(), "`acked`, `unconfirmed`, `rejected` or `indeterminate` (ARCHITECTURE.md)"),
+    Column("closed_ns", pa.int64(), "when its report came, ns as above", "none came"),
+    Column("offset", pa.int64(), "offset of the success report", "none was reported"),
+    Column("error", pa.string(), "the client's name for the error", "no error"),
+    Column("txn", pa.int64(), "number of the producer's transaction", "sent in none"),
 )
-"""One row a broker and question of an ask step. `ask` is the step's name, `round` counts from 0 where it asks
-again and again, `place` is the question's in the step. `error` is Kafka's name for it, "NO_ANSWER" if none
-came (null: no error); `number` the offset (of `leader`: the broker that leads) that it answered; `detail`
-JSON."""
+
+TRANSACTIONS = _journal(
+    "transactions/part-*.parquet",
+    "One row per transaction, written when it ended; only transactional producers have any. A "
+    "transaction that was open when the harness was killed has no row.",
+    Column("producer", pa.int32(), "number of the producer"),
+    Column("txn", pa.int64(), "number of the transaction, dense per producer from 0"),
+    Column("begun_ns", pa.int64(), f"when it began, {_NS}"),
+    Column("ended_ns", pa.int64(), "when the commit or abort was answered, ns as above", "no answer came"),
+    Column("asked", pa.string(), "what the client meant to do: `commit` or `abort`"),
+    Column("outcome", pa.string(), "`committed`, `aborted`, or `indeterminate`: it may end either way"),
+    Column("records", pa.int64(), "how many rows of the sends journal belong to it"),
+    Column("error", pa.string(), "the client's name for the error", "no error"),
+)
+
+READS = _journal(
+    "reads/part-*.parquet",
+    "One row per record of the final read (read_uncommitted). `committed/` (a second final read, "
+    "read_committed, of transactional runs) and `live/READER/` (what a live reader was given while the "
+    "faults went on) have the same columns.",
+    Column("reader", pa.string(), f"{_READER}; `final` for the final read"),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition it was read from"),
+    Column("offset", pa.int64(), "its offset"),
+    Column("leader_epoch", pa.int32(), "leader epoch of its batch", "the client does not say"),
+    Column("timestamp_ms", pa.int64(), "the record's own timestamp, ms since the epoch", "it has none"),
+    Column(
+        "state",
+        pa.string(),
+        "`ok`: decodes and was written by this run; `foreign`: by another run; `corrupt`: its "
+        "checksum is wrong; `undecodable`: none of our values",
+    ),
+    Column("run", pa.int64(), "the run that the value names", "undecodable"),
+    Column("producer", pa.int32(), "the producer that the value names", "undecodable"),
+    Column("seq", pa.int64(), "the number that the value names", "undecodable"),
+    Column("key", pa.int64(), "key id", "no key, or not one of ours"),
+    Column("value", pa.binary(), "the first 4096 bytes of a value that is not `ok`", "it is `ok`"),
+    Column("read_ns", pa.int64(), f"when the client gave it out, {_NS}"),
+    Column(
+        "session",
+        pa.int32(),
+        "of live readers: counts assignments and seeks from 0; within a session the offsets of a "
+        "partition must rise",
+        "final read",
+    ),
+    Column(
+        "position",
+        pa.int64(),
+        "of live readers: counts the reader's records from 0 in the order in which it got them",
+        "final read",
+    ),
+)
+
+ASSIGNMENTS = _journal(
+    "assignments/part-*.parquet",
+    "One row per partition that a live reader was given or lost.",
+    Column("reader", pa.string(), _READER),
+    Column("session", pa.int32(), "the session that begins or ends with it"),
+    Column("at_ns", pa.int64(), _NS),
+    Column("event", pa.string(), "`assigned`, `revoked` or `lost`"),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition"),
+    Column("offset", pa.int64(), "where reading begins", "not known"),
+)
+
+COMMITS = _journal(
+    "commits/part-*.parquet",
+    "One row per offset that a live reader committed or tried to commit. Commits that the client makes by "
+    "itself are included if it reports them.",
+    Column("reader", pa.string(), _READER),
+    Column("session", pa.int32(), "session of the reader"),
+    Column("at_ns", pa.int64(), _NS),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition"),
+    Column("offset", pa.int64(), "the next offset that its group would read"),
+    Column("error", pa.string(), "the client's name for the error", "committed"),
+)
+
+FAULTS = _journal(
+    "faults.parquet",
+    "One row per moment in the life of a fault.",
+    Column("at_ns", pa.int64(), _NS),
+    Column("fault", pa.string(), "name of the injection, such as `kill-1`"),
+    Column("kind", pa.string(), "kind of the fault, such as `kill`"),
+    Column(
+        "phase",
+        pa.string(),
+        "`decided`, `aimed`, `put-off`, `injected`, `verified`, `not-verified`, `reapplied`, "
+        "`undone`, `healed` or `failed`",
+    ),
+    Column("target", pa.string(), "the nodes that it hit, in words"),
+    Column("detail", pa.string(), "the evidence, as JSON"),
+)
+
+SAMPLES = _journal(
+    "samples/part-*.parquet",
+    "One row per broker and partition at each sampling moment (every 250 ms): what that broker believes.",
+    Column("at_ns", pa.int64(), _NS),
+    Column("broker", pa.int32(), "node id of the broker that was asked"),
+    Column("answered", pa.bool_(), "whether it answered; if not, all that follows is null"),
+    Column("controller", pa.int32(), "node id of the active controller", "it knows none"),
+    Column("topic", pa.string(), "topic", "it does not know it"),
+    Column("partition", pa.int32(), "partition", "as above"),
+    Column("leader", pa.int32(), "node id of the leader", "it knows none"),
+    Column("leader_epoch", pa.int32(), "leader epoch", "as above"),
+    Column("isr", pa.list_(pa.int32()), "node ids of the in-sync replicas", "as above"),
+    Column("log_start_offset", pa.int64(), "of its own replica", "it has none"),
+    Column("log_end_offset", pa.int64(), "of its own replica", "it has none"),
+    Column("high_watermark", pa.int64(), "as the leader tells it", "this broker is not the leader"),
+)
+
+ANSWERS = _journal(
+    "answers/part-*.parquet",
+    "One row per answer of a broker to a question of an ask step. The journal has no rows if the "
+    "experiment has no such step.",
+    Column("at_ns", pa.int64(), f"when the brokers were asked, {_NS}"),
+    Column("ask", pa.string(), "name of the ask step"),
+    Column("round", pa.int32(), "from 0, where the step asks again and again"),
+    Column("place", pa.int32(), "place of the question in the step, from 0"),
+    Column("broker", pa.int32(), "node id of the broker that was asked"),
+    Column("partition", pa.int32(), "partition it was asked about"),
+    Column("question", pa.string(), "the question's name, as experiment files have it"),
+    Column("error", pa.string(), "Kafka's name for the error; `NO_ANSWER`: none came", "no error"),
+    Column("number", pa.int64(), "the offset that it answered; of `leader` the node id", "no number"),
+    Column("detail", pa.string(), "all else that it answered, as JSON"),
+)
+
+CHECKPOINTS = _journal(
+    "checkpoints/part-*.parquet",
+    "One row per entry of a checkpoint file of a broker whose replicas were read.",
+    Column("broker", pa.int32(), "node id of the broker"),
+    Column(
+        "file",
+        pa.string(),
+        "the file's name: `replication-offset-checkpoint`, `recovery-point-offset-checkpoint`, "
+        "`log-start-offset-checkpoint` or `leader-epoch-checkpoint`",
+    ),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition"),
+    Column("leader_epoch", pa.int32(), "of leader-epoch-checkpoint", "another file"),
+    Column(
+        "offset",
+        pa.int64(),
+        "a high watermark, a recovery point, a log start offset, or where the epoch begins",
+    ),
+)
+
+REPLICAS = _journal(
+    "replicas/part-*.parquet",
+    "One row per record in a replica's own segment files, where these were read.",
+    Column("broker", pa.int32(), "node id of the replica"),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition"),
+    Column("offset", pa.int64(), "offset; of a broken batch the offsets that it claims"),
+    Column("leader_epoch", pa.int32(), "partition leader epoch of its batch"),
+    Column("timestamp_ms", pa.int64(), "ms since the epoch", "the batch has none"),
+    Column("control", pa.bool_(), "a control record: the end of a transaction, not data"),
+    Column("state", pa.string(), "as in reads"),
+    Column("run", pa.int64(), "the run that the value names", "it names none"),
+    Column("producer", pa.int32(), "the producer that the value names", "it names none"),
+    Column("seq", pa.int64(), "the number that the value names", "it names none"),
+    Column(
+        "crc", pa.int64(), "equal for records of equal value", "a control batch, or bytes that are no record"
+    ),
+)
 
 
 class RowSink(Protocol):

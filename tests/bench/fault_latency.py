@@ -11,10 +11,11 @@ sidecar's exit shows. Each repeat is healed and the topic settled before the nex
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -72,8 +73,8 @@ def effect_ms(cluster: ManagedCluster, spec: FaultSpec, in_effect: Effect, tag: 
     return took
 
 
-def main(repeats: int) -> None:
-    """Run all cases and print the table."""
+def main(repeats: Annotated[int, typer.Argument(help="Injections of each fault.")] = 10) -> None:
+    """Measure the time from the decision to inject a fault until it is in effect, on a real cluster."""
     table = Table(title=f"decision to effect, {repeats} repeats, ms", title_justify="left")
     for column in ("fault", "median", "fastest", "slowest", "meant"):
         table.add_column(column, justify="left" if column == "fault" else "right")
@@ -91,4 +92,4 @@ def main(repeats: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    typer.run(main)

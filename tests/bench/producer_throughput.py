@@ -14,7 +14,6 @@ values are shorter than ours (a number in text), which is to its favour.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import shlex
@@ -25,8 +24,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow.parquet as pq
+import typer
 from docker import DockerClient
 from rich.console import Console
 from rich.table import Table
@@ -190,23 +191,17 @@ def table_of(found: dict[str, list[Took]], title: str) -> Table:
     return table
 
 
-def main(arguments: list[str]) -> None:
-    """Run all and print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.bench.producer_throughput",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("repeats", type=int, nargs="?", default=5)
-    parser.add_argument("records", type=int, nargs="?", default=RECORDS)
-    options = parser.parse_args(arguments)
-    repeats, records = options.repeats, options.records
-    told = Console(stderr=True)
-    found = measure(repeats, records, lambda line: told.print(line, highlight=False))
+def main(
+    repeats: Annotated[int, typer.Argument(help="Measured turns of each client.")] = 5,
+    records: Annotated[int, typer.Argument(help="Records that each client writes in a turn.")] = RECORDS,
+) -> None:
+    """Measure how fast our producer is, with every acknowledgement journaled, against Kafka's own tools."""
+    progress = Console(stderr=True)
+    found = measure(repeats, records, lambda line: progress.print(line, highlight=False))
     settings = ", ".join(f"{name}={value}" for name, value in OURS.properties().items())
     what = f"{records:,} records of {SIZE} B, {PARTITIONS} partitions, {repeats} repeats, records/s"
     Console(width=None if sys.stdout.isatty() else 120).print(table_of(found, f"{what}\n{settings}"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    typer.run(main)

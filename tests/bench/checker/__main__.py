@@ -1,4 +1,4 @@
-"""Prints one table: our check against the same classification elsewhere, same histories, one run.
+"""Prints one table: our check against the same classification by other tools, on the same histories.
 
     python -m tests.bench.checker [--sizes 1000000,10000000] [--tools kafka-chaos,duckdb,polars,pandas]
 
@@ -7,44 +7,56 @@ Exit code 1 when two tools count differently, or differently from what was plant
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import os
 import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from tests.bench.checker.histories import COPIES, SHAPES
 from tests.bench.checker.measure import OURS, TOOLS, Measurement, Options, measure
 from tests.bench.checker.table import lines
 
 
-def main() -> None:
-    options = _arguments()
-    tools = [name for name in options.tools.split(",") if _is_there(name)]
-    sizes = sorted(int(size.replace("_", "")) for size in options.sizes.split(","))
-    heavy = int(str(options.heavy).replace("_", ""))
-    wanted = [("clean", size) for size in sizes]
-    if heavy:
+def main(
+    sizes: Annotated[str, typer.Option(help="Sends of the clean histories.")] = "1_000_000,10_000_000",
+    heavy: Annotated[
+        str,
+        typer.Option(help="Sends of a clean history with the rows of the heavy ones; 0: none."),
+    ] = "1_000_000",
+    tools: Annotated[str, typer.Option(help="Tools to compare.")] = ",".join(TOOLS),
+    repeats: Annotated[int, typer.Option(help="Passes of each tool; the first one is cold.")] = 4,
+    cores: Annotated[int, typer.Option(help="Number of cores to use.")] = 2,
+    driver_memory: Annotated[str, typer.Option(help="Heap of the JVM of our check.")] = "4g",
+    pandas_up_to: Annotated[int, typer.Option(help="Largest size for pandas (all in memory).")] = 10_000_000,
+    scratch: Annotated[str | None, typer.Option(help="Folder for the histories.")] = None,
+) -> None:
+    """Print one table: our check against the same classification by other tools, on the same histories."""
+    chosen = [name for name in tools.split(",") if _is_there(name)]
+    wanted = [("clean", size) for size in sorted(map(int, sizes.split(",")))]
+    if int(heavy):
         # As many rows as the clean history of that size: a record read ten times is eleven rows.
-        wanted += [("half lost", heavy * 4 // 3), ("ten times", heavy * 2 // (COPIES + 1))]
-    how = Options(repeats=options.repeats, cores=options.cores, driver_memory=options.driver_memory)
+        wanted += [("half lost", int(heavy) * 4 // 3), ("ten times", int(heavy) * 2 // (COPIES + 1))]
+    how = Options(repeats=repeats, cores=cores, driver_memory=driver_memory)
     print(
         f"{os.cpu_count()} cores, {how.cores} used; load {os.getloadavg()[0]:.1f}; {how.repeats} passes each"
     )
     measured: list[Measurement] = []
     for shape, size in wanted:
-        folder = Path(tempfile.mkdtemp(prefix="kafka-chaos-bench-", dir=options.scratch))
+        folder = Path(tempfile.mkdtemp(prefix="kafka-chaos-bench-", dir=scratch))
         try:
             began = time.perf_counter()
             wrote = SHAPES[shape](folder, size)
             print(
                 f"{shape}, {wrote.sends:,} sends written in {time.perf_counter() - began:.1f} s", flush=True
             )
-            for tool in tools:
-                if tool == "pandas" and size > options.pandas_up_to:
-                    print(f"  {tool}: left out above {options.pandas_up_to:,} sends (--pandas-up-to)")
+            for tool in chosen:
+                if tool == "pandas" and size > pandas_up_to:
+                    print(f"  {tool}: left out above {pandas_up_to:,} sends (--pandas-up-to)")
                     continue
                 answer = measure(tool, folder, how)
                 rows = wrote.sends + wrote.reads
@@ -67,22 +79,5 @@ def _is_there(tool: str) -> bool:
     return found
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.checker", description=__doc__)
-    parser.add_argument("--sizes", default="1_000_000,10_000_000", help="sends of the clean histories")
-    parser.add_argument(
-        "--heavy",
-        default="1_000_000",
-        help="sends of the clean history that the heavy ones have the rows of; 0: none of them",
-    )
-    parser.add_argument("--tools", default=",".join(TOOLS))
-    parser.add_argument("--repeats", type=int, default=4, help="passes each, the first of them cold")
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--driver-memory", default="4g", help="heap of our JVM")
-    parser.add_argument("--pandas-up-to", type=int, default=10_000_000, help="it holds all in memory")
-    parser.add_argument("--scratch", default=None, help="folder for the histories (default: the system's)")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    main()
+    typer.run(main)

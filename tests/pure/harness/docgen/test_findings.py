@@ -43,10 +43,11 @@ def test_examples_are_of_the_run_that_found_most(tmp_path: Path) -> None:
 def test_a_class_that_was_never_seen_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "_DOCS", tmp_path)
     assert "none seen yet" in findings.page()
-    assert findings.main([]) == 1
+    assert findings.drifted() == ["findings.md"]
     _run(tmp_path / "run", run_meta(), 4)
-    assert findings.main(["--from", str(tmp_path)]) == 0
-    assert findings.main([]) == 0
+    findings.take([tmp_path])
+    assert findings.write() == ["findings.md"]
+    assert findings.drifted() == []
     assert "4 of 10 sends: record 3 of producer 0: acknowledged at offset 7" in findings.page()
     assert json.loads((tmp_path / "findings.json").read_text())["lost"]["kafka"] == "4.3.1"
 
