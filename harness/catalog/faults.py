@@ -16,6 +16,7 @@ from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
 from harness.preflight.feasibility import lacking
+from harness.report import markdown
 from harness.report.table_builder import build_table
 
 
@@ -116,15 +117,16 @@ def page(kind: str) -> str:
         BadInput: no fault is called so.
     """
     spec = known(kind)
-    lines = [f"# {kind}", "", _documentation(spec), "", "## Parameters", ""]
-    rows = parameters(spec)
-    if rows:
-        lines += ["| name | default | meaning |", "|---|---|---|"]
-    for row in rows:
-        default = "required" if row["required"] else f"`{_yaml(row['default'])}`"
-        lines.append(f"| `{row['name']}` | {default} | {row['description']} |")
-    lines += ["", "## Needs", "", _needs(spec), ""]
-    return "\n".join(lines)
+    rows = [
+        (
+            f"`{row['name']}`",
+            "required" if row["required"] else f"`{_yaml(row['default'])}`",
+            row["description"],
+        )
+        for row in parameters(spec)
+    ]
+    shown = markdown.table(("name", "default", "meaning"), rows, markdown.cell) if rows else ""
+    return f"# {kind}\n\n{_documentation(spec)}\n\n## Parameters\n\n{shown}\n## Needs\n\n{_needs(spec)}\n"
 
 
 def _yaml(value: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from harness.report.markdown import cell, table
 from harness.suite.model import ClaimArmResult, ClaimResult, Role
 
 Points = Sequence[tuple[float, float]]
@@ -159,11 +160,8 @@ def side_by_side(trials: Sequence[ClaimArmResult]) -> list[str]:
     whats = list(dict.fromkeys(_common(row.what) for trial in trials for row in trial.shown()))
     heads = [f"{trial.arm}{' (control)' if trial.role is Role.CONTROL else ''}" for trial in trials]
     seen = [{_common(row.what): row.seen for row in trial.rows} for trial in trials]
-    return [
-        f"| | {' | '.join(heads)} |",
-        "|---|" + "---|" * len(trials),
-        *(f"| {what} | {' | '.join(one.get(what, '-') for one in seen)} |" for what in whats),
-    ]
+    rows = [(what, *(one.get(what, "-") for one in seen)) for what in whats]
+    return table(("", *heads), rows, cell).splitlines()
 
 
 def _common(what: str) -> str:

@@ -18,8 +18,8 @@ from harness.bugs import table
 from harness.bugs.catalog import registry
 from harness.bugs.model import Bug, BugArm, BugArmResult, BugResult
 from harness.docgen import files, saved_runs
-from harness.docgen.files import cell
 from harness.docgen.saved_runs import text_block
+from harness.report.markdown import cell
 from harness.spec.plan import lines, plan_of
 
 _FOLDER = Path(__file__).resolve().parents[2] / "docs"

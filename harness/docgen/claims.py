@@ -18,8 +18,8 @@ from pathlib import Path
 from harness.claims import plots
 from harness.claims.catalog import registry
 from harness.docgen import files, saved_runs
-from harness.docgen.files import cell
 from harness.docgen.saved_runs import text_block
+from harness.report.markdown import cell
 from harness.spec.plan import lines, plan_of
 from harness.suite.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role
 

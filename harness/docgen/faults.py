@@ -13,7 +13,7 @@ import yaml
 
 from harness.catalog.faults import kinds, page, summary
 from harness.docgen import files
-from harness.docgen.files import cell
+from harness.report.markdown import cell
 
 _FOLDER = files.DOCS / "faults"
 _EVIDENCE = "evidence.json"

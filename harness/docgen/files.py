@@ -8,6 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from harness.report.markdown import cell
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _TEMPLATES = Environment(
     loader=PackageLoader("harness.docgen"),
@@ -16,6 +18,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     autoescape=False,
 )
+_TEMPLATES.filters["cell"] = cell
 
 
 def drifted(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
@@ -50,11 +53,3 @@ def told(names: list[str], *, written: bool) -> int:
 def render(template: str, **values: Any) -> str:
     """The text of a page from its template in harness/docgen/templates."""
     return _TEMPLATES.get_template(template).render(**values)
-
-
-def cell(text: str) -> str:
-    """Text as a cell of a Markdown table: it neither ends the cell nor becomes markup."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
-
-
-_TEMPLATES.filters["cell"] = cell

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 
 import kafka_chaos
-from harness.docgen.files import cell, render
+from harness.docgen.files import render
+from harness.report.markdown import cell
 
 
 def page() -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from harness.claims.html import MARKS
-from harness.docgen.files import cell
 from harness.model.frozen import Frozen
+from harness.report.markdown import cell
 from harness.suite.model import ArmNarrative, SuiteResult
 
 Told = TypeVar("Told", bound=SuiteResult)

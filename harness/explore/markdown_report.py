@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.campaign.run_time import told
@@ -19,7 +19,7 @@ from harness.explore.table import (
 from harness.model.errors import KafkaChaosError
 from harness.model.secrets import hidden
 from harness.model.storage import write_whole
-from harness.report.markdown import cell, row
+from harness.report.markdown import escape, table
 
 REPORT_FILE = "report.md"
 
@@ -51,22 +51,22 @@ def markdown(result: ExploreResult) -> str:
 
 def _parts(result: ExploreResult) -> Iterator[str]:
     menu, coverage = result.parsed_menu(), result.coverage
-    yield f"# kafka-chaos explore: {cell(headline(result))}\n\n"
-    yield f"Menu {cell(menu.name)} ({cell(menu.title)}), seed {result.seed}, "
+    yield f"# kafka-chaos explore: {escape(headline(result))}\n\n"
+    yield f"Menu {escape(menu.name)} ({escape(menu.title)}), seed {result.seed}, "
     yield f"{_budget(result)}, {result.ended}.\n"
     yield f"Again: `{result.command}`\n"
     if result.violations:
-        yield "\n## Violations\n\n" + _table(VIOLATION_COLUMNS, violation_rows(result))
-        yield "\n" + "".join(f"- {cell(line.strip())}\n" for line in list(lines(result))[1:])
+        yield "\n## Violations\n\n" + table(VIOLATION_COLUMNS, violation_rows(result))
+        yield "\n" + "".join(f"- {escape(line.strip())}\n" for line in list(lines(result))[1:])
     yield "\n## Coverage\n\nHow often each fault, shown to take effect, hit the cluster in each phase:\n\n"
-    yield _table(*phase_rows(menu, coverage))
+    yield table(*phase_rows(menu, coverage))
     if coverage.pairs:
-        yield "\nIn how many runs each pair of faults was:\n\n" + _table(*pair_rows(coverage))
+        yield "\nIn how many runs each pair of faults was:\n\n" + table(*pair_rows(coverage))
     if coverage.levels:
-        yield "\nHow often each fault was under each level of each setting:\n\n" + _table(
+        yield "\nHow often each fault was under each level of each setting:\n\n" + table(
             *level_rows(coverage)
         )
-    yield "\n## Runs\n\n" + _table(
+    yield "\n## Runs\n\n" + table(
         ("run", "for", "schedule", "verdict", "acked", "why", "phases hit", "before it", "seconds"),
         [
             (
@@ -89,8 +89,3 @@ def _budget(result: ExploreResult) -> str:
     whole = f"{result.budget_runs} runs" if result.budget_seconds is None else told(result.budget_seconds)
     share = f"at most {result.shrink_share:.0%} of it for shrinking"
     return f"budget {whole}, {share}, a schedule fails when {result.confirm} of its runs do"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    ruled = [row(one) for one in (header, *rows)]
-    return "".join([ruled[0], "|" + "---|" * len(header) + "\n", *ruled[1:]])

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as Xml
 from harness.matrix.result import MatrixResult
 from harness.matrix.table import COLUMNS, cells, notes
 from harness.report.junit import body, clean, count
+from harness.report.markdown import escape, table
 from harness.report.table import UNCONFIRMED_NOTE
 
 
@@ -71,28 +72,14 @@ def markdown_text(result: MatrixResult) -> str:
 
 def _markdown(result: MatrixResult) -> Iterator[str]:
     axes = axes_of(result)
-    yield f"# {_plain(result.name)}: {_plain(result.title)}\n\n{headline(result)}.\n\n"
-    yield _line([*axes, *COLUMNS]) + _line(["---"] * (len(axes) + len(COLUMNS)))
-    for arm in result.arms:
-        yield _line([*(arm.labels[axis] for axis in axes), *cells(arm)])
-    yield (
-        f"\n{UNCONFIRMED_NOTE[0].upper()}{UNCONFIRMED_NOTE[1:]}\n"
-        if any("(" in "".join(cells(arm)) for arm in result.arms)
-        else ""
-    )
+    rows = [[*(arm.labels[axis] for axis in axes), *cells(arm)] for arm in result.arms]
+    yield f"# {escape(result.name)}: {escape(result.title)}\n\n{headline(result)}.\n\n"
+    yield table([*axes, *COLUMNS], rows)
+    bracketed = any("(" in "".join(cells(arm)) for arm in result.arms)
+    yield f"\n{UNCONFIRMED_NOTE[0].upper()}{UNCONFIRMED_NOTE[1:]}\n" if bracketed else ""
     for line in notes(result):
-        yield f"- {_plain(line)}\n"
+        yield f"- {escape(line)}\n"
     yield f"\nSeed {result.seed}. Again: `{result.command}`\n"
-
-
-def _line(texts: list[str]) -> str:
-    return f"| {' | '.join(map(_plain, texts))} |\n"
-
-
-def _plain(text: str) -> str:
-    """Without what Markdown or HTML would make of it."""
-    clean = " ".join(text.split())
-    return clean.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
 
 
 def junit_text(result: MatrixResult) -> str:

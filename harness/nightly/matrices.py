@@ -20,7 +20,7 @@ from harness.matrix.store import MatrixStore
 from harness.model.errors import KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.storage import write_whole
-from harness.report.markdown import ArmCounts
+from harness.report.job_summary import ArmCounts
 
 OF_ITS_OWN = "its own versions"
 """In place of a version, for a matrix that has an axis of them."""

@@ -31,8 +31,8 @@ from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingCla
 from harness.model.storage import write_whole
 from harness.nightly import matrices
 from harness.report.html import write_report
+from harness.report.job_summary import headline, summary_text
 from harness.report.junit import SeriesOutcome, junit_text
-from harness.report.markdown import headline, summary_text
 from harness.run import executor
 from harness.spec import files
 from harness.spec.overrides import overridden

@@ -1,120 +1,36 @@
-"""Results as Markdown, for the job summary of a build: GitHub takes 1 MiB of it."""
+"""Writes Markdown: text that stays text, tables and blocks of code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
-from harness.model.result import ArmResult
-from harness.report.junit import SeriesOutcome
-from harness.report.table import COLUMNS, cells, explanation
-
-MOST_BYTES = 1024 * 1024
-_ROOM = 400
-"""Bytes kept for the sentence about what was left out."""
+_MARKUP = re.compile(r"[\\`*\[\]|#]|(?<!\w)_|_(?!\w)")
+"""An underscore inside a word is no markup in CommonMark."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmCounts:
-    """Arms beside those of experiments, for the headline; `not_run` are whole matrices."""
-
-    arms: int = 0
-    broken: int = 0
-    untold: int = 0
-    not_run: int = 0
-
-
-def summary_text(
-    outcomes: Sequence[SeriesOutcome],
-    regressions: Sequence[str] = (),
-    limit: int = MOST_BYTES,
-    *,
-    beside: ArmCounts = ArmCounts(),
-    more: Iterable[str] = (),
-) -> str:
-    """The verdict first, then a table an experiment, then `more`, then what broke with its evidence. What
-    does not fit into `limit` bytes is left out and counted; what comes first matters most."""
-    parts = list(_parts(outcomes, regressions, beside, more))
-    kept: list[str] = []
-    used = 0
-    for number, part in enumerate(parts):
-        used += len(part.encode(errors="replace"))
-        if used > limit - _ROOM:
-            left = len(parts) - number
-            kept.append(
-                f"\n_{left} more part(s) of this summary are left out: they would exceed {limit:,} bytes._\n"
-            )
-            break
-        kept.append(part)
-    return "".join(kept)
-
-
-def _parts(
-    outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], beside: ArmCounts, more: Iterable[str]
-) -> Iterator[str]:
-    yield f"# kafka-chaos: {headline(outcomes, regressions, beside)}\n"
-    if regressions:
-        yield "\n## Worse than the last time\n\n" + "".join(f"- {cell(line)}\n" for line in regressions)
-    for outcome in outcomes:
-        yield f"\n## {cell(outcome.experiment)} on Kafka {cell(outcome.version)}\n\n"
-        if outcome.result is None:
-            yield _fenced(outcome.error)
-            continue
-        yield f"{cell(outcome.result.title)}\n\n" + row(COLUMNS) + row(["---"] * len(COLUMNS))
-        for arm in outcome.result.arms:
-            yield row(cells(arm))
-    yield from more
-    for outcome in outcomes:
-        for arm in outcome.result.arms if outcome.result is not None else ():
-            if arm.judgement.as_promised is not True:
-                yield _evidence(outcome, arm)
-
-
-def headline(
-    outcomes: Sequence[SeriesOutcome],
-    regressions: Sequence[str],
-    beside: ArmCounts = ArmCounts(),
-) -> str:
-    """All of it in one line."""
-    arms = [arm for one in outcomes if one.result is not None for arm in one.result.arms]
-    told = [
-        (
-            beside.broken + sum(1 for arm in arms if arm.judgement.as_promised is False),
-            "not as promised",
-        ),
-        (len(regressions), "worse than the last time"),
-        (beside.untold + sum(1 for arm in arms if arm.judgement.as_promised is None), "cannot be told"),
-        (beside.not_run + sum(1 for one in outcomes if one.result is None), "could not be run"),
-    ]
-    total = len(arms) + beside.arms
-    bad = ", ".join(f"{count} {what}" for count, what in told if count)
-    return f"{bad} (of {total} arms)" if bad else f"all {total} arms as promised"
-
-
-def _evidence(outcome: SeriesOutcome, arm: ArmResult) -> str:
-    title = f"\n### {cell(outcome.experiment)} / {cell(arm.folder)} on Kafka {cell(outcome.version)}\n\n"
-    image = arm.meta.cluster.image
-    again = (
-        f"kafka-chaos run {outcome.experiment} --arm {arm.meta.arm} --seed {arm.meta.seed} "
-        f"--kafka-version {outcome.version}"
-    )
-    lines = [explanation(arm, examples=3), f"image: {image.reference} {image.digest}", f"again: {again}"]
-    if outcome.folder is not None:
-        lines.append(f"report: {outcome.folder / 'report.html'}")
-    return title + _fenced("\n".join(lines))
-
-
-def row(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(cell(text) for text in texts) + " |\n"
+def escape(text: str) -> str:
+    """Text on one line that Markdown and HTML show as it is, in tables too."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKUP.sub(r"\\\g<0>", plain)
 
 
 def cell(text: str) -> str:
-    """Text that neither ends a cell nor becomes markup."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
+    """Our own Markdown as a cell of a table: code and links stay, nothing ends the cell or becomes HTML."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
-def _fenced(text: str) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], encode: Callable[[str], str] = escape) -> str:
+    """A table, one line per row; `encode` makes the text of a cell Markdown (`escape` or `cell`)."""
+    lines = [
+        "|" + "".join(f" {encode(text)} |" if text else " |" for text in texts) + "\n"
+        for texts in (header, *rows)
+    ]
+    return "".join([lines[0], "|" + "---|" * len(header) + "\n", *lines[1:]])
+
+
+def code_block(text: str) -> str:
+    """Text in a block that none of its lines ends."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}\n"

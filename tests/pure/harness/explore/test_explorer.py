@@ -269,7 +269,7 @@ def test_tables_and_report(tmp_path: Path) -> None:
     assert text.count("\n| ") > len(result.runs)
     hostile = result.model_copy(update={"menu": {**result.menu, "title": "a|b <script>"}})
     assert "<script>" not in markdown(hostile)
-    assert "a\\|b \\<script\\>" in markdown(hostile)
+    assert "a\\|b &lt;script&gt;" in markdown(hostile)
 
 
 def test_progress_says_what_goes_on_and_how_much_is_left(

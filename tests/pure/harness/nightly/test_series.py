@@ -17,8 +17,8 @@ from harness.check.recheck import RESULT_FILE
 from harness.model.errors import ClusterError
 from harness.model.result import ArmResult, ExperimentResult
 from harness.nightly import series
+from harness.report.job_summary import MOST_BYTES, headline, summary_text
 from harness.report.junit import SeriesOutcome, junit_text
-from harness.report.markdown import MOST_BYTES, headline, summary_text
 from harness.run import executor
 from harness.spec.files import EXPERIMENT, load
 from tests.support.builders.experiments import START, StandIns, arm_result, install
@@ -174,7 +174,7 @@ def test_hostile_words_break_neither_xml_nor_markdown(tmp_path: Path) -> None:
     assert Xml.fromstring(xml.encode()).tag == "testsuites"
     text = summary_text(outcomes, [HOSTILE])
     outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
-    assert "\\<script\\>" in outside
+    assert "&lt;script&gt;" in outside
     assert not re.search(r"(?<!\\)<script", outside)
     assert not re.search(r"(?<!\\)`", outside)
 

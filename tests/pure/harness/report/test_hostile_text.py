@@ -21,8 +21,8 @@ from harness.matrix.html import render
 from harness.matrix.result import MatrixResult
 from harness.model.errors import BadInput
 from harness.report.html import write_report
+from harness.report.job_summary import summary_text
 from harness.report.junit import SeriesOutcome
-from harness.report.markdown import summary_text
 from harness.spec.files import parse
 from harness.suite.expectations import Observation
 from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
