@@ -1,5 +1,5 @@
-"""The command line. Exit codes: 0 as promised, 1 a promise broken, 2 bad input, 3 the harness could not
-do its work (or could not tell), 130 interrupted."""
+"""The command line. Exit codes: 0 as promised, 1 a promise was broken, 2 bad input, 3 the harness could not
+do its work (or the verdict is unknown), 130 interrupted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -20,14 +20,11 @@ from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import hidden
 from harness.preflight import kernel_probes
 
-if TYPE_CHECKING:
-    pass
-
 app = typer.Typer(
     name="kafka-chaos",
     help="Break real Kafka clusters on purpose, and account for every record.\n\n"
-    "First time: `kafka-chaos doctor`, then `kafka-chaos run kill-leader`.\n\n"
-    "Exit codes: 0 as promised, 1 a promise broken, 2 bad input, 3 the harness could not do its work.",
+    "To begin: `kafka-chaos doctor`, then `kafka-chaos run kill-leader`.\n\n"
+    "Exit codes: 0 as promised, 1 a promise was broken, 2 bad input, 3 the harness could not do its work.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,23 +36,23 @@ run.add(app)
 
 def main() -> NoReturn:
     """Entry point of the `kafka-chaos` command."""
-    # A polite kill ends like Ctrl-C: faults healed, journals closed, containers removed.
+    # SIGTERM ends it like Ctrl-C: faults are healed, journals closed, containers removed.
     signal.signal(signal.SIGTERM, _terminate)
     try:
         _run()
     except KafkaChaosError as error:
-        told = hidden("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
-        _err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+        message = hidden("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
+        _err.print(message, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     sys.exit(0)
 
 
 def _run() -> None:
-    """The command; an engine that went away in its middle is told like one that was never there."""
+    """Run the command. A container engine that stops meanwhile is reported like one that is missing."""
     try:
         app(prog_name="kafka-chaos")
     except Exception as error:
-        # By name, for the engine's client takes its time to import.
+        # By name, because the engine's client is slow to import.
         if type(error).__module__.split(".")[0] not in ("docker", "requests", "urllib3"):
             raise
         from harness.containers import engine
@@ -73,23 +70,23 @@ def plan(
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what an experiment will do and when, without a cluster.
+    """Show what an experiment will do and when, without a cluster.
 
-    `run` with the same --seed does just that. Conditions and targets are told in words.
+    `run` with the same --seed does exactly that. Conditions and targets are described in words.
     """
     from harness.spec import files, plan
 
-    told = plan.plan_of(files.load(experiment), int(time.time()) if seed is None else seed)
+    planned = plan.plan_of(files.load(experiment), int(time.time()) if seed is None else seed)
     if as_json:
-        print_json(asdict(told))
+        print_json(asdict(planned))
         return
-    for line in plan.lines(told):
+    for line in plan.lines(planned):
         say(_out, line)
 
 
 @app.command()
 def doctor(as_json: JsonOption = False) -> None:
-    """Tell what this machine has of what is needed, and what its kernel can and cannot do."""
+    """Check whether this machine has what is needed, and which faults its kernel allows."""
     from harness.preflight import doctor as examination
 
     raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
@@ -111,10 +108,10 @@ def experiments(as_json: JsonOption = False) -> None:
 
 @app.command()
 def faults(
-    kind: Annotated[str | None, typer.Argument(help="One fault, to read all about it.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="A fault, to print its full description.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the faults with their parameters, and what is possible on this machine."""
+    """List the faults with their parameters, and whether each is possible on this machine."""
     from harness.catalog import faults
 
     if kind is not None and not as_json:
@@ -142,17 +139,17 @@ def findings(as_json: JsonOption = False) -> None:
 @app.command()
 def heal(
     cluster: Annotated[
-        str | None, typer.Argument(help="This cluster (kc-...), whether its harness runs or not.")
+        str | None, typer.Argument(help="Heal only this cluster (kc-...), even if its harness still runs.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also clusters of a harness that still runs.")
+        bool, typer.Option("--all", help="Include clusters whose harness still runs.")
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Heal the faults that a killed harness left open on clusters of this machine that still run.
+    """Heal the faults that a killed harness left on running clusters of this machine.
 
-    Harmless where nothing is open. Exit code 3 when something could not be healed.
+    Does nothing where no fault is left. Exit code 3: something could not be healed.
     """
     from harness.cli.progress import show_progress
     from harness.containers import engine
@@ -180,7 +177,7 @@ def init(
         raise BadInput(
             "the file exists already",
             where=str(path),
-            next_step="name another file: `kafka-chaos init my.yaml`",
+            next_step="choose another file: `kafka-chaos init my.yaml`",
         )
     text = (resources.files("harness.spec") / "example.yaml").read_text()
     try:
@@ -201,10 +198,10 @@ def schema() -> None:
 @app.command()
 def clean(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what a harness that still runs is using.")
+        bool, typer.Option("--all", help="Include what a running harness is using.")
     ] = False,
 ) -> None:
-    """Remove containers, networks and volumes that a killed harness left behind (by our label only)."""
+    """Remove containers, networks and volumes that a killed harness left behind (found by our label)."""
     from harness.cluster import state_records
     from harness.containers import engine
 
@@ -219,9 +216,9 @@ def clean(
 
 @app.command()
 def compose(
-    write: Annotated[bool, typer.Option("--write", help="Write the files that have drifted.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Rewrite the files that are out of date.")] = False,
 ) -> None:
-    """Compose files of the same clusters, for use by hand: list them, or write them anew."""
+    """List or rewrite the Docker Compose files of the same clusters, for manual use."""
     from harness.cluster import compose_files
 
     if write:
@@ -240,7 +237,6 @@ bugs.add(app)
 interop.add(app)
 audit.add(app)
 matrix.add(app)
-
 explore.add(app)
 
 if __name__ == "__main__":

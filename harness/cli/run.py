@@ -35,7 +35,7 @@ _err = Console(stderr=True)
 
 
 class ReadWith(StrEnum):
-    """What `check` takes the final read from."""
+    """Where `check` takes the final read from."""
 
     JOURNAL = "journal"
     SPARK = "spark"
@@ -45,8 +45,8 @@ def run(
     experiments: Annotated[
         list[str] | None, typer.Argument(help="Built-in experiments (see `experiments`) or YAML files.")
     ] = None,
-    arm: Annotated[list[str] | None, typer.Option(help="Only this arm; may be given again.")] = None,
-    repeat: Annotated[int, typer.Option(min=1, max=10000, help="Run every arm this often.")] = 1,
+    arm: Annotated[list[str] | None, typer.Option(help="Run only this arm; repeatable.")] = None,
+    repeat: Annotated[int, typer.Option(min=1, max=10000, help="Number of runs of every arm.")] = 1,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version, for all experiments.")] = None,
@@ -56,34 +56,34 @@ def run(
         Path | None, typer.Option(help="Repeat the faults of this run (a folder below results/).")
     ] = None,
     bootstrap_servers: Annotated[
-        str | None, typer.Option(help="host:port of a cluster that is not ours: run against that one.")
+        str | None, typer.Option(help="host:port of an existing cluster to run against.")
     ] = None,
     client_config: Annotated[
-        Path | None, typer.Option(help="Properties file that says how to get in there (TLS, SASL).")
+        Path | None, typer.Option(help="Properties file with that cluster's TLS and SASL settings.")
     ] = None,
     containers: Annotated[
-        str | None, typer.Option(help="Label of that cluster's containers, for faults on them.")
+        str | None, typer.Option(help="Label of that cluster's containers, for faults that act on them.")
     ] = None,
     i_own_these_containers: Annotated[
-        bool, typer.Option("--i-own-these-containers", help="Faults may hurt the containers so labelled.")
+        bool, typer.Option("--i-own-these-containers", help="Allow faults on the containers with that label.")
     ] = False,
     producer_config: ProducerConfigOption = None,
     topic_config: TopicConfigOption = None,
     broker_config: BrokerConfigOption = None,
-    timings: Annotated[bool, typer.Option("--timings", help="Also say where the time went.")] = False,
+    timings: Annotated[bool, typer.Option("--timings", help="Also print how long each phase took.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run experiments on real brokers, check what was written, and judge.
 
-    Ends with a table and a report.html in each experiment's folder. Exit code 1 means that some arm did
-    not do what its experiment promises; 3, that it could not be told.
+    Prints a table, and writes a report.html into each experiment's folder. Exit code 1: an arm broke the
+    promise of its experiment; 3: for some arm this could not be decided.
 
-    With --producer-config, --topic-config or --broker-config a configuration of your own (Java's names or
-    librdkafka's) goes through the experiment, by default through `standard`: the standard faults.
+    With --producer-config, --topic-config or --broker-config, the experiment runs with your own
+    configuration (Java's or librdkafka's names); the default experiment is then `standard`, with the standard
+    faults.
 
-    With --bootstrap-servers all of it happens on a cluster that somebody else runs:
-    docs/how-to/own-cluster.md.
+    With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
     from harness.cli.progress import show_progress
     from harness.report import timings as times
@@ -99,9 +99,8 @@ def run(
         chosen = _pointed(chosen, bootstrap_servers, client_config, containers)
     elif client_config is not None or containers is not None:
         raise BadInput(
-            "whose cluster?",
-            expected="--bootstrap-servers beside --client-config and --containers",
-            next_step="name the cluster, or leave them out",
+            "--client-config and --containers need --bootstrap-servers",
+            next_step="add --bootstrap-servers, or leave them out",
         )
     if replay is not None:
         chosen, seed, arm = replayed(chosen, replay, seed, arm)
@@ -137,7 +136,7 @@ def run(
 def _pointed(
     chosen: list[Experiment], servers: str, client_config: Path | None, containers: str | None
 ) -> list[Experiment]:
-    """The experiments on somebody else's cluster."""
+    """The experiments, each with this existing cluster as its cluster."""
     from harness.preflight.external_limits import pointed
 
     config = None if client_config is None else str(client_config.resolve())
@@ -146,31 +145,31 @@ def _pointed(
 
 def check(
     folder: Annotated[
-        str, typer.Argument(help="A run's folder, or an experiment's with all its arms: a path or a URL.")
+        str, typer.Argument(help="Folder of a run, or of an experiment with all its arms: a path or a URL.")
     ],
     spark_master: Annotated[
-        str, typer.Option(help="Where Spark runs: local[N], spark://host:port, sc://host:port, yarn, ...")
+        str, typer.Option(help="Spark master: local[N], spark://host:port, sc://host:port, yarn, ...")
     ] = "local[*]",
     spark_conf: Annotated[
-        list[str] | None, typer.Option(help="A setting of Spark's, spark.name=value; may be given again.")
+        list[str] | None, typer.Option(help="A Spark setting, spark.name=value; repeatable.")
     ] = None,
-    driver_memory: Annotated[str, typer.Option(help="Heap of Spark's JVM here.")] = "4g",
+    driver_memory: Annotated[str, typer.Option(help="Heap size of the local Spark driver.")] = "4g",
     results: Annotated[
-        str | None, typer.Option(help="Folder or URL for findings; default: the run's own folder.")
+        str | None, typer.Option(help="Folder or URL for the findings; default: the run's folder.")
     ] = None,
     read_with: Annotated[
-        ReadWith, typer.Option(help="journal: what the run read; spark: the topic, by Spark's executors.")
+        ReadWith, typer.Option(help="journal: the final read of the run; spark: Spark reads the topic.")
     ] = ReadWith.JOURNAL,
     bootstrap: Annotated[
-        str | None, typer.Option(help="host:port of the brokers, for --read-with spark.")
+        str | None, typer.Option(help="host:port of the brokers, with --read-with spark.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Check saved journals again: no Docker and no broker needed.
+    """Check saved journals again; this needs neither Docker nor a broker.
 
-    On a cluster, from and to object stores, or from the topic itself: docs/scale.md. Exit codes are those of
-    `run`.
+    docs/scale.md explains how to check on a Spark cluster, with object stores, or from the topic itself. Exit
+    codes are those of `run`.
     """
     from harness.check import options, recheck
     from harness.cli.progress import show_progress
@@ -189,7 +188,7 @@ def check(
             from_topic=read_with is ReadWith.SPARK,
         )
         result = recheck.recheck(where, how)
-    # A report draws on the journals and is for people, so it is made beside local ones only.
+    # The report is made from the journals, so it is written only where these are local files.
     if isinstance(where, Path) and (where / recheck.RESULT_FILE).exists():
         write_report(result, where)
     if as_json:
@@ -202,6 +201,6 @@ def check(
 
 
 def add(app: typer.Typer) -> None:
-    """Make both commands the application's."""
+    """Add both commands to the application."""
     app.command()(run)
     app.command()(check)

@@ -1,21 +1,22 @@
-"""Certificates made on the fly: an authority of a cluster's own, and one identity a node, all as PEM."""
+"""Certificates made for one cluster: its own authority, and one identity per node, all as PEM."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from trustme import CA
 
 LIFETIME = timedelta(days=30)
 """Longer than any run."""
-_SKEW = timedelta(days=1)
-"""Valid since yesterday: clocks of nodes may be behind."""
+_OWNER = "kafka-chaos"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,79 +27,28 @@ class Identity:
     key: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Authority:
-    """Who signs: `certificate` is what clients trust."""
+    """Signs the certificates of a cluster called `name`. Its key never leaves this process."""
 
-    certificate: str
-    _signer: x509.Certificate = field(repr=False)
-    _key: ec.EllipticCurvePrivateKey = field(repr=False)
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._ca = CA(path_length=0, organization_name=_OWNER, organization_unit_name=name)
+
+    @property
+    def certificate(self) -> str:
+        """What clients trust, as PEM."""
+        return self._ca.cert_pem.bytes().decode()
 
     def identity(self, name: str, hosts: Iterable[str]) -> Identity:
-        """A certificate for `name`, good for these host names and addresses, signed by this authority."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([_host(host) for host in hosts])
-        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-        signed = (
-            _blank(name, self._signer.subject, key)
-            .add_extension(names, critical=False)
-            .add_extension(usage, critical=False)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
-            .sign(self._key, hashes.SHA256())
+        """A certificate for `name`, valid for these host names and addresses."""
+        issued = self._ca.issue_cert(
+            *hosts,
+            common_name=name,
+            organization_name=_OWNER,
+            organization_unit_name=self._name,
+            not_after=datetime.now(UTC) + LIFETIME,
         )
-        secret = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        return Identity(_pem(signed), secret.decode())
-
-
-def authority(name: str) -> Authority:
-    """A new authority with a key of its own, which never leaves this process."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=True,
-        crl_sign=True,
-        encipher_only=False,
-        decipher_only=False,
-    )
-    signed = (
-        _blank(name, subject, key)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return Authority(_pem(signed), signed, key)
-
-
-def _blank(name: str, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SKEW)
-        .not_valid_after(now + LIFETIME)
-    )
-
-
-def _host(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _pem(certificate: x509.Certificate) -> str:
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+        # trustme writes keys in the traditional format; Kafka reads PKCS#8 only.
+        key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return Identity(issued.cert_chain_pems[0].bytes().decode(), secret.decode())

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from harness.cluster.certificates import Identity, authority
+from harness.cluster.certificates import Authority, Identity
 from harness.host.ports import HOST
 from harness.protocol.client_security import JAVA_MODULES, ClientSecurity
 from harness.spec.security import SecuritySpec
@@ -86,7 +86,7 @@ def make(security: SecuritySpec, cluster: str, nodes: Iterable[str]) -> Credenti
     password = secrets.token_urlsafe(_PASSWORD_BYTES) if security.sasl is not None else ""
     if not security.tls:
         return Credentials(security, password=password)
-    signer = authority(f"{cluster} authority")
+    signer = Authority(cluster)
     identities = {name: signer.identity(name, (name, "localhost", HOST)) for name in nodes}
     return Credentials(security, signer.certificate, identities, password)
 

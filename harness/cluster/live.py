@@ -52,11 +52,6 @@ class LiveCluster(RunningNodes):
         """What a reader of the result should know about proofs on this cluster."""
         return ()
 
-    @property
-    def client_settings(self) -> dict[str, str]:
-        """All that a client of librdkafka needs to get in, by its names; holds secrets."""
-        return {"bootstrap.servers": self.bootstrap, **self.access.properties}
-
     def endpoint(self, number: int) -> tuple[str, int]:
         """Where clients on this machine reach a broker."""
         port = self.node(number).host_port

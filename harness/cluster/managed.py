@@ -84,7 +84,7 @@ class ManagedCluster(LiveCluster):
         self.client = engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
         self._toolbox = images.toolbox(self.client)
-        self.ryuk = engine.configure_testcontainers(self.client)
+        engine.configure_testcontainers(self.client)
         try:
             self._create()
             state_records.remember(self)

@@ -79,28 +79,6 @@ def tool_container(
         ) from error
 
 
-def tool_output(client: DockerClient, cluster: ManagedCluster, name: str, number: int, script: str) -> str:
-    """Run a script in a container of the cluster's image on its network; returns what it printed.
-
-    Raises:
-        ClusterError: the engine refuses, or the script ended with another code than 0.
-    """
-    container = tool_container(client, cluster, name, number, script, {})
-    try:
-        output = container.attach(stdout=True, stderr=True, stream=True)
-        container.start()
-        text = b"".join(output).decode(errors="replace")
-        code = int(container.wait()["StatusCode"])
-    except (DockerException, OSError) as error:
-        raise ClusterError("a tool's container failed", where=name, found=str(error)) from error
-    finally:
-        with suppress(DockerException, OSError):
-            container.remove(v=True, force=True)
-    if code:
-        raise ClusterError("a tool of Kafka failed", where=name, found=f"code {code}: {text[-2000:]}")
-    return text
-
-
 class JavaProcess:
     """One VerifiableProducer. A thread takes its lines until it ends.
 

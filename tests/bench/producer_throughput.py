@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -29,13 +30,15 @@ from typing import Annotated
 import pyarrow.parquet as pq
 import typer
 from docker import DockerClient
+from docker.errors import DockerException
 from rich.console import Console
 from rich.table import Table
 
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
-from harness.java.verifiable_producer import CONFIG_FILE, TOOL, tool_output, tools_bootstrap
+from harness.java.verifiable_producer import CONFIG_FILE, TOOL, tool_container, tools_bootstrap
+from harness.model.errors import ClusterError
 from workloads.config.java_settings import java_properties, properties_text
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
@@ -71,6 +74,28 @@ _SETTLE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
+def tool_output(client: DockerClient, cluster: ManagedCluster, name: str, number: int, script: str) -> str:
+    """Run a script in a container of the cluster's image on its network; returns what it printed.
+
+    Raises:
+        ClusterError: the engine refuses, or the script ended with another code than 0.
+    """
+    container = tool_container(client, cluster, name, number, script, {})
+    try:
+        output = container.attach(stdout=True, stderr=True, stream=True)
+        container.start()
+        text = b"".join(output).decode(errors="replace")
+        code = int(container.wait()["StatusCode"])
+    except (DockerException, OSError) as error:
+        raise ClusterError("a tool's container failed", where=name, found=str(error)) from error
+    finally:
+        with suppress(DockerException, OSError):
+            container.remove(v=True, force=True)
+    if code:
+        raise ClusterError("a tool of Kafka failed", where=name, found=f"code {code}: {text[-2000:]}")
+    return text
+
+
 class Took:
     """Records/s, CPU seconds of the client a record (of a JVM with its start), and records/s of the whole
     command. Ours has no start of its own: it is a thread of a process that runs."""

@@ -47,7 +47,7 @@ def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: ManagedCluster)
     """librdkafka 5456: send_offsets_to_transaction does not keep to its time-out."""
     pair.admin().create("t", partitions=1, replication_factor=1, config={}, assignment=[[1]])
     group = of_broker(pair, 2, transactional=False)
-    common = pair.client_settings | {"bootstrap.servers": pair.bootstrap}
+    common = pair.access.properties | {"bootstrap.servers": pair.bootstrap}
     consumer = Consumer(common | {"group.id": group})
     producer = Producer(common | {"transactional.id": of_broker(pair, 1, transactional=True)})
     took: list[float] = []

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from harness.catalog.faults import kinds
 from harness.cluster import state_records
-from harness.cluster.certificates import authority
+from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import matched
 from harness.host import process_identity
@@ -140,7 +140,7 @@ def test_what_no_client_of_ours_can_do_is_refused(change: dict[str, str], told: 
 
 
 def test_pem_stores_of_java_are_files_of_ours(tmp_path: Path) -> None:
-    signer = authority("a")
+    signer = Authority("a")
     identity = signer.identity("me", ["me"])
     (tmp_path / "ca.pem").write_text(signer.certificate)
     (tmp_path / "me.pem").write_text(identity.key + identity.certificate)

@@ -15,7 +15,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 from pydantic import ValidationError
 
-from harness.cluster.certificates import authority
+from harness.cluster.certificates import Authority
 from harness.cluster.credentials import USER, make
 from harness.cluster.nodes import plan
 from harness.protocol.auth import BrokerAuth, LoginRefused, Tls, scram
@@ -199,7 +199,7 @@ def test_a_mechanism_that_is_not_offered_is_named() -> None:
 
 def _tls_server(tmp_path: Path, hosts: tuple[str, ...]) -> tuple[str, int, threading.Thread]:
     """A server that shakes hands once; the authority's certificate, its port."""
-    signer = authority("test")
+    signer = Authority("test")
     identity = signer.identity("broker", hosts)
     (tmp_path / "both.pem").write_text(identity.certificate + identity.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -232,7 +232,7 @@ def test_whom_the_wire_believes(
     tmp_path: Path, hosts: tuple[str, ...], trusted: bool, refused: str | None
 ) -> None:
     certificate, port, thread = _tls_server(tmp_path, hosts)
-    login = BrokerAuth(Tls(trusted=certificate if trusted else authority("another").certificate))
+    login = BrokerAuth(Tls(trusted=certificate if trusted else Authority("another").certificate))
     with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
         if refused is None:
             login.opened(raw, "127.0.0.1").close()
