@@ -6,7 +6,6 @@ import atexit
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -21,15 +20,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from checkers.spark.executor_archive import write_zip
+from checkers.spark.java import java_of_spark
 from checkers.spark.master import SparkPlace, of_cluster, of_s3, python_of
-from harness.model.errors import CheckError, PrerequisiteMissing
-
-OLDEST_JAVA = 17
-"""Spark 4 runs on Java 17 and later (Spark documentation, Overview)."""
-
-_INSTALL_JAVA = (
-    "install a Java 17 or later runtime (Debian: openjdk-17-jre-headless), or set JAVA_HOME to one"
-)
+from harness.model.errors import CheckError
 
 _LOG4J = """\
 rootLogger.level = error
@@ -40,40 +33,6 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
-
-
-def java_version(environment: Mapping[str, str]) -> int:
-    """Feature release (17, 21, ...) of the Java that Spark would use: JAVA_HOME's, else the one on PATH.
-
-    Raises:
-        PrerequisiteMissing: there is none, it does not run, or it is older than Java 17.
-    """
-    home = environment.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin") if home else environment.get("PATH", ""))
-    where = f"JAVA_HOME={home}" if home else "PATH"
-    if found is None:
-        raise PrerequisiteMissing(
-            "Java was not found; the checks run on Spark, which needs it",
-            where=where,
-            expected=f"Java {OLDEST_JAVA} or later",
-            found="no java command",
-            next_step=_INSTALL_JAVA,
-        )
-    try:
-        answer = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
-        text = answer.stderr + answer.stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        text = str(error)
-    match = re.search(r'version "(?:1\.)?(\d+)', text)
-    if match is None or int(match.group(1)) < OLDEST_JAVA:
-        raise PrerequisiteMissing(
-            "the Java found here cannot run Spark",
-            where=f"{found} (from {where})",
-            expected=f"Java {OLDEST_JAVA} or later",
-            found=f"Java {match.group(1)}" if match else (text.strip().splitlines() or ["no answer"])[0],
-            next_step=_INSTALL_JAVA,
-        )
-    return int(match.group(1))
 
 
 def spark_session(
@@ -110,7 +69,7 @@ def spark_session(
     # Not getActiveSession(): that one is known only to the thread that made it.
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
-    java_version(os.environ)
+    java_of_spark(os.environ)
     if scratch is None:
         scratch = Path(tempfile.mkdtemp(prefix="kafka-chaos-spark-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from checkers.spark.session import java_version
+from checkers.spark.java import java_of_spark
 from harness.check.worker import start_checking
 from harness.cluster import state_records
 from harness.containers import engine
@@ -48,7 +48,7 @@ class DockerBackend:
         Raises:
             PrerequisiteMissing: no Java, no engine.
         """
-        java_version(os.environ)
+        java_of_spark(os.environ)
         client = engine.connect()
         engine.sweep(client)
         state_records.prune(client)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.campaign.run_time import run_seconds, told
 from harness.explore import menu as menus
 from harness.explore.backend import DockerExploreBackend, ExploreBackend
@@ -18,9 +16,10 @@ from harness.explore.result import ExploreResult, load_result
 from harness.explore.selection import choose
 from harness.explore.shrinking import Confirm
 from harness.explore.store import ExploreStore
-from harness.model.errors import BadInput, words_of
+from harness.model.errors import BadInput
 from harness.model.secrets import masked_at
-from harness.spec.cluster import ClusterSpec, Profile
+from harness.spec.cluster import ClusterSpec
+from harness.spec.overrides import override_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,26 +134,11 @@ def _same(asked: ExploreOptions, before: ExploreResult, resume: Path) -> None:
 
 def _on(menu: ExploreMenu, asked: ExploreOptions) -> ExploreMenu:
     """The menu on another version, image or profile."""
-    given = (("version", asked.version), ("image", asked.image), ("profile", asked.profile))
-    changes = {key: value for key, value in given if value is not None}
-    if not changes:
+    before = menu.cluster.model_dump(exclude_unset=True)
+    fields = override_cluster(before, asked.version, asked.image, asked.profile, where=menu.name)
+    if fields == before:
         return menu
-    if asked.profile is not None and asked.profile not in tuple(Profile):
-        raise BadInput(
-            f"no timing profile is called {asked.profile!r}",
-            expected=f"one of {', '.join(Profile)}",
-            next_step="correct --profile, or leave it out",
-        )
-    try:
-        cluster = ClusterSpec.model_validate(menu.cluster.model_dump(exclude_unset=True) | changes)
-    except ValidationError as error:
-        raise BadInput(
-            "the options do not fit the menu's cluster",
-            where=menu.name,
-            found=words_of(error),
-            next_step="correct --kafka-version or --profile",
-        ) from error
-    return menu.model_copy(update={"cluster": cluster})
+    return menu.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
 
 
 def executed(

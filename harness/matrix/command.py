@@ -17,9 +17,9 @@ from harness.matrix.result import MatrixResult, load_result
 from harness.matrix.runner import MatrixInput, MatrixRun
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
-from harness.model.errors import BadInput, JournalError, words_of
+from harness.model.errors import BadInput, JournalError
 from harness.model.secrets import masked_at
-from harness.spec.cluster import ClusterSpec, Profile
+from harness.spec.overrides import override_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,21 +166,6 @@ def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
         repeats |= {"at_least": changes.repeat, "at_most": changes.repeat, "narrower_than": None}
     if changes.budget is not None:
         repeats["budget_minutes"] = changes.budget
-    cluster: dict[str, Any] = {
-        key: value
-        for key, value in (
-            ("version", changes.version),
-            ("image", changes.image),
-            ("profile", changes.profile),
-        )
-        if value is not None
-    }
-    if changes.profile is not None and changes.profile not in tuple(Profile):
-        raise BadInput(
-            f"no timing profile is called {changes.profile!r}",
-            expected=f"one of {', '.join(Profile)}",
-            next_step="correct --profile, or leave it out",
-        )
     if changes.version is not None and spec.names_versions:
         raise BadInput(
             "the version is an axis of this matrix",
@@ -194,18 +179,12 @@ def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
         if repeats.get("at_most") is None and given["at_most"] is None:
             given.pop("at_most")
         data["repeats"] = given
-    if cluster:
-        base = data.setdefault("base", {})
-        base["cluster"] = {**base.get("cluster", {}), **cluster}
-        try:
-            ClusterSpec.model_validate(base["cluster"])
-        except ValidationError as error:
-            raise BadInput(
-                "the options do not fit the matrix's cluster",
-                where=spec.name,
-                found=words_of(error),
-                next_step="correct --kafka-version or --profile",
-            ) from error
+    base = data.get("base", {})
+    fields = override_cluster(
+        base.get("cluster", {}), changes.version, changes.image, changes.profile, where=spec.name
+    )
+    if fields:
+        data["base"] = {**base, "cluster": fields}
     return MatrixSpec.model_validate(data)
 
 

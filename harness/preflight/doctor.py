@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from checkers.spark.java import java_of_spark
 from harness.containers import engine, images
 from harness.model.errors import PrerequisiteMissing
 from harness.preflight import kernel_probes, package_names
@@ -28,7 +28,6 @@ from harness.preflight import kernel_probes, package_names
 PrerequisiteState = Literal["ok", "missing", "limited"]
 
 MIN_PYTHON = (3, 11)
-MIN_JAVA = 17
 MIN_DISK_GIB = 5.0
 MIN_MEMORY_GIB = 4.0
 MIN_CORES = 2
@@ -173,31 +172,13 @@ def _packages() -> Prerequisite:
     return Prerequisite("package names", "ok", "no other package has them", needed_for, "", False)
 
 
-def java_version(output: str) -> int | None:
-    """The feature number `java -version` prints ("17.0.15" is 17, "1.8.0_392" is 8); None: no version."""
-    told = re.search(r'version "(\d+)(?:\.(\d+))?', output)
-    if told is None:
-        return None
-    return int(told[2] or 0) if told[1] == "1" else int(told[1])
-
-
 def _java() -> Prerequisite:
-    home = os.environ.get("JAVA_HOME")
-    # Spark takes JAVA_HOME first, then the PATH.
-    program = str(Path(home) / "bin" / "java") if home else "java"
     needed_for = "the checks (Spark)"
-    remedy = f"install Java {MIN_JAVA} or later (Debian: openjdk-17-jre-headless)"
     try:
-        run = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=20)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        where = f" (JAVA_HOME is {home})" if home else ""
-        found = f"{program} cannot be run{where}: {error.__class__.__name__}"
+        return Prerequisite("Java", "ok", java_of_spark(os.environ).banner, needed_for, "", True)
+    except PrerequisiteMissing as error:
+        found, remedy = f"{error.found} ({error.where})", error.next_step or ""
         return Prerequisite("Java", "missing", found, needed_for, remedy, True)
-    number = java_version(run.stderr + run.stdout)
-    found = (run.stderr or run.stdout).splitlines()[0] if (run.stderr or run.stdout) else "says nothing"
-    if number is None or number < MIN_JAVA:
-        return Prerequisite("Java", "missing", found, needed_for, remedy, True)
-    return Prerequisite("Java", "ok", found, needed_for, "", True)
 
 
 def _disk() -> Prerequisite:

@@ -109,7 +109,7 @@ def reassign(
     return _by_partition(replicas, answer.error_code, said)
 
 
-def ongoing(
+def ongoing_reassignments(
     connection: BrokerConnection, topic: str, partitions: Iterable[int]
 ) -> dict[int, tuple[int, ...]]:
     """Partitions whose reassignment is under way, with their present replicas: old ones and new ones."""

@@ -33,7 +33,7 @@ _ALL = i16(-1)
 _VALUE = b"kafka-chaos: a record that only a leader may take"
 
 
-def fetch_as_of_old(connection: BrokerConnection, topic: str, partition: int) -> str | None:
+def fetch_v10_error(connection: BrokerConnection, topic: str, partition: int) -> str | None:
     """The error that a consumer from before Kafka 2.3 is given for a fetch from offset 0; None: data."""
     request = fetch_request.FetchRequest(
         max_wait=_AT_ONCE,

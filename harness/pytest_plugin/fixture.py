@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from checkers.spark.session import java_version
+from checkers.spark.java import java_of_spark
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.pytest_plugin.background_run import Running
@@ -175,7 +175,7 @@ class Chaos:
         with readable(self._settings.missing):
             spec, chosen_seed, names = self._chosen(experiment, tuple(arms), seed)
             executor.choose_arms(spec, names)
-            java_version(os.environ)
+            java_of_spark(os.environ)
             options = executor.Options(
                 results=self._own_folder(),
                 seed=chosen_seed,

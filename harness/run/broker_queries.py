@@ -18,7 +18,7 @@ from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
 from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
 from harness.protocol.fetch import epoch_end, fetch
-from harness.protocol.probes import end_offset, fetch_as_of_old, produce
+from harness.protocol.probes import end_offset, fetch_v10_error, produce
 from harness.run.broker_observer import BrokerObserver
 from harness.spec.steps import Ask
 from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
@@ -136,7 +136,7 @@ def _fetch(asked: _Asked) -> BrokerAnswer:
 
 
 def _fetch_v10(asked: _Asked) -> BrokerAnswer:
-    return BrokerAnswer(fetch_as_of_old(asked.connection, asked.topic, asked.step.partition))
+    return BrokerAnswer(fetch_v10_error(asked.connection, asked.topic, asked.step.partition))
 
 
 def _produce(asked: _Asked) -> BrokerAnswer:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from checkers.spark.session import java_version
+from checkers.spark.java import java_of_spark
 from harness.check.recheck import RESULT_FILE
 from harness.check.worker import start_checking
 from harness.cluster.external import ExternalCluster
@@ -93,7 +93,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
         KafkaChaosError: a run could not be made; those before it keep their journals, and the error says
             how to check them. A run that breaks later is reported as `unknown` instead.
     """
-    java_version(os.environ)
+    java_of_spark(os.environ)
     for experiment in experiments:
         choose_arms(experiment, options.arms)
         refuse_unreachable(experiment, owned=options.owned_containers)

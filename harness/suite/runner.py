@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from checkers.spark.session import java_version
+from checkers.spark.java import java_of_spark
 from harness.campaign.worker_processes import WorkerPool, forget_topics
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
@@ -57,7 +57,7 @@ def run_claims(
     Raises:
         PrerequisiteMissing: no Java, no engine or no image: before anything is started.
     """
-    java_version(os.environ)
+    java_of_spark(os.environ)
     ran = runs_of(claims)
     client = engine.connect()
     found = feasibility.probed(client, [one.experiment for one in ran])

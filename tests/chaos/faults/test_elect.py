@@ -19,7 +19,7 @@ from harness.host.ports import HOST
 from harness.model.broker_views import PartitionState
 from harness.model.errors import FaultError
 from harness.model.polling import wait_until
-from harness.protocol.admin import ongoing
+from harness.protocol.admin import ongoing_reassignments
 from harness.protocol.connection import BrokerConnection
 from tests.chaos.conftest import Prove
 
@@ -155,7 +155,7 @@ def _ongoing(cluster: ManagedCluster, topic: str) -> set[int]:
         port = cluster.node(number).host_port
         assert port is not None
         with suppress(OSError), BrokerConnection(number, HOST, port, 3.0) as connection:
-            return set(ongoing(connection, topic, [0]))
+            return set(ongoing_reassignments(connection, topic, [0]))
     raise AssertionError("no broker answers")
 
 

@@ -101,7 +101,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> StandIns:
     monkeypatch.setattr(cluster_pool, "start_cluster", found.start)
     monkeypatch.setattr(cluster_pool, "heal_cluster", found.heal)
     monkeypatch.setattr(executor, "run_on", found.run_on)
-    monkeypatch.setattr(fixture, "java_version", lambda _: 17)
+    monkeypatch.setattr(fixture, "java_of_spark", lambda _: 17)
     monkeypatch.setattr(messages, "image_line", lambda _: "image of a stand-in")
     return found
 

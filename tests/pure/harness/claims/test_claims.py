@@ -268,7 +268,7 @@ RunPaper = Callable[..., tuple[list[ClaimResult], list[str], list[Paper]]]
 @pytest.fixture
 def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
     """Runs claims on workers of paper: the results, what was run and told in which order, the workers."""
-    monkeypatch.setattr(runner, "java_version", lambda _: 17)
+    monkeypatch.setattr(runner, "java_of_spark", lambda _: 17)
     monkeypatch.setattr(runner.engine, "connect", lambda: None)
     monkeypatch.setattr(runner.images, "resolve", lambda *_: None)
     monkeypatch.setattr(runner.feasibility, "probed", lambda *_: ())

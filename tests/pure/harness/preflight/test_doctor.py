@@ -83,19 +83,6 @@ def test_only_iptables_is_required_of_the_kernel(name: str, works: bool | None, 
     assert doctor.capability(kernel_probes.Capability(name, "a fault", works, "seen")).state == state
 
 
-@pytest.mark.parametrize(
-    ("output", "number"),
-    [
-        ('openjdk version "17.0.15" 2025-04-15', 17),
-        ('java version "1.8.0_392"', 8),
-        ('openjdk version "21" 2023-09-19', 21),
-        ("command not found", None),
-    ],
-)
-def test_java_versions_are_understood(output: str, number: int | None) -> None:
-    assert doctor.java_version(output) == number
-
-
 def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     rows = {row.name: row for row in doctor.on_this_machine()}
