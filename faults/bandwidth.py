@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.network.link_fault import LinkFault, Shaped, shaping_fields
+from faults.network.link_fault import LinkFault, Shaped
 from faults.network.link_probe import Flow, flood_script, parse_flood
 from faults.network.links import DEVICE, UNLIMITED, class_of, hexadecimal
-from faults.network.namespace_scripts import address, in_parallel, run_script, running
+from faults.network.namespace_scripts import address, run_script
+from faults.waiting import in_parallel
 from harness.model.node_layout import CLIENT
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?) ?(kbit|mbit)$")
@@ -52,8 +53,8 @@ class Slowed(Shaped):
         queue = min(1_500_000, max(16_000, round(mbit * 1e6 / 8 / 2)))
         return f"{round(mbit * 1000)}kbit", f"tbf rate {UNLIMITED} burst 3100 limit {queue}"
 
-    def look(self, context: InjectionContext) -> Evidence:
-        up = {CLIENT, *running(context, self.nodes)}
+    def measure(self, context: InjectionContext) -> Evidence:
+        up = {CLIENT, *context.running(self.nodes)}
         peers: dict[int, list[int]] = {}
         for link in self.links:
             if link.sender in up and link.receiver in up:
@@ -73,7 +74,7 @@ class Slowed(Shaped):
         mbit, mine = mbit_of(self.rate), [address(context, peer) for peer in peers]
         taken = {link.receiver for link in self.links if link.sender == node} | {node}
         others = {*context.cluster.broker_ids, *context.cluster.controller_ids} - taken
-        spared = [address(context, other) for other in (*running(context, others), *({CLIENT} - taken))]
+        spared = [address(context, other) for other in (*context.running(others), *({CLIENT} - taken))]
         output = run_script(context, node, measure_script(mbit, class_of(self.minor), mine, spared))
         if output is None:
             return False, "it ended meanwhile", {}
@@ -153,6 +154,3 @@ class Bandwidth(LinkFault):
     def _measurable(cls, rate: str) -> str:
         mbit_of(rate)
         return rate
-
-    def aim(self, context: InjectionContext) -> Slowed:
-        return Slowed(**shaping_fields(context, self.chosen(context)), rate=self.rate)

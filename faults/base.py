@@ -10,125 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
+from faults.fault_cluster import FaultCluster
 from faults.target_context import ClusterShape, TargetContext
-from harness.model.broker_views import TopologyView
 from harness.model.frozen import Frozen
 from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
-
-
-class CommandOutput(Protocol):
-    """Exit code and text of a command."""
-
-    @property
-    def code(self) -> int: ...
-
-    @property
-    def text(self) -> str: ...
-
-
-class FaultCluster(Protocol):
-    """The part of a cluster that faults may use. Nodes are named by their Kafka node id.
-
-    Every method raises ClusterError where the engine refuses.
-    """
-
-    @property
-    def broker_ids(self) -> tuple[int, ...]: ...
-
-    @property
-    def controller_ids(self) -> tuple[int, ...]: ...
-
-    @property
-    def zookeeper_ids(self) -> tuple[int, ...]: ...
-
-    @property
-    def client_address(self) -> str:
-        """Where clients on the harness's machine seem to come from, seen from a node."""
-        ...
-
-    @property
-    def bootstrap(self) -> str:
-        """`host:port` of brokers, for clients."""
-        ...
-
-    def endpoint(self, number: int) -> tuple[str, int]:
-        """Host and port where clients reach a broker."""
-        ...
-
-    def address(self, number: int) -> str: ...
-
-    def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
-
-    def controller(self) -> int | None:
-        """The active controller, as the first broker that can tell says."""
-        ...
-
-    def coordinator(self, key: str, *, transactional: bool) -> int | None:
-        """The broker that coordinates a group (or a transactional id); None: none now."""
-        ...
-
-    def kill(self, number: int) -> None: ...
-
-    def terminate(self, number: int) -> None: ...
-
-    def pause(self, number: int) -> None: ...
-
-    def unpause(self, number: int) -> None: ...
-
-    def is_paused(self, number: int) -> bool: ...
-
-    def start_node(self, number: int) -> None: ...
-
-    def is_running(self, number: int) -> bool: ...
-
-    def exit_code(self, number: int) -> int | None: ...
-
-    def started_ns(self, number: int) -> int:
-        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
-        ...
-
-    def log_since(self, number: int, since_ns: int) -> str:
-        """What the node has printed since a moment."""
-        ...
-
-    def in_network(self, number: int, script: str) -> CommandOutput:
-        """A bash script of the toolbox image in a running (or paused) node's network namespace."""
-        ...
-
-    def in_files(self, number: int, script: str) -> CommandOutput:
-        """A bash script of the toolbox image, as root, with the volumes of a node that may be stopped."""
-        ...
-
-    def in_node(self, number: int, script: str) -> CommandOutput:
-        """A sh script inside a running node's own container, as root."""
-        ...
-
-    def in_cgroups(self, number: int, script: str) -> CommandOutput:
-        """A bash script of the toolbox image, as root, that sees a running node's process as PID 1 and the
-        engine's control groups, writable, in /cgroup."""
-        ...
-
-    def inspect(self, number: int) -> dict[str, Any]:
-        """What the engine tells of the node's container (`docker inspect`)."""
-        ...
-
-    def limit(self, number: int, **limits: int) -> None:
-        """Change limits of the node's container (`cpu_quota`, `cpu_period`, `mem_limit`, ...: docker-py)."""
-        ...
-
-    def stats(self, number: int) -> dict[str, Any]:
-        """One sample of the node's resource use (`docker stats`)."""
-        ...
-
-    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
-        """Ask for an election of each partition; by partition the error's name, None where it was done."""
-        ...
-
-    def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
-        """Give partitions other replicas (None: cancel what is under way); errors as in `elect`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +41,14 @@ class InjectionContext:
     def topics(self) -> tuple[str, ...]:
         """The topic under test and those beside it."""
         return (self.topic, *(one for one in self.beside if one != self.topic))
+
+    def running(self, nodes: Iterable[int]) -> tuple[int, ...]:
+        """Those of the nodes whose process runs, ascending; the client is never one of them."""
+        return tuple(node for node in sorted(set(nodes) - {CLIENT}) if self.cluster.is_running(node))
+
+    def answering(self) -> set[int]:
+        """The brokers that answer a client now."""
+        return {view.broker for view in self.cluster.view((self.topic,)).answered()}
 
     def snapshot(self) -> TargetContext:
         """What targets may look at, now."""
@@ -268,6 +163,11 @@ class FaultSpec(Frozen, ABC):
         Raises:
             FaultError: a target matches nothing.
         """
+
+    def parameters(self) -> dict[str, Any]:
+        """The fields that the injection has under the same name."""
+        shared = type(self).model_fields.keys() & self.injection.model_fields.keys() - {"kind"}
+        return {name: getattr(self, name) for name in shared}
 
     def required(self) -> tuple[str, ...]:
         """What this very spec needs of kernel and engine; more than `needs` where a parameter asks for it."""

@@ -10,9 +10,10 @@ from pydantic import Field, field_validator
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
-from faults.logs.disk import each, sidecar
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
+from faults.logs.disk import sidecar
+from faults.process_fault import OnNodes, ProcessFault
 from faults.target_context import ClusterShape
+from faults.waiting import in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
 from harness.model.polling import seen_within
@@ -20,7 +21,7 @@ from harness.model.polling import seen_within
 CLOCK_DIR = "/opt/kafka-chaos/clock"
 _SECONDS = 20.0
 _SLACK = 0.1
-"""A log line is stamped some milliseconds after its cause."""
+"""A log line is written some milliseconds after its cause."""
 _LONGEST = 10 * 365 * 86400.0
 _LOG_SECONDS = 2.0
 _LOGGED = re.compile(
@@ -29,20 +30,20 @@ _LOGGED = re.compile(
 
 
 class ClockReading(NamedTuple):
-    """The time that a node told, and the true time before it was asked and after it had answered, in seconds
-    since the epoch."""
+    """The time that a node's clock showed, and the true time before and after the request, in seconds since
+    the epoch."""
 
-    told: float
+    reading: float
     before: float
     after: float
 
     @property
     def skew(self) -> float:
-        return self.told - (self.before + self.after) / 2
+        return self.reading - (self.before + self.after) / 2
 
     def can_be(self, skew: float) -> bool:
-        """Whether a clock that is off by `skew` seconds may tell this."""
-        return self.before - _SLACK <= self.told - skew <= self.after + _SLACK
+        """Whether a clock that is off by `skew` seconds can have shown this time."""
+        return self.before - _SLACK <= self.reading - skew <= self.after + _SLACK
 
 
 class ClockShifted(OnNodes):
@@ -52,50 +53,49 @@ class ClockShifted(OnNodes):
     seconds: float
 
     def apply(self, context: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(context, node, shift_script(self.seconds)))
+        in_parallel(self.nodes, lambda node: sidecar(context, node, shift_script(self.seconds)))
 
     def verify(self, context: InjectionContext) -> Evidence:
-        told, wrong = _read_clocks(context, self.nodes, self.seconds, 0.0)
-        skews = {node: round(one.skew, 3) for node, one in told.items()}
+        readings, wrong = _read_clocks(context, self.nodes, self.seconds, 0.0)
+        skews = {node: round(one.skew, 3) for node, one in readings.items()}
         facts: dict[str, object] = {"asked_seconds": self.seconds, "measured_seconds": skews}
         if wrong is not None:
             return Evidence(False, wrong, facts)
         words = ", ".join(f"{skew:+.2f} s" for skew in skews.values())
         return Evidence(
-            True, f"log lines are stamped {words} off the true time, of {self.seconds:+g} s", facts
+            True, f"the times of log lines are {words} off the true time, {self.seconds:+g} s asked", facts
         )
 
     def undo(self, context: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(context, node, shift_script(0.0)))
+        in_parallel(self.nodes, lambda node: sidecar(context, node, shift_script(0.0)))
 
     def healed(self, context: InjectionContext) -> Evidence:
         await_rejoined(context, self.nodes)
-        told, wrong = _read_clocks(context, self.nodes, 0.0, self.seconds)
+        readings, wrong = _read_clocks(context, self.nodes, 0.0, self.seconds)
         if wrong is not None:
             raise FaultError("a clock is still wrong", where=self.target, found=wrong)
-        # The clock's step itself may have driven replicas out of the ISR.
+        # The step of the clock may itself have removed replicas from the ISR.
         await_rejoined(context, self.nodes)
-        skews = {node: round(one.skew, 3) for node, one in told.items()}
-        return Evidence(True, f"{self.target} tells the true time again", {"measured_seconds": skews})
+        skews = {node: round(one.skew, 3) for node, one in readings.items()}
+        return Evidence(True, f"{self.target} has the true time again", {"measured_seconds": skews})
 
 
 class ClockSkew(ProcessFault):
     """Shift the wall clock of the target's nodes, all at once, while they run; healed by shifting it back.
 
     Needs the cluster option `skewable_clocks`: each node's Java then runs with libfaketime, which an Alpine
-    image (the official one) cannot load. The monotonic clock is left alone, as a wrong wall clock leaves it.
-    A shift outlives the node's restart.
+    image (the official one) cannot load. The monotonic clock is not shifted. A shift survives the node's
+    restart.
 
-    What Kafka does: what is stamped by the broker is wrong (message.timestamp.type=LogAppendTime, offsets by
-    time, retention.ms counted against records of producers with true clocks); records whose own time
-    is more than message.timestamp.after.max.ms ahead of the broker's clock are refused (KIP-937).
-    Sessions of brokers and consumers count by the monotonic clock. What counts by the wall clock takes a step
-    forward for time gone by: requests under way time out, a leader may find all followers too late
-    (replica.lag.time.max.ms), Raft time-outs run out (KIP-595). After a step back, the same lasts
-    longer by as much.
+    What Kafka does: the times that the broker sets are wrong (message.timestamp.type=LogAppendTime, offsets
+    by time, retention.ms applied to records of producers with correct clocks); records whose own time is more
+    than message.timestamp.after.max.ms ahead of the broker's clock are refused (KIP-937). Sessions of brokers
+    and consumers use the monotonic clock. Whatever uses the wall clock takes a step forward for elapsed time:
+    requests in flight time out, a leader may consider all followers too slow (replica.lag.time.max.ms), Raft
+    timeouts expire (KIP-595). After a step back, all of these last longer by the same amount.
 
-    Proof: a line that Kafka logs on demand (about a request of negative size, sent to its inner listener)
-    carries a time that is off by `seconds` from the true time before and after, and by nothing else.
+    Proof: a line that Kafka logs on demand (about a request of negative size, sent to its inner listener) has
+    a time that is off by `seconds` from the true time before and after, and by nothing else.
     """
 
     kind: Literal["clock_skew"] = "clock_skew"
@@ -112,7 +112,7 @@ class ClockSkew(ProcessFault):
     @classmethod
     def _not_right(cls, value: float) -> float:
         if abs(value) < 1:
-            raise ValueError("a clock must be off by 1 s at least: less cannot be told from a slow answer")
+            raise ValueError("a clock must be off by at least 1 s: less looks the same as a slow answer")
         return value
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
@@ -123,13 +123,11 @@ class ClockSkew(ProcessFault):
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
-    def aim(self, context: InjectionContext) -> ClockShifted:
-        fields = resolve_nodes(context, self.target)
-        numbers: tuple[int, ...] = fields["numbers"]
-        there = each(
-            numbers, lambda node: sidecar(context, node, f"ls {CLOCK_DIR}/offset 2>/dev/null || true")
-        )
-        fixed = [node for node, found in zip(numbers, there, strict=True) if not found.strip()]
+    def aim(self, context: InjectionContext) -> Injection:
+        injection = super().aim(context)
+        script = f"ls {CLOCK_DIR}/offset 2>/dev/null || true"
+        offsets = in_parallel(injection.nodes, lambda node: sidecar(context, node, script))
+        fixed = [node for node, found in offsets.items() if not found.strip()]
         if fixed:
             raise FaultError(
                 "this clock cannot be shifted",
@@ -138,17 +136,17 @@ class ClockSkew(ProcessFault):
                 found="one that was not",
                 next_step="set `cluster.skewable_clocks: true`",
             )
-        return ClockShifted(seconds=self.seconds, **fields)
+        return injection
 
 
 def shift_script(seconds: float) -> str:
-    """Makes a node's clock wrong by so much; seen by its process within a second."""
+    """Shifts a node's clock by this number of seconds; its process notices within a second."""
     return f"echo {seconds:+.3f} >{CLOCK_DIR}/offset.new\nmv {CLOCK_DIR}/offset.new {CLOCK_DIR}/offset"
 
 
 def probe_script(port: int) -> str:
-    """Sends a request whose size is negative to a listener, which logs and hangs up; prints the true time
-    before and after, in nanoseconds since the epoch."""
+    """Sends a request of negative size to a listener, which logs it and closes the connection; prints the
+    true time before and after, in nanoseconds since the epoch."""
     return f"""
 date +%s%N
 exec 3<>/dev/tcp/127.0.0.1/{port} && printf '\\xff\\xff\\xff\\xff' >&3 && timeout 5 cat <&3 >/dev/null 2>&1
@@ -157,7 +155,7 @@ date +%s%N
 
 
 def logged_seconds(log: str) -> float | None:
-    """When the last such request was logged, as the node's log says (UTC; seconds since the epoch)."""
+    """When the last such request was logged, by the node's clock (UTC; seconds since the epoch)."""
     found: list[str] = _LOGGED.findall(log)
     if not found:
         return None
@@ -167,28 +165,28 @@ def logged_seconds(log: str) -> float | None:
 def _read_clocks(
     context: InjectionContext, nodes: tuple[int, ...], skew: float, other: float
 ) -> tuple[dict[int, ClockReading], str | None]:
-    """What the nodes tell once every one can be `skew` seconds off, and cannot be `other`; and what is wrong
-    if that is not so in time."""
-    told: dict[int, ClockReading] = {}
+    """Read the nodes' clocks until each can be `skew` seconds off, and cannot be `other` seconds off. Returns
+    the readings, and what is wrong if the time limit has passed."""
+    readings: dict[int, ClockReading] = {}
 
     def missing() -> str | None:
         for node in nodes:
-            one = told.get(node)
+            one = readings.get(node)
             if one is not None and one.can_be(skew) and not one.can_be(other):
                 continue
             one = _read_clock(context, node)
             if one is None:
-                return f"{node_name(node)} does not tell its time"
-            told[node] = one
+                return f"the clock of {node_name(node)} cannot be read"
+            readings[node] = one
             if not one.can_be(skew) or one.can_be(other):
                 return f"{node_name(node)} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
         return None
 
-    return told, seen_within(_SECONDS, missing, every=0.3)
+    return readings, seen_within(_SECONDS, missing, every=0.3)
 
 
 def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
-    """The time that a running node tells; None: it does not."""
+    """Read a running node's clock; None: it cannot be read."""
     cluster = context.cluster
     if not cluster.is_running(node) or cluster.is_paused(node):
         return None
@@ -201,8 +199,8 @@ def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
     found: list[float] = []
 
     def missing() -> str | None:
-        told = logged_seconds(cluster.log_since(node, before))
-        found[:] = [] if told is None else [told]
+        logged = logged_seconds(cluster.log_since(node, before))
+        found[:] = [] if logged is None else [logged]
         return None if found else "not logged yet"
 
     seen_within(_LOG_SECONDS, missing)

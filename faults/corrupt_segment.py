@@ -37,7 +37,7 @@ from harness.model.polling import seen_within
 
 _ANSWER_SECONDS = 60.0
 _CRC_AT, _CRC_FROM = 17, 21
-"""Where in a batch its CRC-32C stands, and from where on it covers the batch."""
+"""The position of the CRC-32C in a batch, and of the first byte that it covers."""
 
 
 class _Plan(Frozen):
@@ -52,6 +52,8 @@ class _Plan(Frozen):
 
 class SegmentCorrupted(OnDisk):
     """One batch of a partition was damaged on each of these nodes."""
+
+    not_done: ClassVar[str] = "no batch was damaged"
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
     partition: int
@@ -105,101 +107,89 @@ class SegmentCorrupted(OnDisk):
             next_step="write records before this fault",
         )
 
-    def verify(self, context: InjectionContext) -> Evidence:
-        facts: dict[str, object] = {}
-        told = []
-        for node, note in self.notes(context).items():
-            if note is None or note.done_ns is None:
-                return Evidence(False, f"no batch of {node_name(node)} was damaged")
-            why = self._in_wrong_state(context, node)
-            if why is not None:
-                return Evidence(False, why)
-            plan = _Plan.model_validate_json(note.plan)
-            batch = _read(context, node, plan.path, plan.batch.at, plan.batch.size)
-            if len(batch) < plan.batch.size or crc_of(batch) == stored_crc(batch):
-                where = f"the batch at byte {plan.batch.at} of {plan.path}"
-                return Evidence(False, f"{node_name(node)}: {where} is whole, or gone")
-            facts[str(node)] = {
-                "file": plan.path, "byte": plan.at, "was": plan.was, "now": plan.now,
-                "offsets": [plan.batch.base, plan.batch.last],
-                "stored_crc": stored_crc(batch), "computed_crc": crc_of(batch),
-            }  # fmt: skip
-            told.append(
-                f"{node_name(node)}: offsets {plan.batch.base} to {plan.batch.last} of {plan.path} have CRC "
-                f"{crc_of(batch)}, {stored_crc(batch)} is stored"
-            )
-        return Evidence(True, "; ".join(told), facts)
+    def damage_found(self, context: InjectionContext, node: int, plan: str) -> Evidence:
+        done = _Plan.model_validate_json(plan)
+        batch = _read(context, node, done.path, done.batch.at, done.batch.size)
+        if len(batch) < done.batch.size or crc_of(batch) == stored_crc(batch):
+            where = f"the batch at byte {done.batch.at} of {done.path}"
+            return Evidence(False, f"{node_name(node)}: {where} is intact, or no longer there")
+        facts: dict[str, object] = {
+            "file": done.path, "byte": done.at, "was": done.was, "now": done.now,
+            "offsets": [done.batch.base, done.batch.last],
+            "stored_crc": stored_crc(batch), "computed_crc": crc_of(batch),
+        }  # fmt: skip
+        crcs = f"have CRC {crc_of(batch)}, {stored_crc(batch)} is stored"
+        offsets = f"offsets {done.batch.base} to {done.batch.last} of {done.path}"
+        return Evidence(True, f"{node_name(node)}: {offsets} {crcs}", facts)
 
-    def _in_wrong_state(self, context: InjectionContext, node: int) -> str | None:
-        """After a kill the broker must be down still, after a stop it must serve again."""
+    def wrong_state(self, context: InjectionContext, node: int) -> str | None:
+        """After a kill the broker must still be down, after a stop it must answer again."""
         if self.after == "kill":
-            return f"the process of {node_name(node)} runs" if context.cluster.is_running(node) else None
+            return super().wrong_state(context, node)
 
         def silent() -> str | None:
-            answered = {seen.broker for seen in context.cluster.view((context.topic,)).answered()}
-            return None if node in answered else f"{node_name(node)} does not answer"
+            return None if node in context.answering() else f"{node_name(node)} does not answer"
 
         return seen_within(_ANSWER_SECONDS, silent)
 
     def undo(self, context: InjectionContext) -> None:
         if self.after == "stop":
-            self._restore(context, self.notes(context))
+            for node, note in self.notes(context).items():
+                if note is not None:
+                    self._restore(context, node, note.plan)
         super().undo(context)
 
     def healed(self, context: InjectionContext) -> Evidence:
         notes = self.rejoined(context)
         if len(notes) < len(self.nodes):
-            return Evidence(False, f"not every one of {self.target} was damaged")
-        plans = {node: _Plan.model_validate_json(note.plan) for node, note in notes.items()}
-        if self.after == "stop":
-            what = ", ".join(f"{plan.path} of {node_name(node)}" for node, plan in plans.items())
-            return Evidence(True, f"the damage to {what} is gone")
-        told: list[str] = []
-        facts: dict[str, object] = {}
-        for node, plan in plans.items():
-            log = context.cluster.log_since(node, notes[node].done_ns or 0)
-            end = loaded_end_offsets(log).get(plan.path.partition("/")[0])
-            facts[str(node)] = {"loaded": end, "found_invalid": sorted(invalid_batches(log))}
-            if (plan.path, plan.batch.at) not in invalid_batches(log) or end != plan.batch.base:
-                # Nobody has noticed: what we did must not outlive the fault.
-                self._restore(context, dict(notes))
-                return Evidence(False, f"{node_name(node)} did not find the damage to {plan.path}", facts)
-            told.append(f"{node_name(node)} found invalid messages in {plan.path} and loaded it to {end}")
-        return Evidence(True, "; ".join(told), facts)
+            return Evidence(False, f"not all nodes of {self.target} were damaged")
+        return super().healed(context)
 
-    def _restore(self, context: InjectionContext, notes: dict[int, Note | None]) -> None:
-        for node, note in notes.items():
-            if note is not None:
-                plan = _Plan.model_validate_json(note.plan)
-                sidecar(context, node, _restore_script(plan))
+    def start_found(self, context: InjectionContext, node: int, plan: str, log: str) -> Evidence:
+        done = _Plan.model_validate_json(plan)
+        if self.after == "stop":
+            return Evidence(True, f"the damage to {done.path} of {node_name(node)} is repaired")
+        end = loaded_end_offsets(log).get(done.path.partition("/")[0])
+        invalid = invalid_batches(log)
+        facts: dict[str, object] = {"loaded": end, "found_invalid": sorted(invalid)}
+        if (done.path, done.batch.at) not in invalid or end != done.batch.base:
+            # Kafka has not noticed: the damage must not outlive the fault.
+            self._restore(context, node, plan)
+            return Evidence(False, f"{node_name(node)} did not find the damage to {done.path}", facts)
+        what = f"{node_name(node)} found invalid messages in {done.path} and loaded it to {end}"
+        return Evidence(True, what, facts)
+
+    def _restore(self, context: InjectionContext, node: int, plan: str) -> None:
+        sidecar(context, node, _restore_script(_Plan.model_validate_json(plan)))
 
 
 class CorruptSegment(DiskFault):
     """Some bytes within the records of one batch are changed on the disk of every broker of the target that
-    has a replica of the partition; a batch of the last segment that has any, chosen by the seed.
+    has a replica of the partition. The seed chooses a batch of the last segment that has any.
 
-    `after: kill` (SIGKILL, damage; healed by starting it). What Kafka does: without a clean-shutdown
-    marker it checks the CRC of every batch from the recovery point's segment on (the active one always),
+    `after: kill` (SIGKILL, damage; healed by starting it). What Kafka does: without a clean-shutdown marker
+    it checks the CRC of every batch from the recovery point's segment on (always that of the active segment),
     logs "Found invalid messages in log segment", truncates the log there, and fetches the rest from the
-    leader. Good batches behind the bad one go too; where no other replica leads, they are lost.
+    leader. Valid batches after the damaged one are truncated too; if no other replica leads, they are lost.
 
-    `after: stop` (SIGTERM, damage, start). What Kafka does: nothing. After a clean shutdown it checks no
-    CRC, neither at start nor when it answers a fetch, so the damage stays unseen until somebody else
-    looks: a follower refuses such a batch (CorruptRecordException), consumers do if they check CRCs
-    (check.crcs: true in the Java client, false in librdkafka). Healing puts the bytes back in place
-    where they are still as we left them.
+    `after: stop` (SIGTERM, damage, start). What Kafka does: nothing. After a clean shutdown it checks no CRC,
+    neither at start nor when it answers a fetch, so the damage is not detected until a reader checks: a
+    follower refuses such a batch (CorruptRecordException), consumers do if they check CRCs (check.crcs: true
+    in the Java client, false in librdkafka). Healing restores the bytes where the file still has the changed
+    ones.
 
-    Proof: the CRC-32C of the batch on disk is not the one that stands in it. After a kill also, at heal: the
+    Proof: the CRC-32C of the batch on disk is not the one that it contains. After a kill, also at heal: the
     broker's log names that segment and that byte as invalid, and it loads the log to where the batch began;
-    if it does not, the bytes are put back. After a stop also: the broker answers, damaged as its disk is.
+    if it does not, the bytes are restored. After a stop, also: the broker answers with its damaged disk.
     """
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
     injection: ClassVar[type[Injection]] = SegmentCorrupted
     partition: int = Field(default=0, ge=0, description="partition of the topic under test")
-    bytes: int = Field(default=8, ge=1, le=4096, description="how many bytes in a row are changed")
+    bytes: int = Field(default=8, ge=1, le=4096, description="number of consecutive bytes to change")
     after: Literal["kill", "stop"] = Field(
-        default="kill", description="how the broker ends before: `kill` (SIGKILL) or `stop` (SIGTERM)"
+        default="kill",
+        description="how the broker is ended first: `kill` (SIGKILL) or `stop` (SIGTERM)",
     )
 
     def aim(self, context: InjectionContext) -> SegmentCorrupted:
@@ -213,31 +203,26 @@ class CorruptSegment(DiskFault):
                 expected=f"one of broker {', '.join(map(str, sorted(here)))}",
                 next_step="choose another target or partition",
             )
-        return SegmentCorrupted(
-            **(to | {"numbers": numbers}),
-            partition=self.partition, bytes=self.bytes, after=self.after, seed=context.seed,
-        )  # fmt: skip
+        return SegmentCorrupted(**(to | {"numbers": numbers}), **self.parameters(), seed=context.seed)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().warnings(shape)
+        warnings = super().warnings(shape)
         if self.partition >= shape.partitions:
             raise ValueError(
                 f"partition {self.partition}: the topic has partitions 0 to {shape.partitions - 1}"
             )
         if self.after == "stop":
-            return (*told, "after a clean stop Kafka checks no CRC: readers may be given damaged records")
-        if not self.hits_every_replica(shape):
-            return told
-        return (*told, "every replica may be hit: acknowledged records will be lost")
+            return (*warnings, "after a clean stop Kafka checks no CRC: readers may get damaged records")
+        return (*warnings, *self.loss_warning(shape))
 
 
 def stored_crc(batch: bytes) -> int:
-    """The CRC-32C that stands in a batch."""
+    """The CRC-32C that a batch contains."""
     return int.from_bytes(batch[_CRC_AT:_CRC_FROM], "big")
 
 
 def crc_of(batch: bytes) -> int:
-    """The CRC-32C that should stand in a batch."""
+    """The CRC-32C that a batch should contain."""
     return int(crc32c(batch[_CRC_FROM:]))
 
 
@@ -261,7 +246,8 @@ def _write_script(plan: _Plan, content: str) -> str:
 
 
 def _restore_script(plan: _Plan) -> str:
-    """Puts the bytes back if they are still as we left them; Kafka may have rewritten or deleted the file."""
+    """Restores the bytes if the changed ones are still there; Kafka may have rewritten or deleted the
+    file."""
     read = _read_script(plan.path, plan.at, len(base64.b64decode(plan.now)))
     return f'if [ "$({read})" = {plan.now} ]; then\n{_write_script(plan, plan.was)}\nfi'
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
-from faults.logs.disk import DiskFault, each, sidecar
+from faults.logs.disk import DiskFault, sidecar
 from faults.process_fault import OnNodes, resolve_nodes
 from faults.target_context import ClusterShape
+from faults.waiting import in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
 from harness.model.polling import seen_within
@@ -22,7 +23,7 @@ _EXIT_SECONDS = 10.0
 _TRIES = 5
 _NO_SPACE = "No space left on device"
 _NO_PAGE = "unsafe memory access operation"
-"""What the JVM says (InternalError) when a page of a mapped file, here an index, cannot be had."""
+"""What the JVM says (InternalError) when it gets no page for a mapped file, here an index."""
 _BY_SIGNAL = (137, 143)
 """Exit codes of a process that was ended from outside: SIGKILL, SIGTERM."""
 
@@ -36,57 +37,59 @@ class DiskFilled(OnNodes):
     since: tuple[tuple[int, int], ...]
 
     def apply(self, context: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(context, node, fill_script(context.tag, self.leave_kib)))
+        in_parallel(self.nodes, lambda node: sidecar(context, node, fill_script(context.tag, self.leave_kib)))
 
     def verify(self, context: InjectionContext) -> Evidence:
         since = dict(self.since)
-        told: dict[int, str] = {}
+        lines: dict[int, str] = {}
 
         def missing() -> str | None:
             for node in self.nodes:
-                if node not in told and (line := no_space_line(context.cluster.log_since(node, since[node]))):
-                    told[node] = line
-            left = set(self.nodes) - set(told)
+                if node not in lines and (
+                    line := no_space_line(context.cluster.log_since(node, since[node]))
+                ):
+                    lines[node] = line
+            left = set(self.nodes) - set(lines)
             if not left:
                 return None
-            # A broker frees space too: what was deleted goes after file.delete.delay.ms.
-            each(tuple(left & _running(context, self.nodes)), lambda node: sidecar(context, node, top_up))
+            # The broker may free space too: deleted files are removed after file.delete.delay.ms.
+            in_parallel(context.running(left), lambda node: sidecar(context, node, top_up))
             return _describe_unaffected(context, left)
 
         top_up = f"[ -e {ballast(context.tag)} ] || exit 0\n{fill_script(context.tag, self.leave_kib)}"
         left = seen_within(_SECONDS, missing, every=0.3)
         if left is None:
-            seen_within(_EXIT_SECONDS, lambda: "runs" if _running(context, self.nodes) else None)
-        free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(context, node)), strict=True))
+            seen_within(_EXIT_SECONDS, lambda: "runs" if context.running(self.nodes) else None)
+        free = in_parallel(self.nodes, lambda node: free_kib(context, node))
         facts: dict[str, object] = {
             "free_kib": free,
-            "log": told,
+            "log": lines,
             "exit_codes": {node: context.cluster.exit_code(node) for node in self.nodes},
         }
         if left is not None:
             return Evidence(False, left, facts)
-        ended = set(self.nodes) - _running(context, self.nodes)
+        ended = set(self.nodes) - set(context.running(self.nodes))
         what = f"; {node_names(ended)} has ended itself" if ended else ""
         return Evidence(
-            True, f"{node_names(told)} was refused a write ({', '.join(_causes(told))}){what}", facts
+            True, f"{node_names(lines)} was refused a write ({', '.join(_causes(lines))}){what}", facts
         )
 
     def undo(self, context: InjectionContext) -> None:
-        each(self.nodes, lambda node: sidecar(context, node, f"rm -f {ballast(context.tag)}"))
+        in_parallel(self.nodes, lambda node: sidecar(context, node, f"rm -f {ballast(context.tag)}"))
         for node in self.nodes:
             self._revive(context, node)
 
     def healed(self, context: InjectionContext) -> Evidence:
-        # A broker whose log dir has failed may have been seen a moment before it ended itself.
+        # A broker whose log dir has failed may have ended itself only after `undo` saw it running.
         for node in self.nodes:
             self._revive(context, node)
         await_rejoined(context, self.nodes)
-        free = dict(zip(self.nodes, each(self.nodes, lambda node: free_kib(context, node)), strict=True))
+        free = in_parallel(self.nodes, lambda node: free_kib(context, node))
         return Evidence(True, f"{self.target} has space again and is back", {"free_kib": free})
 
     def _revive(self, context: InjectionContext, node: int) -> None:
-        """Start a broker that its full disk has ended. One that met it and still runs has given its log dir
-        up, whatever becomes of the space: that one is ended first."""
+        """Start a broker that has ended because of its full disk. One that was refused a write and still runs
+        has taken its log dir offline, even if there is space again: that one is ended first."""
         cluster = context.cluster
         met = no_space_line(cluster.log_since(node, cluster.started_ns(node))) is not None
         if cluster.is_running(node):
@@ -98,26 +101,26 @@ class DiskFilled(OnNodes):
 
 
 class DiskFull(DiskFault):
-    """Fill the log dirs of the target's brokers up; healed by freeing the space and starting the brokers.
+    """Fill up the log dirs of the target's brokers; healed by freeing the space and starting the brokers.
 
     Needs the cluster option `disk_mib`: each broker's log dir is then a volume of that size, which is filled
-    with one big file. `leave_kib` leaves some space, so that the workload itself meets the end of it; with
-    none left, a broker meets it within seconds also where nobody writes, when it checkpoints its high
-    watermarks (replica.high.watermark.checkpoint.interval.ms, 5 s).
+    with one big file. `leave_kib` leaves some space, so that the workload itself uses up the rest. With no
+    space left, a broker is refused a write within seconds even without a workload, when it checkpoints its
+    high watermarks (replica.high.watermark.checkpoint.interval.ms, 5 s).
 
-    What Kafka does: a write that the disk refuses takes the log dir offline (KIP-112). A broker whose only
-    log dir is offline ends at once with exit code 1, without a controlled shutdown; the controller elects
-    other leaders as after a crash. It cannot start again while the disk is full. Its log is recovered at
-    the next start. Where the workload itself fills a disk, the other replicas of its partitions are
-    as big: then all of them are full at about the same time.
+    What Kafka does: a refused write takes the log dir offline (KIP-112). A broker whose only log dir is
+    offline ends at once with exit code 1, without a controlled shutdown; the controller elects other leaders
+    as after a crash. It cannot start again while the disk is full. Its log is recovered at the next start. If
+    the workload itself fills a disk, the other replicas of its partitions are as large, so all of their disks
+    are full at about the same time.
 
     Proof: "No space left on device" in the log of each broker, printed after the injection, or the
-    InternalError of a JVM that was refused a page of a mapped index. Whether it has ended itself is told
-    beside it.
+    InternalError of a JVM that was refused a page of a mapped index. The evidence also says which brokers
+    have ended.
     """
 
     kind: Literal["disk_full"] = "disk_full"
-    leave_kib: int = Field(default=0, ge=0, description="space that is left free, in KiB")
+    leave_kib: int = Field(default=0, ge=0, description="space to leave free, in KiB")
     needs: ClassVar[tuple[str, ...]] = ("tmpfs volume",)
     injection: ClassVar[type[Injection]] = DiskFilled
 
@@ -133,8 +136,8 @@ class DiskFull(DiskFault):
     def aim(self, context: InjectionContext) -> DiskFilled:
         fields = resolve_nodes(context, self.target)
         numbers: tuple[int, ...] = fields["numbers"]
-        said = each(numbers, lambda node: sidecar(context, node, LOOK_SCRIPT).split())
-        for node, words in zip(numbers, said, strict=True):
+        outputs = in_parallel(numbers, lambda node: sidecar(context, node, LOOK_SCRIPT).split())
+        for node, words in outputs.items():
             if words[0] != "limited":
                 raise FaultError(
                     "only a log dir of a limited size can be filled up",
@@ -143,8 +146,8 @@ class DiskFull(DiskFault):
                     found="a folder on the machine's disk",
                     next_step="set `cluster.disk_mib`, or choose another target",
                 )
-        since = tuple((node, int(words[1])) for node, words in zip(numbers, said, strict=True))
-        return DiskFilled(leave_kib=self.leave_kib, since=since, **fields)
+        since = tuple((node, int(words[1])) for node, words in outputs.items())
+        return DiskFilled(since=since, **self.parameters(), **fields)
 
 
 # A mount of a tmpfs's root. A folder in the engine's own tmpfs is not: filling that would fill the machine's.
@@ -156,8 +159,8 @@ date +%s%N
 
 
 def fill_script(tag: str, leave_kib: int) -> str:
-    """Makes the ballast as big as the free space allows, in a few tries: the broker may take some meanwhile.
-    Filling again what is full changes nothing."""
+    """Makes the ballast file as large as the free space allows, in a few tries, since the broker may use some
+    meanwhile. Filling a full disk again changes nothing."""
     return f"""
 ballast={ballast(tag)}
 for try in {" ".join(map(str, range(_TRIES)))}; do
@@ -172,33 +175,29 @@ exit 1
 
 
 def ballast(tag: str) -> str:
-    """The file that takes the space, quoted for a shell; Kafka looks at folders only in its log dir."""
+    """The file that takes the space, quoted for a shell; Kafka ignores files in its log dir."""
     return shlex.quote(f"{DATA_DIR}/.{tag}.ballast")
 
 
 def no_space_line(log: str) -> str | None:
     """The first line of a broker's log that says that the disk refused a write, or a page."""
-    told = (line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line or _NO_PAGE in line)
-    return next(told, None)
+    found = (line.strip()[:200] for line in log.splitlines() if _NO_SPACE in line or _NO_PAGE in line)
+    return next(found, None)
 
 
-def _causes(told: Mapping[int, str]) -> list[str]:
-    return sorted({_NO_SPACE if _NO_SPACE in line else "no page of a mapped file" for line in told.values()})
+def _causes(lines: Mapping[int, str]) -> list[str]:
+    return sorted({_NO_SPACE if _NO_SPACE in line else "no page of a mapped file" for line in lines.values()})
 
 
 def _describe_unaffected(context: InjectionContext, nodes: set[int]) -> str:
-    """What is to be said of brokers whose logs do not tell of a full disk."""
-    ended = nodes - _running(context, nodes)
+    """The state of brokers whose logs do not mention a full disk, in words."""
+    ended = nodes - set(context.running(nodes))
     if ended:
         codes = {node: context.cluster.exit_code(node) for node in sorted(ended)}
-        return f"{node_names(ended)} has ended and not said that its disk is full: exit codes {codes}"
-    return f"{node_names(nodes)} has not met a full disk: nothing was written to it"
+        return f"{node_names(ended)} has ended without an error about a full disk: exit codes {codes}"
+    return f"{node_names(nodes)} was not refused a write: nothing was written to its disk"
 
 
 def free_kib(context: InjectionContext, node: int) -> int:
-    """Free space in a node's log dir."""
+    """Free space in a node's log dir, in KiB."""
     return int(sidecar(context, node, f"df -k --output=avail {DATA_DIR} | tail -n 1"))
-
-
-def _running(context: InjectionContext, nodes: Iterable[int]) -> set[int]:
-    return {node for node in nodes if context.cluster.is_running(node)}

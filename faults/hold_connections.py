@@ -1,33 +1,29 @@
-"""Hold connections: what clients send over connections that are open now does not arrive; new ones pass."""
+"""Hold connections: what clients send over connections that are open now does not arrive; new ones work."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_names
-from faults.network.namespace_scripts import in_parallel, insert_rules, remove_rules, run_script, running
-from faults.network.rules import IptablesRule, insert_script
-from faults.network.sides import possible_nodes
+from faults.base import Evidence, Injection, InjectionContext, node_names
+from faults.network.client_traffic import BrokerClientFault, await_answers
+from faults.network.iptables_injection import IptablesInjection
+from faults.network.namespace_scripts import run_script
+from faults.network.rules import IptablesRule
 from faults.target_context import ClusterShape
-from faults.targets import Target
+from faults.waiting import evidence_within, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT_PORT
-from harness.model.polling import seen_within
 
 _PROOF_SECONDS = 6.0
-_HEAL_SECONDS = 20.0
 _ESTABLISHED = "01"
 _PEERS = "cat /proc/net/tcp /proc/net/tcp6"
 _COUNTERS = "iptables-save -c -t filter"
 
 
 def client_ports(text: str) -> tuple[int, ...]:
-    """The far ports of established connections to the client listener, from /proc/net/tcp and tcp6."""
+    """The client ports of established connections to the client listener, from /proc/net/tcp and tcp6."""
     found = set()
     for line in text.splitlines():
         columns = line.split()
@@ -44,7 +40,7 @@ def hold_rule(client: str, port: int) -> IptablesRule:
 
 
 def dropped_packets(text: str, tag: str) -> int:
-    """How many packets the rules of a tag have dropped, from `iptables-save -c`."""
+    """The number of packets that the rules of a tag have dropped, from `iptables-save -c`."""
     return sum(
         int(found[1])
         for line in text.splitlines()
@@ -52,7 +48,7 @@ def dropped_packets(text: str, tag: str) -> int:
     )
 
 
-class ConnectionsHeld(Injection):
+class ConnectionsHeld(IptablesInjection):
     """What clients send over these connections, by broker and the client's port, is dropped."""
 
     kind: Literal["hold_connections"] = "hold_connections"
@@ -62,55 +58,31 @@ class ConnectionsHeld(Injection):
     def nodes(self) -> tuple[int, ...]:
         return tuple(self.ports)
 
-    def apply(self, context: InjectionContext) -> None:
-        client = context.cluster.client_address
+    @property
+    def holders(self) -> tuple[int, ...]:
+        return self.nodes
 
-        def rules(broker: int) -> str:
-            return insert_script([hold_rule(client, port) for port in self.ports[broker]], context.tag)
-
-        in_parallel(running(context, self.ports), lambda broker: insert_rules(context, broker, rules(broker)))
+    def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:
+        return [hold_rule(context.cluster.client_address, port) for port in self.ports[node]]
 
     def verify(self, context: InjectionContext) -> Evidence:
-        deadline = time.monotonic() + _PROOF_SECONDS
-        while True:
-            evidence = judge(self.ports, self._dropped(context), self._answering(context))
-            if evidence.seen or time.monotonic() > deadline:
-                return evidence
-            time.sleep(0.1)
-
-    def undo(self, context: InjectionContext) -> None:
-        in_parallel(running(context, self.ports), lambda broker: remove_rules(context, broker))
+        return evidence_within(_PROOF_SECONDS, lambda: self._measure(context), pause=0.1)
 
     def healed(self, context: InjectionContext) -> Evidence:
-        def missing() -> str | None:
-            silent = set(running(context, self.ports)) - self._answering(context)
-            return f"{node_names(silent)} does not answer" if silent else None
-
-        left = seen_within(_HEAL_SECONDS, missing)
-        if left is not None:
-            raise FaultError(
-                "connections are no longer held, and still a new one is not answered",
-                where=self.target,
-                expected=f"an answer to the client within {_HEAL_SECONDS:g} s",
-                found=left,
-                next_step="see the broker's log in the run folder",
-            )
-        return Evidence(True, f"no rule is left, and {self.target} answers the client")
-
-    def _dropped(self, context: InjectionContext) -> dict[int, int]:
-        looks = in_parallel(
-            running(context, self.ports), lambda broker: run_script(context, broker, _COUNTERS)
+        return await_answers(
+            context, self, "connections are no longer held, and still a new one is not answered"
         )
-        return {
-            broker: dropped_packets(output.text, context.tag)
-            for broker, output in looks.items()
-            if output is not None
-        }
 
-    @staticmethod
-    def _answering(context: InjectionContext) -> set[int]:
-        """The brokers that answer over a connection that is made now."""
-        return {seen.broker for seen in context.cluster.view((context.topic,)).answered()}
+    def restarted(self, context: InjectionContext, node: int) -> bool:  # noqa: ARG002
+        # The connections that were held ended with the broker's process.
+        return False
+
+    def _measure(self, context: InjectionContext) -> Evidence:
+        outputs = in_parallel(context.running(self.ports), lambda node: run_script(context, node, _COUNTERS))
+        dropped = {
+            node: dropped_packets(output.text, context.tag) for node, output in outputs.items() if output
+        }
+        return judge(self.ports, dropped, context.answering())
 
 
 def judge(ports: Mapping[int, tuple[int, ...]], counted: Mapping[int, int], answering: set[int]) -> Evidence:
@@ -125,49 +97,46 @@ def judge(ports: Mapping[int, tuple[int, ...]], counted: Mapping[int, int], answ
         return Evidence(False, "; ".join(wrong[:3]), facts)
     held = sum(map(len, ports.values()))
     packets = sum(counted.values())
-    what = f"{packets} packets dropped of {held} connection(s), and a new one is answered"
+    what = f"{packets} packets of {held} connection(s) dropped, and a new connection is answered"
     return Evidence(True, what, facts)
 
 
-class HoldConnections(FaultSpec):
+class HoldConnections(BrokerClientFault):
     """What clients have sent, or send, over connections with these brokers that are open now does not arrive;
-    connections that are opened later pass. As when a router loses a path that others do not take.
+    connections that are opened later work. This is what happens when a router loses one of several paths.
 
-    What Kafka does: the client waits for its answer, gives up after request.timeout.ms (the Java client;
-    librdkafka: socket.timeout.ms), and sends the request again over a new connection. The kernel goes on
-    trying to deliver the old one: when this is healed it arrives, long after the client has gone on to other
-    things. What a broker then makes of it is the question: of a Produce (KIP-890), of an EndTxn
-    (KAFKA-17754).
+    What Kafka does: the client waits for its response, gives up after request.timeout.ms (the Java client;
+    librdkafka: socket.timeout.ms), and sends the request again over a new connection. The kernel keeps
+    trying to deliver the old one: after healing it arrives, long after the client has moved on. The question
+    is what a broker then makes of it: of a Produce request (KIP-890), of an EndTxn request (KAFKA-17754).
 
-    It takes as long again as the fault was open until the old requests arrive, since TCP waits twice as long
-    each time. The harness's own questions over such connections go unanswered too, until it opens others.
+    The old requests arrive up to as long after healing as the fault was open, since TCP doubles its
+    retransmission interval each time. The harness's own requests over such connections are not answered
+    either, until it opens others.
 
-    Proof: the rules drop packets of these connections, and a question over a new one is answered.
+    Proof: the rules drop packets of these connections, and a request over a new connection is answered.
     """
 
     kind: Literal["hold_connections"] = "hold_connections"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
     injection: ClassVar[type[Injection]] = ConnectionsHeld
-    target: Target = Field(description="which brokers' connections with clients are held")
+    why_brokers: ClassVar[str] = "only brokers have connections with clients"
 
     def aim(self, context: InjectionContext) -> ConnectionsHeld:
-        chosen = self.target.resolve(context.snapshot())
-        brokers = running(context, (node for node in chosen if node in context.cluster.broker_ids))
-        looks = in_parallel(brokers, lambda broker: run_script(context, broker, _PEERS))
-        ports = {broker: client_ports(output.text) for broker, output in looks.items() if output is not None}
+        brokers = self.brokers(context)
+        outputs = in_parallel(context.running(brokers), lambda node: run_script(context, node, _PEERS))
+        ports = {node: client_ports(output.text) for node, output in outputs.items() if output}
         found = {broker: held for broker, held in ports.items() if held}
         if not found:
             raise FaultError(
                 "there is no connection to hold",
                 where=str(self.target),
                 expected="a client's connection with a running broker among them",
-                found=node_names(chosen),
-                next_step="choose a target that means brokers, after a producer has spoken to them",
+                found=node_names(brokers),
+                next_step="inject it after a producer has connected to these brokers",
             )
         return ConnectionsHeld(ports=found)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
-        if not possible_nodes(self.target, shape) & set(shape.broker_ids):
-            raise ValueError(f"target `{self.target}`: only brokers have connections with clients")
-        return ("the harness's own questions over such connections go unanswered, until it opens others",)
+        return ("the harness's own requests over such connections are not answered, until it opens others",)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.network.link_fault import LinkFault, Shaped, shaping_fields
+from faults.network.link_fault import LinkFault, Shaped, ping
 from faults.network.link_probe import Echoes
 from faults.network.links import NETEM, UNLIMITED, Link, ways
 
 _COUNT = 400
-# What a round trip may deviate from what was asked: timers and a busy machine, in ms, or this share.
+# The allowed deviation of a round trip from what was asked (timers, a busy machine): in ms, or this share.
 _SLACK_MS, _SLACK = 3.0, 0.1
 # Of a uniform distribution of half-width 1 the middle 80 % are 1.6 wide; of the sum of two, 2.21.
 _WIDTH = {1: 1.6, 2: 2.21}
@@ -32,18 +32,18 @@ class Delayed(Shaped):
         spread = f" {self.spread_ms:g}ms" if self.spread_ms else ""
         return UNLIMITED, f"{NETEM} delay {self.delay_ms:g}ms{spread}"
 
-    def look(self, context: InjectionContext) -> Evidence:
+    def measure(self, context: InjectionContext) -> Evidence:
         before = {Link(here, there): trip for here, there, trip in self.baseline}
         # Until the first answer is back.
         wait = 0.3 + 2 * (self.delay_ms + self.spread_ms) / 1e3
 
-        def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
-            return self.told(ways(self.links, link), before.get(link, 0.0), echoes)
+        def judge(link: Link, echoes: Echoes) -> tuple[bool, str]:
+            return self.judge(ways(self.links, link), before.get(link, 0.0), echoes)
 
-        return self.judged(context, self.ping(context, count=_COUNT, seconds=0.8, size=64, wait=wait), say)
+        return self.ping_and_judge(context, judge, count=_COUNT, seconds=0.8, size=64, wait=wait)
 
-    def told(self, directions: int, before: float, echoes: Echoes) -> tuple[bool, str]:
-        """Whether echoes show the delay in this many directions of their way, and what was measured."""
+    def judge(self, directions: int, before: float, echoes: Echoes) -> tuple[bool, str]:
+        """Whether echoes show the delay in this number of directions of their way, and what was measured."""
         if not echoes.answers:
             return False, "no echo came back"
         asked, seen = directions * self.delay_ms, echoes.median_ms - before
@@ -55,10 +55,10 @@ class Delayed(Shaped):
             what += f"; 80 % of them within {echoes.width_ms:.1f} ms, {wide:.1f} asked"
         return good, what
 
-    def measured_before(self, context: InjectionContext) -> Any:
-        """The same with its baseline; nothing may have been applied yet. Where it cannot be measured it is
-        taken as 0."""
-        found = self.ping(context, count=50, seconds=0.1, size=64, wait=0.2)
+    def with_baseline(self, context: InjectionContext) -> Delayed:
+        """The same with its baseline; must be called before the fault is applied. A round trip that cannot be
+        measured counts as 0."""
+        found = ping(context, self.trips(context), count=50, seconds=0.1, size=64, wait=0.2)
         if isinstance(found, str):
             return self
         trips = tuple((*link, round(echoes.median_ms, 3)) for link, echoes in found.items())
@@ -71,7 +71,16 @@ class Jittered(Delayed):
     kind: Literal["jitter"] = "jitter"  # type: ignore[assignment]
 
 
-class Latency(LinkFault):
+class DelayFault(LinkFault):
+    """Base of faults that delay packets: the round trips before the fault are measured for its proof."""
+
+    def aim(self, context: InjectionContext) -> Injection:
+        injection = super().aim(context)
+        assert isinstance(injection, Delayed)
+        return injection.with_baseline(context)
+
+
+class Latency(DelayFault):
     """Every packet that the target sends to its peers arrives this much later; what it receives does not, so
     a round trip takes once the delay. For both directions, target both ends.
 
@@ -92,14 +101,8 @@ class Latency(LinkFault):
     injection: ClassVar[type[Injection]] = Delayed
     delay_ms: float = Field(ge=1, le=5000, description="how much later each packet arrives, in milliseconds")
 
-    def aim(self, context: InjectionContext) -> Delayed:
-        found: Delayed = Delayed(
-            **shaping_fields(context, self.chosen(context)), delay_ms=self.delay_ms
-        ).measured_before(context)
-        return found
 
-
-class Jitter(LinkFault):
+class Jitter(DelayFault):
     """Every packet that the target sends to its peers arrives later, each by another delay: evenly
     distributed from `delay_ms - spread_ms` to `delay_ms + spread_ms`, so packets overtake each other too.
 
@@ -127,9 +130,3 @@ class Jitter(LinkFault):
                 "not arrive before they were sent"
             )
         return self
-
-    def aim(self, context: InjectionContext) -> Jittered:
-        found: Jittered = Jittered(
-            **shaping_fields(context, self.chosen(context)), delay_ms=self.delay_ms, spread_ms=self.spread_ms
-        ).measured_before(context)
-        return found

@@ -7,11 +7,12 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext
+from faults.network.iptables_injection import IptablesInjection
 from faults.network.link_fault import LinkFault, OnLinks
-from faults.network.link_probe import Echoes, bounds, enough_for
+from faults.network.link_probe import Echoes, enough_for, judge_share
 from faults.network.links import Link, ways
-from faults.network.namespace_scripts import address, in_parallel, insert_rules, remove_rules, running
-from faults.network.rules import IptablesRule, insert_script
+from faults.network.namespace_scripts import address
+from faults.network.rules import IptablesRule
 from faults.target_context import ClusterShape
 from harness.model.node_layout import CLIENT
 
@@ -22,8 +23,8 @@ _STALLS = (
 
 
 def holder(link: Link) -> int:
-    """In whose namespace packets of a link are dropped: where they arrive. What goes to the client is dropped
-    where it leaves."""
+    """The node in whose namespace packets of a link are dropped: the receiver, or the sender if the receiver
+    is the client."""
     return link.sender if link.receiver == CLIENT else link.receiver
 
 
@@ -34,64 +35,49 @@ def loss_rule(link: Link, percent: float, other_end: str) -> IptablesRule:
     return IptablesRule(chain, f"{side} {other_end} {draw}", f"loss-{link.sender}-{link.receiver}")
 
 
-class PacketsLost(OnLinks):
-    """Rules that drop `percent` of the packets of these links, each packet by a draw of its own."""
+class PacketsLost(IptablesInjection, OnLinks):
+    """Rules that drop `percent` of the packets of these links, each packet independently."""
 
     kind: Literal["loss"] = "loss"
     percent: float
 
-    def apply(self, context: InjectionContext) -> None:
-        holders = {holder(link) for link in self.links}
-        in_parallel(running(context, holders), lambda node: self._put(context, node))
+    @property
+    def holders(self) -> tuple[int, ...]:
+        return tuple(sorted({holder(link) for link in self.links}))
 
-    def look(self, context: InjectionContext) -> Evidence:
+    def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:
+        mine = [link for link in self.links if holder(link) == node]
+        return [loss_rule(link, self.percent, address(context, link.other_end(node))) for link in mine]
+
+    def measure(self, context: InjectionContext) -> Evidence:
         share = self.percent / 100
         shares = {1: share, 2: 1 - (1 - share) ** 2}
         count = max(enough_for(each) for each in shares.values())
 
-        def say(link: Link, echoes: Echoes) -> tuple[bool, str]:
+        def judge(link: Link, echoes: Echoes) -> tuple[bool, str]:
             asked = shares[ways(self.links, link)]
-            low, high = bounds(echoes.sent, asked)
-            seen = 100 * echoes.lost / echoes.sent
-            what = f"{seen:.1f} % of {echoes.sent} lost, {100 * asked:.3g} % asked"
-            return low <= echoes.lost <= high, what
+            return judge_share(echoes.lost, echoes.sent, asked, "lost")
 
-        return self.judged(context, self.ping(context, count=count, seconds=0.8, size=64, wait=0.3), say)
-
-    def undo(self, context: InjectionContext) -> None:
-        # A namespace dies with its container, and its rules with it.
-        in_parallel(running(context, self.nodes), lambda node: remove_rules(context, node))
-
-    def restarted(self, context: InjectionContext, node: int) -> bool:
-        if all(holder(link) != node for link in self.links):
-            return False
-        return "put" in self._put(context, node).split()
-
-    def _put(self, context: InjectionContext, node: int) -> str:
-        rules = []
-        for link in self.links:
-            if holder(link) == node:
-                other = link.sender if node == link.receiver else link.receiver
-                rules.append(loss_rule(link, self.percent, address(context, other)))
-        return insert_rules(context, node, insert_script(rules, context.tag))
+        return self.ping_and_judge(context, judge, count=count, seconds=0.8, size=64, wait=0.3)
 
 
 class Loss(LinkFault):
-    """Every packet between the target and its peers is lost with this probability, by a draw of its own. Lost
-    are those that the target sends (`out`), those that are sent to it (`in`), or `both`.
+    """Each packet between the target and its peers is lost with this probability, independently of the
+    others: packets that the target sends (`out`), packets that are sent to it (`in`), or `both`.
 
-    Packets are dropped by iptables where they arrive, so that the sender's TCP sees what a lossy network
-    shows it; only what goes to the client is dropped where it leaves, and there the sender's kernel is told
-    so and tries again. This needs no netem, and so is the same on every kernel.
+    Packets are dropped by iptables where they arrive, so that the sender's TCP behaves as on a lossy network;
+    only packets to the client are dropped where they leave, and there the sender's kernel notices and tries
+    again. This does not need netem, so it works the same on every kernel.
 
-    What Kafka does: nothing at first, for TCP sends again what was lost. That costs at least 200 ms (Linux's
-    least retransmission time-out) when it was the last packet of a request, and twice as long each time it is
-    lost again; a new connection waits 1 s. So latency has a long tail, throughput over a link falls with the
-    square root of the loss, and a follower that has not caught up for replica.lag.time.max.ms leaves the ISR
-    (KIP-16). A broker whose heartbeats come later than broker.session.timeout.ms is fenced (KIP-631).
+    What Kafka does: nothing at first, since TCP retransmits what was lost. That costs at least 200 ms
+    (Linux's minimum retransmission timeout) when it was the last packet of a request, and twice as long each
+    time it is lost again; a new connection waits 1 s. So latency has a long tail, throughput over a link
+    falls with the square root of the loss, and a follower that has not caught up for replica.lag.time.max.ms
+    leaves the ISR (KIP-16). A broker whose heartbeats are later than broker.session.timeout.ms is fenced
+    (KIP-631).
 
-    Proof: of at least 1,000 ICMP echoes over each round trip as many stay unanswered as the percentage says,
-    within four standard deviations (and four more): 24 to 36 % of 1,000 for 30 %.
+    Proof: of at least 1,000 ICMP echoes over each round trip the share without an answer is the percentage,
+    within four standard deviations and four echoes: 24 to 36 % of 1,000 for 30 %.
     """
 
     kind: Literal["loss"] = "loss"
@@ -100,7 +86,7 @@ class Loss(LinkFault):
     percent: float = Field(
         ge=0.5,
         le=99.5,
-        description="how many of the packets are lost, in percent; for all of them there is `partition`",
+        description="the share of packets that is lost, in percent; for all packets use `partition`",
     )
     direction: Literal["out", "in", "both"] = Field(
         default="out",
@@ -115,5 +101,5 @@ class Loss(LinkFault):
         return PacketsLost(links=tuple(sorted(set(links))), percent=self.percent)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().warnings(shape)
-        return (*told, _STALLS) if self.percent >= 50 else told
+        stalls = (_STALLS,) if self.percent >= 50 else ()
+        return (*super().warnings(shape), *stalls)

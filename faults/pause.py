@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext, node_names
 from faults.leadership import await_rejoined
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
+from faults.process_fault import OnNodes, ProcessFault
 from harness.model.polling import seen_within
 
 _SECONDS = 10.0
@@ -36,12 +36,12 @@ class Paused(OnNodes):
                 before.update({node: _cpu_ns(context, node) for node in busy})
                 return f"{node_names(busy)} still uses CPU time"
             view = cluster.view((context.topic,), timeout=0.5)
-            answering = [seen.broker for seen in view.answered() if seen.broker in self.nodes]
+            answering = [one.broker for one in view.answered() if one.broker in self.nodes]
             return f"broker {answering} still answers" if answering else None
 
         left = seen_within(_SECONDS, missing)
         facts: dict[str, object] = {"nodes": list(self.nodes)}
-        return Evidence(left is None, left or "frozen, uses no CPU time and answers nothing", facts)
+        return Evidence(left is None, left or "frozen: uses no CPU time and answers no request", facts)
 
     def undo(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -54,7 +54,7 @@ class Paused(OnNodes):
 
 
 def _cpu_ns(context: InjectionContext, node: int) -> int:
-    """CPU time that the node's processes have used in all, in nanoseconds."""
+    """The total CPU time of the node's processes, in nanoseconds."""
     return int(context.cluster.stats(node)["cpu_stats"]["cpu_usage"]["total_usage"])
 
 
@@ -63,18 +63,14 @@ class Pause(ProcessFault):
 
     What Kafka does: the broker sends no heartbeat and fetches nothing, while its connections stay open. A
     pause shorter than broker.session.timeout.ms and replica.lag.time.max.ms only stalls writes under
-    acks=all; a longer one fences the broker. What was on its way to it sits in its socket buffers and is
-    dealt with on resume, so a paused follower may still take what it had been sent. Brokers go on sending
-    requests to a frozen active controller for controller.socket.timeout.ms (30 s) before they look for
-    another.
+    acks=all; a longer one fences the broker. Packets that were sent to it stay in its socket buffers and are
+    processed on resume, so a paused follower may still receive what it had been sent. Brokers send requests
+    to a frozen active controller for controller.socket.timeout.ms (30 s) before they look for another.
 
-    Proof: the engine says that the container is paused, its processes use no CPU time (so no heartbeat and
-    no fetch can leave it), and the broker answers nothing.
+    Proof: the engine reports that the container is paused, its processes use no CPU time (so no heartbeat
+    and no fetch can leave it), and the broker answers no request.
     """
 
     kind: Literal["pause"] = "pause"
     needs: ClassVar[tuple[str, ...]] = ("cgroup freezer",)
     injection: ClassVar[type[Injection]] = Paused
-
-    def aim(self, context: InjectionContext) -> Paused:
-        return Paused(**resolve_nodes(context, self.target))

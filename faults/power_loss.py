@@ -34,6 +34,8 @@ class _Plan(Frozen):
 class LostPower(OnDisk):
     """These nodes were killed, and their logs cut."""
 
+    not_done: ClassVar[str] = "its logs were not cut"
+
     kind: Literal["power_loss"] = "power_loss"
     keep: KeptUpTo
     topic: Literal["under_test", "all"]
@@ -78,83 +80,68 @@ class LostPower(OnDisk):
         return self.topic == "all" or folder.rpartition("-")[0] == context.topic
 
     def verify(self, context: InjectionContext) -> Evidence:
-        cuts: dict[int, tuple[PartitionCutOff, ...]] = {}
-        for node, note in self.notes(context).items():
-            if context.cluster.is_running(node):
-                return Evidence(False, f"the process of {node_name(node)} runs")
-            if note is None or note.done_ns is None:
-                return Evidence(False, f"the logs of {node_name(node)} were not cut")
-            cuts[node] = _Plan.model_validate_json(note.plan).cuts
-            otherwise = describe_uncut(cuts[node], list_log_dir(context, node))
-            if otherwise is not None:
-                return Evidence(False, f"{node_name(node)}: {otherwise}")
-        facts: dict[str, object] = {str(node): _facts(of_node) for node, of_node in cuts.items()}
-        lost = {node: found for node, of_node in cuts.items() if (found := _with_loss(of_node))}
-        if not lost:
-            ends = {cut.folder: cut.after for of_node in cuts.values() for cut in of_node}
-            return Evidence(
-                False,
-                f"everything was flushed on {self.target}: nothing could be lost, logs end at {ends}",
-                facts,
-            )
-        told = "; ".join(
-            f"{node_name(node)} lost {_describe_loss(found, context.topic)}" for node, found in lost.items()
-        )
-        return Evidence(True, f"process gone; {told}", facts)
+        evidence = super().verify(context)
+        if not evidence.seen:
+            return evidence
+        if not evidence.what:
+            what = f"everything was flushed on {self.target}: nothing could be lost"
+            return Evidence(False, what, evidence.facts)
+        return Evidence(True, f"process ended; {evidence.what}", evidence.facts)
 
-    def healed(self, context: InjectionContext) -> Evidence:
-        notes = self.rejoined(context)
-        told: list[str] = []
-        facts: dict[str, object] = {}
-        for node, note in notes.items():
-            cuts = _Plan.model_validate_json(note.plan).cuts
-            ends = loaded_end_offsets(context.cluster.log_since(node, note.done_ns or 0))
-            expected = {cut.folder: cut.after for cut in cuts if cut.folder != METADATA}
-            facts[str(node)] = {folder: ends.get(folder) for folder in expected}
-            for folder, end in expected.items():
-                if ends.get(folder) != end:
-                    return Evidence(
-                        False,
-                        f"{node_name(node)} loaded {folder} to {ends.get(folder)}, it was cut to {end}",
-                        facts,
-                    )
-            if lost := _with_loss(cuts):
-                told.append(f"{node_name(node)} loaded without {_describe_loss(lost, context.topic)}")
-        if not told:
-            return Evidence(False, f"nothing was cut on {self.target}", facts)
-        return Evidence(True, "; ".join(told), facts)
+    def damage_found(self, context: InjectionContext, node: int, plan: str) -> Evidence:
+        cuts = _Plan.model_validate_json(plan).cuts
+        otherwise = describe_uncut(cuts, list_log_dir(context, node))
+        if otherwise is not None:
+            return Evidence(False, f"{node_name(node)}: {otherwise}")
+        lost = _with_loss(cuts)
+        words = f"{node_name(node)} lost {_describe_loss(lost, context.topic)}" if lost else ""
+        return Evidence(True, words, _facts(cuts))
+
+    def start_found(self, context: InjectionContext, node: int, plan: str, log: str) -> Evidence:
+        cuts = _Plan.model_validate_json(plan).cuts
+        ends = loaded_end_offsets(log)
+        expected = {cut.folder: cut.after for cut in cuts if cut.folder != METADATA}
+        facts: dict[str, object] = {folder: ends.get(folder) for folder in expected}
+        for folder, end in expected.items():
+            if ends.get(folder) != end:
+                what = f"{node_name(node)} loaded {folder} to {ends.get(folder)}, it was cut to {end}"
+                return Evidence(False, what, facts)
+        lost = _with_loss(cuts)
+        words = f"{node_name(node)} loaded without {_describe_loss(lost, context.topic)}" if lost else ""
+        return Evidence(True, words, facts)
 
 
 class PowerLoss(DiskFault):
-    """SIGKILL to every node of the target, then whatever had not reached its disk is gone from its logs;
-    healed by starting it again.
+    """SIGKILL to every node of the target; then everything that was not flushed to its disk is removed from
+    its logs; healed by starting it again.
 
-    What Kafka does: it acknowledges what is in the page caches of the ISR and leaves flushing to the kernel
-    (Kafka documentation, "Application vs. OS Flush Management"): durability comes from replication. A
-    segment is flushed when the next one is rolled, on a clean shutdown, and as log.flush.interval.* say; how
-    far is checkpointed in recovery-point-offset-checkpoint every log.flush.offset.checkpoint.interval.ms
-    (60 s). A broker that finds no clean-shutdown marker checks all segments from the recovery point on,
-    rebuilds their indexes, and truncates the log at the first batch that is not whole. The controller learns
-    that the shutdown was unclean and takes it out of the ISR and the eligible leader replicas (KIP-966); it
-    fetches what it misses from the leader. If no other replica has it, acknowledged records are gone.
+    What Kafka does: it acknowledges records that are in the page caches of the ISR and leaves flushing to the
+    kernel (Kafka documentation, "Application vs. OS Flush Management"): durability comes from replication. A
+    segment is flushed when the next one is rolled, on a clean shutdown, and according to
+    log.flush.interval.*; the flushed offset is checkpointed in recovery-point-offset-checkpoint every
+    log.flush.offset.checkpoint.interval.ms (60 s). A broker that finds no clean-shutdown marker checks all
+    segments from the recovery point on, rebuilds their indexes, and truncates the log at the first incomplete
+    batch. The controller learns that the shutdown was unclean and removes the broker from the ISR and the
+    eligible leader replicas (KIP-966); the broker fetches what it lacks from the leader. If no other replica
+    has it, acknowledged records are lost.
 
-    Which pages the kernel had written by then is chance, file by file. `keep` chooses one outcome:
-    `recovery_point` (everything flushed and nothing more), `checkpoint` (only up to the checkpointed recovery
-    point, even where segments were rolled and flushed since: worse than a disk that keeps its promise),
-    `{all_but_bytes: N}` (the last N bytes of each active segment are gone, flushed or not), `{random: true}`
-    (a byte after the recovery point, by the seed). The topic under test is cut: one of the outcomes that
-    a real power loss can have, and nothing else changes. `topic: all` cuts every partition of the node, so
-    also committed offsets, transaction states and, on a broker that is no controller, its copy of the
-    metadata log. Controllers flush before they acknowledge: their log loses nothing. Checkpoint files,
-    leader-epoch-checkpoint and the indexes of what is left stay as they are.
+    Which pages the kernel had written by then is a matter of chance, file by file. `keep` chooses one
+    outcome: `recovery_point` (everything flushed and nothing more), `checkpoint` (only up to the checkpointed
+    recovery point, even where segments were rolled and flushed since: worse than a disk that does what it
+    reports), `{all_but_bytes: N}` (the last N bytes of each active segment are lost, flushed or not),
+    `{random: true}` (from a byte after the recovery point on, chosen by the seed). Only the topic under test
+    is cut: this is one of the outcomes that a real power loss can have, and nothing else changes. `topic:
+    all` cuts every partition of the node, so also committed offsets, transaction states and, on a broker that
+    is not a controller, its copy of the metadata log. Controllers flush before they acknowledge, so their log
+    loses nothing. Checkpoint files, leader-epoch-checkpoint and the indexes of what is left are not changed.
 
-    How far Kafka has flushed since the last checkpoint it tells nobody. With flush.messages or flush.ms set,
-    `recovery_point` therefore cuts more than a power loss could take; a low
+    Kafka does not report how far it has flushed since the last checkpoint. With flush.messages or flush.ms
+    set, `recovery_point` therefore cuts more than a power loss could remove; a low
     log.flush.offset.checkpoint.interval.ms makes the difference small.
 
-    Proof: the process is gone and the files are shorter. At heal the broker's own log says with which log
-    end offset it loaded each partition: it must be the end of the last batch that was left whole. Where
-    everything was flushed there is nothing to lose, and the fault is not verified.
+    Proof: the process has ended and the files are shorter. At heal the broker's own log shows with which log
+    end offset it loaded each partition: it must be the end of the last complete batch that was left. Where
+    everything was flushed nothing can be lost, and the fault is not verified.
     """
 
     kind: Literal["power_loss"] = "power_loss"
@@ -171,18 +158,15 @@ class PowerLoss(DiskFault):
         to = resolve_nodes(context, self.target)
         if self.topic == "under_test" and not replica_holders(context) & set(to["numbers"]):
             raise FaultError(
-                "the target holds nothing that could be lost",
+                "the target holds no log that could be cut",
                 where=node_names(to["numbers"]),
                 expected=f"a broker with a replica of {context.topic}",
                 next_step="choose another target, or `topic: all`",
             )
-        return LostPower(**to, keep=self.keep, topic=self.topic, seed=context.seed)
+        return LostPower(**to, **self.parameters(), seed=context.seed)
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().warnings(shape)
-        if not self.hits_every_replica(shape):
-            return told
-        return (*told, "every replica may be hit: acknowledged records will be lost")
+        return (*super().warnings(shape), *self.loss_warning(shape))
 
 
 def _with_loss(cuts: Iterable[PartitionCutOff]) -> tuple[PartitionCutOff, ...]:

@@ -1,4 +1,5 @@
-"""What the faults on a node's process share: an injection aimed at nodes, and what it saw them lead."""
+"""What the faults on a node's process share: an injection aimed at nodes, and the partitions that these
+led."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from faults.base import FaultCluster, FaultSpec, Injection, InjectionContext
+from faults.base import FaultSpec, Injection, InjectionContext
+from faults.fault_cluster import FaultCluster
 from faults.leadership import partitions_led_by
 from faults.target_context import ClusterShape
 from faults.targets import BaseTarget, Target
@@ -15,12 +17,12 @@ from harness.model.polling import seen_within
 
 _EXIT_SECONDS = 60.0
 _ENDING = "Terminating process due to signal"
-"""What Kafka logs first of all when it gets SIGTERM (2.0 and later)."""
+"""The first line that Kafka logs after SIGTERM (2.0 and later)."""
 
 
 class OnNodes(Injection):
-    """An injection aimed at nodes. `led` is what the brokers among them led then: (partition, leader);
-    `active_controller` the node that was the active controller."""
+    """An injection aimed at the nodes `numbers`. `led` holds (partition, leader) of each partition that one
+    of them led when it was aimed; `active_controller` is set if one of them is a controller."""
 
     numbers: tuple[int, ...]
     led: tuple[tuple[int, int], ...] = ()
@@ -34,15 +36,20 @@ class OnNodes(Injection):
 class ProcessFault(FaultSpec):
     """Base of faults on the processes of one target."""
 
-    target: Target = Field(description="which nodes")
+    target: Target = Field(description="the nodes to affect")
+
+    def aim(self, context: InjectionContext) -> Injection:
+        return self.injection(**resolve_nodes(context, self.target), **self.parameters())
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
         if self.target.may_include_client():
-            raise ValueError(f"target `{self.target}`: the client's process is not ours; use a `partition`")
+            raise ValueError(
+                f"target `{self.target}`: the client's process cannot be affected; use a `partition`"
+            )
         if self.max_brokers_down(shape) < shape.brokers:
             return ()
-        return ("no broker is left to serve while this is open: every send fails or waits",)
+        return ("no broker is left while this fault is open: every send fails or waits",)
 
     def max_brokers_down(self, shape: ClusterShape) -> int:
         return self.target.max_brokers(shape)
@@ -65,8 +72,8 @@ def resolve_nodes(context: InjectionContext, target: BaseTarget) -> dict[str, An
 
 
 def start_stopped(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:
-    """Start the nodes that do not run. One that was told to end and is still at it is waited for: it must
-    not be taken for one that runs."""
+    """Start the nodes that do not run. A node that is still shutting down is waited for first, since it must
+    not count as running."""
     for node in nodes:
         _await_end(cluster, node)
         cluster.start_node(node)

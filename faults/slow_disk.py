@@ -18,9 +18,10 @@ from faults.limits.blockio import (
     operations_probe,
     parse_limits,
 )
-from faults.logs.disk import each, sidecar
+from faults.logs.disk import sidecar
 from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
+from faults.waiting import in_parallel
 from harness.model.errors import FaultError
 
 _TRIES = 3
@@ -30,7 +31,8 @@ Direction = Literal["read", "write", "both"]
 
 
 class IoLimit(NamedTuple):
-    """One limit to be proved: at most `most` of `unit` a second, as `probe` measures it (`each` a block)."""
+    """One limit to prove: at most `most` of `unit` per second, measured by `probe` (`each`: units per
+    block)."""
 
     most: float
     unit: str
@@ -48,28 +50,28 @@ class DiskSlowed(OnNodes):
     devices: tuple[tuple[int, str], ...]
 
     def apply(self, context: InjectionContext) -> None:
-        each(self._running(context), lambda node: self._throttle(context, node, self._limits()))
+        in_parallel(context.running(self.nodes), lambda node: self._throttle(context, node, self._limits()))
 
     def verify(self, context: InjectionContext) -> Evidence:
-        stopped = set(self.nodes) - set(self._running(context))
+        stopped = set(self.nodes) - set(context.running(self.nodes))
         if stopped:
             return Evidence(False, f"{node_names(stopped)} does not run")
-        said: list[str] = []
-        facts: dict[str, object] = {"measured": said}
+        measured: list[str] = []
+        facts: dict[str, object] = {"measured": measured}
         for node in self.nodes:
             for asked in self._asked():
                 for _ in range(_TRIES):
                     words, wrong = _measure(context, node, asked)
                     if wrong is None:
                         break
-                said.append(words)
+                measured.append(words)
                 if wrong is not None:
                     return Evidence(False, f"{words}: {wrong}", facts)
-        return Evidence(True, "; ".join(said), facts)
+        return Evidence(True, "; ".join(measured), facts)
 
     def undo(self, context: InjectionContext) -> None:
-        # A node's control group goes with its process, and takes along what was set there.
-        each(self._running(context), lambda node: self._throttle(context, node, {}))
+        # A node's control group is removed with its process, and with it the limits.
+        in_parallel(context.running(self.nodes), lambda node: self._throttle(context, node, {}))
 
     def healed(self, context: InjectionContext) -> Evidence:
         await_rejoined(context, self.nodes)
@@ -100,9 +102,6 @@ class DiskSlowed(OnNodes):
                 found.append(IoLimit(self.iops, "operations", 1, operations_probe(way, self.iops)))
         return found
 
-    def _running(self, context: InjectionContext) -> tuple[int, ...]:
-        return tuple(node for node in self.nodes if context.cluster.is_running(node))
-
     def _throttle(self, context: InjectionContext, node: int, limits: Limits) -> None:
         device = dict(self.devices)[node]
         output = context.cluster.in_cgroups(node, limits_script(device, limits))
@@ -120,25 +119,26 @@ class DiskSlowed(OnNodes):
 class SlowDisk(ProcessFault):
     """Throttle the disk of the target's nodes (block I/O control group); healed by taking the limits away.
 
-    Bytes or operations per second, or both, for reads, writes or both. What Kafka feels: fsync (the metadata
-    log of a controller, KIP-595; checkpoint files, once in 5 s and in 60 s; a segment that is rolled) and
-    reads of what is no more in the page cache (consumers and followers that lag). What it does not feel:
-    ordinary appends.
-    Kafka leaves flushing to the operating system (Kafka's documentation, "Application vs. OS flush
-    management"), so an append only reaches the page cache, and under cgroup v1 what the kernel writes back
-    later counts for nobody. Under v2 it counts, and appends wait too once too many pages are dirty. Set
-    log.flush.interval.messages=1 for a broker that waits for its disk with every append. A controller whose
-    fsync takes longer than controller.quorum.fetch.timeout.ms loses its leadership.
+    The limit is in bytes or operations per second, or both, for reads, writes or both.
 
-    Proof: measured in the log dir past the page cache, as the broker would be throttled and in a container
-    beside it that is not: the one within 25 % of what was asked for at most, the other faster.
+    What Kafka does: fsync gets slower (the metadata log of a controller, KIP-595; checkpoint files, every 5 s
+    and 60 s; a segment that is rolled), and so do reads of data that is no longer in the page cache
+    (consumers and followers that lag). Ordinary appends do not get slower: Kafka leaves flushing to the
+    operating system (Kafka's documentation, "Application vs. OS flush management"), so an append only reaches
+    the page cache, and under cgroup v1 the kernel's later write-back is not charged to the container. Under
+    v2 it is charged, and appends wait too once too many pages are dirty. Set log.flush.interval.messages=1
+    for a broker that waits for its disk on every append. A controller whose fsync takes longer than
+    controller.quorum.fetch.timeout.ms loses its leadership.
+
+    Proof: throughput in the log dir, bypassing the page cache, is measured within the broker's limits and in
+    a container without them: the first exceeds the limit by at most 25 %, the second is faster.
     """
 
     kind: Literal["slow_disk"] = "slow_disk"
     mib_per_second: float | None = Field(
-        default=None, ge=0.05, allow_inf_nan=False, description="throughput at most, in MiB per second"
+        default=None, ge=0.05, allow_inf_nan=False, description="maximum throughput, in MiB per second"
     )
-    iops: int | None = Field(default=None, ge=2, description="operations per second at most")
+    iops: int | None = Field(default=None, ge=2, description="maximum number of operations per second")
     direction: Direction = Field(default="both", description="what is throttled: read, write or both")
     needs: ClassVar[tuple[str, ...]] = ("disk throttle",)
     injection: ClassVar[type[Injection]] = DiskSlowed
@@ -156,47 +156,40 @@ class SlowDisk(ProcessFault):
 
     def aim(self, context: InjectionContext) -> DiskSlowed:
         fields = resolve_nodes(context, self.target)
-        numbers: tuple[int, ...] = fields["numbers"]
+        outputs = in_parallel(fields["numbers"], lambda node: sidecar(context, node, DEVICE_SCRIPT))
         devices = []
-        for node, said in zip(
-            numbers, each(numbers, lambda node: sidecar(context, node, DEVICE_SCRIPT)), strict=True
-        ):
-            what, _, device = said.strip().partition(" ")
+        for node, text in outputs.items():
+            what, _, device = text.strip().partition(" ")
             if what != "disk":
                 raise FaultError(
-                    "this log dir lies on no disk that can be throttled",
+                    "the log dir is not on a disk that can be throttled",
                     where=node_name(node),
                     expected="a file system on a block device",
                     found=what,
                     next_step="keep the engine's volumes on a disk (ext4, xfs)",
                 )
             devices.append((node, device))
-        return DiskSlowed(
-            mib_per_second=self.mib_per_second,
-            iops=self.iops,
-            direction=self.direction,
-            devices=tuple(devices),
-            **fields,
-        )
+        return DiskSlowed(devices=tuple(devices), **self.parameters(), **fields)
 
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         return 0
 
 
 def _measure(context: InjectionContext, node: int, asked: IoLimit) -> tuple[str, str | None]:
-    """What was measured, in words, and what is wrong with it: within the node, and beside it."""
+    """The throughput within the node and in a container without its limits, in words, and what is wrong with
+    it."""
     script = asked.probe.script(context.tag)
     slow = asked.probe.seconds(context.cluster.in_node(node, script).text)
     free = asked.probe.seconds(context.cluster.in_files(node, script).text)
     if not slow or not free:
         return (
             f"{node_name(node)}: its disk could not be measured",
-            "writing past the page cache failed",
+            "writing with O_DIRECT failed",
         )
     amount = asked.each * asked.probe.count
     words = (
         f"{node_name(node)} {asked.probe.way}s {_format_rate(amount / slow)}"
-        f" of {asked.most:g} {asked.unit} a second, {_format_rate(amount / free)} are had beside it"
+        f" of {asked.most:g} {asked.unit} per second, {_format_rate(amount / free)} without the limit"
     )
     if amount / slow > asked.most * _TOLERANCE:
         return words, "that is more than was asked for"

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext
 from faults.leadership import await_rejoined, describe_moves, describe_unmoved, leaders_of
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
+from faults.process_fault import OnNodes, ProcessFault, start_stopped
 
 _SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)
@@ -21,21 +21,20 @@ class Stopped(OnNodes):
     stops_process: ClassVar[bool] = True
 
     def apply(self, context: InjectionContext) -> None:
-        for node in self.nodes:
-            if context.cluster.is_running(node):
-                context.cluster.terminate(node)
+        for node in context.running(self.nodes):
+            context.cluster.terminate(node)
 
     def verify(self, context: InjectionContext) -> Evidence:
         cluster, topic = context.cluster, context.topic
         deadline = time.monotonic() + _SECONDS
         moved_while_running: dict[int, int | None] | None = None
-        # No pause between two looks: the moment between the last move and the exit is short.
-        while any(cluster.is_running(node) for node in self.nodes):
+        # No pause between two views: the time between the last move and the exit is short.
+        while context.running(self.nodes):
             if time.monotonic() > deadline:
                 return Evidence(False, f"{self.target} still runs {_SECONDS:g} s after SIGTERM")
             view = cluster.view((topic,))
             if moved_while_running is None and describe_unmoved(view, topic, self.led) is None:
-                running = {node for node in self.nodes if cluster.is_running(node)}
+                running = set(context.running(self.nodes))
                 if running >= {old for _, old in self.led}:
                     moved_while_running = leaders_of(view, topic, self.led)
         codes = {node: cluster.exit_code(node) for node in self.nodes}
@@ -64,15 +63,12 @@ class Stop(ProcessFault):
     """SIGTERM to every node of the target; healed by starting it again.
 
     What Kafka does: with controlled.shutdown.enable (the default) the broker asks the controller to move
-    the partitions that it leads, and only then closes its logs and exits; so writes stall for a moment
-    only, and nothing has to be recovered at the next start.
+    the partitions that it leads, and only then closes its logs and exits; so writes stall only briefly, and
+    nothing has to be recovered at the next start.
 
-    Proof: every partition that it led is seen with another leader while its process still runs, and the
-    process ends with a clean exit code.
+    Proof: every partition that it led has another leader while its process still runs, and the process ends
+    with a clean exit code.
     """
 
     kind: Literal["stop"] = "stop"
     injection: ClassVar[type[Injection]] = Stopped
-
-    def aim(self, context: InjectionContext) -> Stopped:
-        return Stopped(**resolve_nodes(context, self.target))

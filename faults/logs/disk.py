@@ -1,8 +1,8 @@
-"""What the faults on a node's log files share: the node is down, what is done to its files is written down
-beside them first, and it is done once.
+"""What the faults on a node's log files share: the node is stopped, the plan for its files is written to a
+note first, and the damage is done once.
 
-What is written down lies in another volume of the node than its log dir, since a fault may empty that, and
-it stays there: how a restarted broker found its files is judged by it, by whichever process heals.
+The notes are in another volume of the node than its log dir, since a fault may empty that, and they stay
+there: whichever process heals compares what the restarted broker found with the plan.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ import gzip
 import shlex
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
-from faults.base import InjectionContext, node_name
+from faults.base import Evidence, InjectionContext, node_name
 from faults.leadership import await_rejoined
 from faults.logs.files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
 from faults.process_fault import OnNodes, ProcessFault
 from faults.target_context import ClusterShape
 from faults.targets import AnyOf, BaseTarget, Both, Controller, Controllers, NodeIds
+from faults.waiting import await_or_fail, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_CONTROLLER_ID
-from harness.model.polling import seen_within
 
 NOTES_DIR = "/mnt/shared/config"
-"""A volume of the image that Kafka reads nothing from but files of names that it knows."""
+"""A volume of the image from which Kafka reads only files with names that it knows."""
 _GONE_SECONDS = 90.0
 
 _T = TypeVar("_T")
@@ -35,44 +34,87 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What was decided for a node's files, as JSON, and when it was done (engine's clock; None: not yet)."""
+    """The plan for a node's files, as JSON, and when it was carried out (engine's clock; None: not yet)."""
 
     plan: str
     done_ns: int | None
 
 
 class OnDisk(OnNodes):
-    """Nodes that are stopped, their log files damaged once, and started again at the latest by `undo`."""
+    """Nodes that are stopped, whose log files are damaged once, and that `undo` starts again at the
+    latest."""
+
+    not_done: ClassVar[str]
+    """What `verify` says of a node whose files were not damaged."""
 
     def apply(self, context: InjectionContext) -> None:
         notes = self.notes(context)
         todo = [node for node, note in notes.items() if note is None or note.done_ns is None]
-        ran = [node for node in todo if context.cluster.is_running(node)]
+        ran = context.running(todo)
         for node in ran:
             self.take_down(context, node)
         for node in todo:
-            _await_gone(context, node)
-        # A plan that was not carried out to its end still holds, unless the broker has run since.
-        each(todo, lambda node: self.damage(context, node, None if node in ran else notes[node]))
+            await_or_fail(
+                _GONE_SECONDS,
+                lambda node=node: "its process still runs" if context.running((node,)) else None,  # type: ignore[misc]
+                "a node did not end",
+                where=node_name(node),
+                every=0.02,
+            )
+        # A plan that was not completed is still valid, unless the broker has run since.
+        in_parallel(todo, lambda node: self.damage(context, node, None if node in ran else notes[node]))
 
     def take_down(self, context: InjectionContext, node: int) -> None:
-        """Send what ends the node's process."""
+        """Send the signal that ends the node's process."""
         context.cluster.kill(node)
 
     @abstractmethod
     def damage(self, context: InjectionContext, node: int, begun: Note | None) -> None:
-        """Decide what to do to a stopped node's files, write it down and do it; `begun`: it was decided."""
+        """Decide what to do to a stopped node's files, write it down and do it; `begun`: an earlier
+        decision."""
 
     def undo(self, context: InjectionContext) -> None:
         for node in self.nodes:
             context.cluster.start_node(node)
 
     def notes(self, context: InjectionContext) -> dict[int, Note | None]:
-        """What is written down about each node by this injection."""
-        return dict(zip(self.nodes, each(self.nodes, lambda node: read_note(context, node)), strict=True))
+        """This injection's note about each node."""
+        return in_parallel(self.nodes, lambda node: read_note(context, node))
+
+    def verify(self, context: InjectionContext) -> Evidence:
+        found: dict[int, Evidence] = {}
+        for node, note in self.notes(context).items():
+            wrong = self.wrong_state(context, node)
+            if wrong is not None:
+                return Evidence(False, wrong)
+            if note is None or note.done_ns is None:
+                return Evidence(False, f"{node_name(node)}: {self.not_done}")
+            found[node] = self.damage_found(context, node, note.plan)
+        return _joined(found)
+
+    def wrong_state(self, context: InjectionContext, node: int) -> str | None:
+        """Why the node's process is not in the state that this fault leaves it in; None: it is."""
+        return f"the process of {node_name(node)} runs" if context.cluster.is_running(node) else None
+
+    @abstractmethod
+    def damage_found(self, context: InjectionContext, node: int, plan: str) -> Evidence:
+        """Whether the node's files are as planned."""
+
+    def healed(self, context: InjectionContext) -> Evidence:
+        found: dict[int, Evidence] = {}
+        for node, note in self.rejoined(context).items():
+            log = context.cluster.log_since(node, note.done_ns or 0)
+            found[node] = self.start_found(context, node, note.plan, log)
+        evidence = _joined(found)
+        return evidence if evidence.what else Evidence(False, f"nothing was damaged on {self.target}")
+
+    @abstractmethod
+    def start_found(self, context: InjectionContext, node: int, plan: str, log: str) -> Evidence:
+        """Whether the broker's own log since the damage shows that it started from damaged files; `what` is
+        empty where the plan changed nothing."""
 
     def rejoined(self, context: InjectionContext) -> dict[int, Note]:
-        """Wait until the nodes are back; the notes of those that were damaged."""
+        """Wait until the nodes are back; returns the notes of those that were damaged."""
         await_rejoined(context, self.nodes)
         return {node: note for node, note in self.notes(context).items() if note and note.done_ns}
 
@@ -81,16 +123,19 @@ class DiskFault(ProcessFault):
     """Base of faults on the log files of brokers."""
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().warnings(shape)
+        warnings = super().warnings(shape)
         if not shape.combined and _means_controllers(self.target):
             raise ValueError(
-                f"target `{self.target}`: a controller that is no broker holds no topic's log, and has "
-                "on disk whatever it has acknowledged; use a `kill`"
+                f"target `{self.target}`: a separate controller holds no topic's log, and everything "
+                "that it has acknowledged is flushed; use a `kill`"
             )
-        return told
+        return warnings
 
-    def hits_every_replica(self, shape: ClusterShape) -> bool:
-        return self.target.max_brokers(shape) >= shape.replication_factor
+    def loss_warning(self, shape: ClusterShape) -> tuple[str, ...]:
+        """The warning of faults that lose records, if the target can mean every replica of a partition."""
+        if self.target.max_brokers(shape) < shape.replication_factor:
+            return ()
+        return ("every replica may be hit: acknowledged records will be lost",)
 
 
 def _means_controllers(target: BaseTarget) -> bool:
@@ -104,10 +149,14 @@ def _means_controllers(target: BaseTarget) -> bool:
     return isinstance(target, Controller | Controllers)
 
 
-def each(nodes: Iterable[int], what: Callable[[int], _T]) -> list[_T]:
-    """The same for several nodes at once: a sidecar takes some tenths of a second."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        return list(pool.map(what, nodes))
+def _joined(by_node: dict[int, Evidence]) -> Evidence:
+    """One evidence of all nodes: the first that was not seen, else all of them."""
+    facts: dict[str, object] = {
+        str(node): dict(found.facts) for node, found in by_node.items() if found.facts
+    }
+    wrong = next((found for found in by_node.values() if not found.seen), None)
+    words = "; ".join(found.what for found in by_node.values() if found.what)
+    return Evidence(wrong is None, words if wrong is None else wrong.what, facts)
 
 
 def replica_holders(context: InjectionContext, partition: int | None = None) -> frozenset[int]:
@@ -129,12 +178,12 @@ def list_log_dir(context: InjectionContext, node: int) -> LogDir:
 def read_batches(
     context: InjectionContext, node: int, paths: Iterable[str]
 ) -> dict[str, tuple[BatchHeader, ...]]:
-    """The batches of these files."""
+    """The batches of these files, by path."""
     return _parsed(context, node, walk_script(paths), parse_walk)
 
 
 def read_note(context: InjectionContext, node: int) -> Note | None:
-    """What is written down about a node under this tag."""
+    """The note of this injection about a node; None: there is none."""
     plan, done = _note_files(context)
     text = sidecar(context, node, f"cat {plan} 2>/dev/null || true; echo; cat {done} 2>/dev/null || true")
     decided, _, when = text.partition("\n")
@@ -142,7 +191,7 @@ def read_note(context: InjectionContext, node: int) -> Note | None:
 
 
 def carry_out(context: InjectionContext, node: int, plan: str, script: str) -> None:
-    """Write the plan (JSON of one line) down, do what the script says, and write down that it is done."""
+    """Write the plan (JSON in one line) down, run the script, and write down that it is done."""
     kept, done = _note_files(context)
     wrote = f"cat >{kept}.new <<'END-OF-PLAN'\n{plan}\nEND-OF-PLAN\nmv {kept}.new {kept}"
     sidecar(context, node, f"rm -f {done}\n{wrote}\n{script}\ndate +%s%N >{done}.new\nmv {done}.new {done}")
@@ -159,7 +208,7 @@ def sidecar(context: InjectionContext, node: int, script: str) -> str:
     output = context.cluster.in_files(node, f"bash -euo pipefail <(printf %s {packed} | base64 -d | gunzip)")
     if output.code != 0:
         raise FaultError(
-            "a node's log files could not be worked on",
+            "a script on a node's log files failed",
             where=node_name(node),
             found=output.text.strip()[-500:],
             next_step="see what is in its data volume; `kafka-chaos heal` starts the node again",
@@ -180,11 +229,3 @@ def _parsed(context: InjectionContext, node: int, script: str, parse: Callable[[
 def _note_files(context: InjectionContext) -> tuple[str, str]:
     stem = f"{NOTES_DIR}/.{context.tag}"
     return shlex.quote(f"{stem}.plan"), shlex.quote(f"{stem}.done")
-
-
-def _await_gone(context: InjectionContext, node: int) -> None:
-    left = seen_within(
-        _GONE_SECONDS, lambda: "its process still runs" if context.cluster.is_running(node) else None, 0.02
-    )
-    if left is not None:
-        raise FaultError("a node did not end", where=node_name(node), found=left)

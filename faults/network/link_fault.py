@@ -1,10 +1,10 @@
-"""What all faults on the quality of links share: which links, and how a round trip over them is measured."""
+"""What all faults on the quality of links share: which links they affect, and measuring round trips over
+them."""
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -13,10 +13,11 @@ from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_n
 from faults.leadership import await_rejoined
 from faults.network.link_probe import Echoes, parse_pings, ping_script
 from faults.network.links import Link, between, minor_of, shape_script, unshape_script
-from faults.network.namespace_scripts import address, in_parallel, run_script, running
+from faults.network.namespace_scripts import address, refuse_failure, run_script
 from faults.network.sides import possible_nodes, surely_within
 from faults.target_context import ClusterShape
 from faults.targets import Target
+from faults.waiting import evidence_within, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 
@@ -42,26 +43,21 @@ class OnLinks(Injection):
         return f"{node_names(self.senders)} to {node_names({link.receiver for link in self.links})}"
 
     def healed(self, context: InjectionContext) -> Evidence:
-        up = [node for node in running(context, self.nodes) if not context.cluster.is_paused(node)]
+        up = [node for node in context.running(self.nodes) if not context.cluster.is_paused(node)]
         await_rejoined(context, tuple(up))
-        return Evidence(True, "nothing of it is left in any namespace, and all are back in the ISR")
+        return Evidence(True, "no trace of it is left in any namespace, and all nodes are back in the ISR")
 
     def verify(self, context: InjectionContext) -> Evidence:
-        # A busy machine may spoil one measurement.
-        deadline = time.monotonic() + _PROOF_SECONDS
-        while True:
-            evidence = self.look(context)
-            if evidence.seen or time.monotonic() > deadline:
-                return evidence
+        return evidence_within(_PROOF_SECONDS, lambda: self.measure(context))
 
     @abstractmethod
-    def look(self, context: InjectionContext) -> Evidence:
+    def measure(self, context: InjectionContext) -> Evidence:
         """Measure once."""
 
     def trips(self, context: InjectionContext) -> dict[int, list[Link]]:
-        """Round trips that go over each link once at least, as links from the node that they are measured
-        from: one of those that run."""
-        up = running(context, self.nodes)
+        """Round trips that together go over each link at least once, by the running node that measures
+        them."""
+        up = context.running(self.nodes)
         found: set[Link] = set()
         for link in self.links:
             trip = link if link.sender in up else link.back
@@ -69,27 +65,21 @@ class OnLinks(Injection):
                 found.add(trip)
         return {node: sorted(trip for trip in found if trip.sender == node) for node in up}
 
-    def ping(self, context: InjectionContext, **how: Any) -> dict[Link, Echoes] | str:
-        """Measure all round trips (`how`: see `ping_script`); text: why that could not be done."""
-        return ping(context, self.trips(context), **how)
-
-    def judged(
-        self,
-        context: InjectionContext,
-        measured: dict[Link, Echoes] | str,
-        say: Callable[[Link, Echoes], tuple[bool, str]],
+    def ping_and_judge(
+        self, context: InjectionContext, judge: Callable[[Link, Echoes], tuple[bool, str]], **how: Any
     ) -> Evidence:
-        """Evidence from round trips: `say` tells of each whether it shows what was asked, and what was
-        measured."""
+        """Measure all round trips (`how`: see `ping_script`). `judge` says of each whether it shows the
+        effect, and what was measured."""
+        measured = ping(context, self.trips(context), **how)
         if isinstance(measured, str):
             return Evidence(False, measured)
-        # A client's machine may answer no echoes at all, which no fault of this kind does.
+        # A client's machine may answer no echoes at all, which no fault of this kind causes.
         deaf = {link for link, echoes in measured.items() if link.receiver == CLIENT and not echoes.answers}
-        judged = {link: say(link, measured[link]) for link in measured if link not in deaf}
+        judged = {link: judge(link, measured[link]) for link in measured if link not in deaf}
         facts: dict[str, object] = {describe_link(link): what for link, (_, what) in judged.items()}
         if deaf:
             facts["not_measured"] = _DEAF
-        silent = set(self.nodes) - {CLIENT} - set(running(context, self.nodes))
+        silent = set(self.nodes) - {CLIENT} - set(context.running(self.nodes))
         if silent:
             facts["not_running"] = sorted(silent)
         wrong = [f"{describe_link(link)}: {what}" for link, (good, what) in judged.items() if not good]
@@ -111,20 +101,11 @@ class Shaped(OnLinks):
         """The class's rate, and the discipline in its leaf, as tc takes them."""
 
     def apply(self, context: InjectionContext) -> None:
-        in_parallel(running(context, self.senders), lambda node: self._shape(context, node))
+        in_parallel(context.running(self.senders), lambda node: self._shape(context, node))
 
     def undo(self, context: InjectionContext) -> None:
         # A namespace dies with its container, and its disciplines with it.
-        for node, output in in_parallel(
-            running(context, self.senders), lambda node: run_script(context, node, unshape_script(self.minor))
-        ).items():
-            if output is not None and output.code != 0:
-                raise FaultError(
-                    "the queueing discipline of a network fault could not be removed",
-                    where=f"network namespace of {node_name(node)}",
-                    found=output.text.strip(),
-                    next_step="restart that node's container: its disciplines die with it",
-                )
+        in_parallel(context.running(self.senders), lambda node: self._unshape(context, node))
 
     def restarted(self, context: InjectionContext, node: int) -> bool:
         return node in self.senders and "put" in self._shape(context, node).split()
@@ -137,30 +118,38 @@ class Shaped(OnLinks):
             raise FaultError(
                 "a link could not be shaped",
                 where=f"network namespace of {node_name(node)}",
-                expected="links that no other open fault shapes, and a kernel that can",
+                expected="links that no other open fault shapes, and a kernel that supports it",
                 found=output.text.strip(),
                 next_step="let one of the faults end first, or give them different peers in `to`; "
-                "`kafka-chaos doctor` tells what this kernel can do",
+                "`kafka-chaos doctor` shows what this kernel supports",
             )
         return output.text
 
+    def _unshape(self, context: InjectionContext, node: int) -> None:
+        output = run_script(context, node, unshape_script(self.minor))
+        if output is not None:
+            problem = "the queueing discipline of a network fault could not be removed"
+            refuse_failure(
+                output, node, problem, "restart that node's container: its disciplines die with it"
+            )
+
 
 class LinkFault(FaultSpec):
-    """Base of faults on the links from a target to its peers."""
+    """Base of faults on the links from a target to its peers: by default of those that shape packets."""
 
     needs: ClassVar[tuple[str, ...]] = ("tc htb", "tc netem", "raw sockets")
-    target: Target = Field(description="the nodes whose outgoing packets are touched")
+    target: Target = Field(description="the nodes whose outgoing packets are affected")
     to: Target | None = Field(
         default=None,
         description="the nodes that these packets go to; default: every other node of the cluster, "
-        "controllers among them, and the client",
+        "including controllers, and the client",
     )
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
         super().warnings(shape)
         if self.target.may_include_client():
             raise ValueError(
-                f"target `{self.target}`: the client has no network of its own that could be touched; "
+                f"target `{self.target}`: the client has no network of its own that could be affected; "
                 "name the brokers as `target` and the client as `to`"
             )
         nodes = possible_nodes(self.target, shape)
@@ -168,6 +157,11 @@ class LinkFault(FaultSpec):
         if self.to is not None and alone and surely_within(self.to, self.target, shape):
             raise ValueError(f"`to: {self.to}` means no other node than `target: {self.target}`")
         return ()
+
+    def aim(self, context: InjectionContext) -> Injection:
+        links = self.chosen(context)
+        fields: dict[str, Any] = {"links": links, "minor": minor_of(context.tag)}
+        return self.injection(**fields, **self.parameters())
 
     def chosen(self, context: InjectionContext) -> tuple[Link, ...]:
         """The links that this means now.
@@ -177,12 +171,12 @@ class LinkFault(FaultSpec):
         """
         snapshot = context.snapshot()
         senders = [node for node in self.target.resolve(snapshot) if node != CLIENT]
-        everybody = (CLIENT, *snapshot.brokers, *snapshot.controllers)
-        receivers = everybody if self.to is None else self.to.resolve(snapshot)
+        every_node = (CLIENT, *snapshot.brokers, *snapshot.controllers)
+        receivers = every_node if self.to is None else self.to.resolve(snapshot)
         links = between(senders, receivers)
         if not links:
             raise FaultError(
-                "there is no link to touch",
+                "there is no link between the targets",
                 where=f"from {self.target} to {self.to}",
                 expected="at least two different nodes",
                 found=f"both mean {node_names(receivers)}",
@@ -192,29 +186,24 @@ class LinkFault(FaultSpec):
 
 
 def describe_link(link: Link) -> str:
-    """A round trip in words."""
+    """A round trip in words: "broker 1 and broker 2"."""
     return f"{node_name(link.sender)} and {node_name(link.receiver)}"
 
 
-def shaping_fields(context: InjectionContext, links: Collection[Link]) -> dict[str, Any]:
-    """The fields of a `Shaped`."""
-    return {"links": tuple(links), "minor": minor_of(context.tag)}
-
-
 def ping(context: InjectionContext, trips: dict[int, list[Link]], **how: Any) -> dict[Link, Echoes] | str:
-    """Measure round trips, given by the node that they are measured from (`how`: see `ping_script`); text:
-    why that could not be done."""
+    """Measure round trips, given by the node that measures them (`how`: see `ping_script`). A text says why
+    that was not possible."""
     if not any(trips.values()):
-        return "none of the links has both its ends running"
+        return "no link has both of its ends running"
 
     def measure(node: int) -> dict[Link, Echoes] | str:
-        at = {address(context, link.receiver): link for link in trips[node]}
-        output = run_script(context, node, ping_script(list(at), **how))
-        found = None if output is None else parse_pings(output.text, list(at))
+        by_address = {address(context, link.receiver): link for link in trips[node]}
+        output = run_script(context, node, ping_script(list(by_address), **how))
+        found = None if output is None else parse_pings(output.text, list(by_address))
         if found is None:
             why = output.text.strip() if output else "it ended meanwhile"
             return f"{node_name(node)}: could not measure: {why}"
-        return {at[place]: echoes for place, echoes in found.items()}
+        return {by_address[place]: echoes for place, echoes in found.items()}
 
     measured: dict[Link, Echoes] = {}
     for found in in_parallel((node for node in trips if trips[node]), measure).values():

@@ -1,6 +1,6 @@
 """What a link does to packets, measured by ICMP echoes from the network namespace of one of its ends.
 
-The kernel of the other end answers them, whatever its processes do, so the clients' end, which has no
+The kernel of the other end answers them, whatever its processes do, so links to the clients, which have no
 namespace of ours, can be measured as well. An echo goes over a link and comes back over its reverse.
 """
 
@@ -101,19 +101,19 @@ _SIGMAS = 4.0
 
 
 def ping_script(addresses: Sequence[str], *, count: int, seconds: float, size: int, wait: float) -> str:
-    """`count` echoes to each address, spread over `seconds`, of `size` bytes (20 at least) behind the ICMP
-    header; then listens until none has come for `wait` seconds."""
+    """Sends `count` echoes to each address, spread over `seconds`, with `size` bytes (at least 20) after the
+    ICMP header; then listens until none has arrived for `wait` seconds."""
     return f"perl -e '{_PING}' {count} {seconds:g} {size} {wait:g} {' '.join(addresses)}\n"
 
 
 def flood_script(
     addresses: Sequence[str], *, mbit: float, seconds: float, device: str, traffic_class: str, enough: int = 0
 ) -> str:
-    """More echoes to these addresses than a link of this rate lets through, for `seconds` after a start of
-    0.3 s, or until `enough` bytes (0: no end) have come back from one of them. Counts what comes back, and
-    what the traffic class lets through meanwhile. `device` is read in the shell: `$dev`."""
+    """Sends more echoes to these addresses than a link of this rate can carry, for `seconds` after 0.3 s of
+    warm-up, or until `enough` bytes (0: no limit) have come back from one of them. Counts the bytes that come
+    back, and those that the traffic class sends meanwhile. `device` is expanded by the shell: `$dev`."""
     # A thousand a second: few enough for a busy machine, many enough to measure slow links. No more of them
-    # under way than the link takes in a quarter of a second: Kafka's own packets wait behind them.
+    # in flight than the link carries in a quarter of a second: Kafka's own packets wait behind them.
     size = min(16000, max(200, round(mbit * 125)))
     quarter = int(mbit * 1e6 / 8 / 4) // size
     window = max(4, min(200, quarter) // len(addresses))
@@ -126,8 +126,8 @@ def flood_script(
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
-    """The echoes of one address: how many were asked for, and the answers, (number, microseconds of its round
-    trip), in the order in which they came."""
+    """The echoes of one address: the number sent, and the answers, (number, round trip in microseconds), in
+    the order of arrival."""
 
     sent: int
     answers: tuple[tuple[int, int], ...] = ()
@@ -142,17 +142,17 @@ class Echoes:
 
     @property
     def lost(self) -> int:
-        """Those that no answer came to."""
+        """The number of echoes without an answer."""
         return self.sent - len(self._first)
 
     @property
     def copies(self) -> int:
-        """Answers beyond the first."""
+        """The number of answers beyond the first of each echo."""
         return len(self.answers) - len(self._first)
 
     @property
     def overtaking(self) -> int:
-        """Those whose answer came before that of an earlier one."""
+        """The number of echoes whose answer arrived before that of an earlier one."""
         count, lowest = 0, math.inf
         for number in reversed(self._first):
             count += number > lowest
@@ -161,12 +161,12 @@ class Echoes:
 
     @property
     def median_ms(self) -> float:
-        """Median round trip; 0 without answers."""
+        """Median round trip in milliseconds; 0 without answers."""
         return median(self._first.values()) / 1e3 if self._first else 0.0
 
     @property
     def width_ms(self) -> float:
-        """How far the middle 80 % of the round trips are apart; 0 with fewer than two answers."""
+        """The width of the middle 80 % of the round trips in milliseconds; 0 with fewer than two answers."""
         if len(self._first) < 2:
             return 0.0
         tenths = quantiles(self._first.values(), n=10)
@@ -188,8 +188,8 @@ def parse_pings(text: str, addresses: Sequence[str]) -> dict[str, Echoes] | None
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Megabits a second, as IP packets: what came back of a flood, and what the class let through (None:
-    there is no such class)."""
+    """Megabits per second, as IP packets: what came back of a flood, and what the class sent (None: there is
+    no such class)."""
 
     back: float
     through: float | None = None
@@ -206,14 +206,23 @@ def parse_flood(text: str) -> Flow | None:
 
 
 def bounds(trials: int, share: float, variance: float | None = None) -> tuple[int, int]:
-    """Between which counts nearly all such trials end: four standard deviations to each side and, for what
-    is rare, four more. `variance` of one trial, if it is not hit or miss. Never 0: nothing seen proves
-    nothing."""
+    """The counts between which nearly all such trials end: four standard deviations to each side and, for
+    rare events, four more counts. `variance` is that of one trial, if it is not hit or miss. The lower bound
+    is never 0: an effect that was not seen is not proved."""
     each = share * (1 - share) if variance is None else variance
     reach = _SIGMAS * math.sqrt(trials * each) + 4
     return max(1, math.ceil(trials * share - reach)), math.floor(trials * share + reach)
 
 
+def judge_share(
+    count: int, sent: int, asked: float, words: str, variance: float | None = None
+) -> tuple[bool, str]:
+    """Whether `count` of the echoes `sent` is the share that was asked for, and the measured share in words
+    (`words` says what was counted)."""
+    low, high = bounds(sent, asked, variance)
+    return low <= count <= high, f"{100 * count / sent:.1f} % of {sent} {words}, {100 * asked:.3g} % asked"
+
+
 def enough_for(share: float) -> int:
-    """How many echoes show this share: 1,000, or so many that 40 are hit, and 40 not."""
+    """The number of echoes that shows this share: 1,000, or enough that 40 are hit and 40 are not."""
     return max(1000, math.ceil(40 / min(share, 1 - share)))

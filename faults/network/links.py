@@ -1,9 +1,10 @@
-"""Links: ordered pairs of nodes, and the shaping of what goes over them by queueing disciplines, as scripts.
+"""Links: ordered pairs of nodes, and the scripts that shape their packets by queueing disciplines.
 
-All shaping of one network namespace hangs below one root, an HTB discipline with a handle of our own. Each
-injection has one class there, and u32 filters that lead packets to certain addresses into it; what no filter
-wants passes undisturbed. A discipline carries no comment, so the number of the class, and the priority of its
-filters, come from the injection's tag: taking it back removes only its own, and the root with the last.
+All shaping of one network namespace is below one root, an HTB discipline with a handle of our own. Each
+injection has one class there, and u32 filters that direct packets to certain addresses into it; packets that
+match no filter are unaffected. A discipline carries no comment, so the number of the class, and the priority
+of its filters, come from the injection's tag: undoing an injection removes only its own, and the last one the
+root.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 
 HANDLE = "4b43"
-"""Of the root discipline ("KC"). Nobody else shapes a node's namespace, so a root of this handle is ours."""
+"""Handle of the root discipline ("KC"). Nothing else shapes a node's namespace, so such a root is ours."""
 UNLIMITED = "10gbit"
-"""The rate of a class that is not there to limit the rate."""
+"""The rate of a class that does not limit the rate."""
 NETEM = "netem limit 20000"
-"""The discipline in the leaf of a class that spoils packets, and how many it keeps waiting."""
+"""The discipline in the leaf of a class that disturbs packets, with the length of its queue in packets."""
 TAKEN = "taken"
 """What a script prints when a link is shaped by another injection."""
 
 
 class Link(NamedTuple):
-    """Packets from `sender` to `receiver` (node ids; CLIENT stands for the clients)."""
+    """Packets from `sender` to `receiver` (node ids; CLIENT means the clients)."""
 
     sender: int
     receiver: int
@@ -34,21 +35,25 @@ class Link(NamedTuple):
         """The other direction."""
         return Link(self.receiver, self.sender)
 
+    def other_end(self, node: int) -> int:
+        """The end that is not this node."""
+        return self.sender if node == self.receiver else self.receiver
+
 
 def between(senders: Iterable[int], receivers: Iterable[int]) -> tuple[Link, ...]:
-    """Every link from one of the senders to one of the receivers, ascending; nobody has one to itself."""
+    """Every link from one of the senders to one of the receivers, ascending; no node has a link to itself."""
     there = tuple(receivers)
     return tuple(sorted({Link(one, two) for one in senders for two in there if one != two}))
 
 
 def ways(links: Collection[Link], link: Link) -> int:
-    """How many of a round trip's two directions are among the links."""
+    """The number of a round trip's two directions that are among the links."""
     return (link in links) + (link.back in links)
 
 
 def minor_of(tag: str) -> int:
-    """Number of the class of an injection, from its tag. Two tags share one about once in 65,000 times: the
-    second is then refused."""
+    """The class number of an injection, from its tag. The probability that two tags share one is 1 in 65,000:
+    the second injection is then refused."""
     return 1 + zlib.crc32(tag.encode()) % 0xFFFE
 
 
@@ -68,7 +73,7 @@ _SHAPED = """perl -lne '$id = $1 if /flowid (\\S+)/; print "$1 $id" if m{match (
 
 
 def shape_script(minor: int, rate: str, leaf: str, addresses: Collection[str]) -> str:
-    """Lead what goes to these addresses into a class of this rate, in whose leaf is this discipline.
+    """Direct packets to these addresses into a class of this rate with this discipline in its leaf.
 
     Prints `put` if anything was missing. Fails, with nothing changed, if one of the links is shaped by
     another injection: a packet goes into one class only.
@@ -103,8 +108,8 @@ has qdisc ' parent {mine} ' || {{ tc qdisc add dev "$dev" parent {mine} {leaf}; 
 
 
 def unshape_script(minor: int) -> str:
-    """Remove the class and its filters, and the root with the last class; fails if the class is left. Nothing
-    to remove is no failure. What waits in the class is dropped."""
+    """Remove the class and its filters, and the root with the last class; fails if the class is left, but not
+    if there is none. Packets that wait in the class are dropped."""
     mine = class_of(minor)
     return f"""set -e
 for dev in $(tc qdisc show | sed -n 's/^qdisc htb {HANDLE}: dev \\([^ ]*\\) root .*/\\1/p'); do

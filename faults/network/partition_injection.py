@@ -1,36 +1,27 @@
-"""Cuts between nodes: applied, proved, taken back, and put in again after a restart."""
+"""Cuts between nodes: applied, proved, undone, and applied again after a restart."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
-from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
+from faults.base import Evidence, InjectionContext, node_name, node_names
 from faults.leadership import await_rejoined
-from faults.network.namespace_scripts import (
-    address,
-    in_parallel,
-    insert_rules,
-    query_until_done,
-    remove_rules,
-    run_script,
-    running,
-)
+from faults.network.iptables_injection import IptablesInjection
+from faults.network.links import Link
+from faults.network.namespace_scripts import address, probe_and_query, run_script
 from faults.network.proof import both_directions, judge, parse_report, probe_script
-from faults.network.rules import LinkCut, Placed, drop_rule, insert_script, place
+from faults.network.rules import IptablesRule, Placed, drop_rule, place
+from faults.waiting import await_or_fail, evidence_within, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT, ZOOKEEPER_PORT
-from harness.model.polling import seen_within
 
-"""Listeners between brokers, and of separate controllers: connections to them are what a cut prevents."""
 _PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
 
 
-class Cuts(Injection):
-    """Nodes that do not hear each other. `placed` says which, and where each rule lives; `words` names the
-    sides."""
+class Cuts(IptablesInjection):
+    """Nodes that do not hear each other. `placed` holds the cuts and the node that holds each one's rule;
+    `words` names the sides."""
 
     placed: tuple[Placed, ...]
     words: str
@@ -43,79 +34,45 @@ class Cuts(Injection):
     def target(self) -> str:
         return self.words
 
-    def apply(self, context: InjectionContext) -> None:
-        holders = {placed.holder for placed in self.placed}
-        in_parallel(running(context, holders), lambda node: self._put(context, node))
+    @property
+    def holders(self) -> tuple[int, ...]:
+        return tuple(sorted({placed.holder for placed in self.placed}))
+
+    def rules(self, context: InjectionContext, node: int) -> list[IptablesRule]:
+        mine = [placed for placed in self.placed if placed.holder == node]
+        return [drop_rule(placed, address(context, placed.cut.other_end(node))) for placed in mine]
 
     def verify(self, context: InjectionContext) -> Evidence:
-        deadline = time.monotonic() + _PROOF_SECONDS
-        while True:
-            evidence = self._look(context)
-            if evidence.seen or time.monotonic() > deadline:
-                return evidence
-
-    def undo(self, context: InjectionContext) -> None:
-        # Not only the holders: a proof that was interrupted leaves counting rules at the others too. A
-        # namespace dies with its container, and its rules with it.
-        in_parallel(running(context, self.nodes), lambda node: remove_rules(context, node))
+        return evidence_within(_PROOF_SECONDS, lambda: self._measure(context))
 
     def healed(self, context: InjectionContext) -> Evidence:
-        left = seen_within(_HEAL_SECONDS, lambda: self._deaf(context), every=0.2)
-        if left is not None:
-            raise FaultError(
-                "a network cut was taken back, and still nothing crosses it",
-                where=self.target,
-                expected=f"connections across it within {_HEAL_SECONDS:g} s",
-                found=left,
-                next_step="`iptables-save` in these nodes' network namespaces shows what else drops packets",
-            )
-        thawed = tuple(
-            node
-            for node in running(context, self.nodes)
-            if node != CLIENT and not context.cluster.is_paused(node)
+        await_or_fail(
+            _HEAL_SECONDS,
+            lambda: self._unconnected(context),
+            "a network cut was undone, and still no packets cross it",
+            where=self.target,
+            expected="connections across it",
+            next_step="`iptables-save` in these nodes' network namespaces shows what else drops packets",
+            every=0.2,
         )
-        await_rejoined(context, thawed)
-        return Evidence(True, "no rule is left, connections are made across, and all are back in the ISR")
+        up = (node for node in context.running(self.nodes) if not context.cluster.is_paused(node))
+        await_rejoined(context, tuple(up))
+        return Evidence(True, "no rule is left, connections can be opened, and all nodes are back in the ISR")
 
-    def restarted(self, context: InjectionContext, node: int) -> bool:
-        # Rules die with a container. Its new process needs a second and more before it opens a connection.
-        if not any(placed.holder == node for placed in self.placed):
-            return False
-        return "put" in self._put(context, node).split()
-
-    def _put(self, context: InjectionContext, node: int) -> str:
-        rules = []
-        for placed in self.placed:
-            if placed.holder == node:
-                other = placed.cut.sender if node == placed.cut.receiver else placed.cut.receiver
-                rules.append(drop_rule(placed, address(context, other)))
-        return insert_rules(context, node, insert_script(rules, context.tag))
-
-    def _look(self, context: InjectionContext) -> Evidence:
+    def _measure(self, context: InjectionContext) -> Evidence:
         cuts = [placed.cut for placed in self.placed]
         addresses = {node: address(context, node) for node in self.nodes}
         ports = _ports(context)
-        answered: set[int] = set()
-        nodes = running(context, self.nodes)
-        with ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
-            looks = {
-                node: pool.submit(
-                    run_script,
-                    context,
-                    node,
-                    probe_script(node, [cut for cut in cuts if node in cut], addresses, ports, context.tag),
-                )
-                for node in nodes
-            }
-            if CLIENT in addresses:
-                answered = query_until_done(context, looks.values())
-        outputs = {node: look.result() for node, look in looks.items()}
-        reports = {node: parse_report(output.text) for node, output in outputs.items() if output is not None}
-        return judge(self.placed, reports, answered)
 
-    def _deaf(self, context: InjectionContext) -> str | None:
-        """The first pair that no connection crosses; None: all are whole again."""
-        up = running(context, self.nodes)
+        def script(node: int) -> str:
+            return probe_script(node, [cut for cut in cuts if node in cut], addresses, ports, context.tag)
+
+        texts, answered = probe_and_query(context, self.nodes, script, query=CLIENT in addresses)
+        return judge(self.placed, {node: parse_report(text) for node, text in texts.items()}, answered)
+
+    def _unconnected(self, context: InjectionContext) -> str | None:
+        """The first pair of nodes without a connection, in words; None: all can connect again."""
+        up = context.running(self.nodes)
         ports = _ports(context)
         ways = sorted(
             way for way in both_directions(placed.cut for placed in self.placed) if CLIENT not in way
@@ -134,7 +91,7 @@ class Cuts(Injection):
                 for peer in tries[node]
             ]
             output = run_script(context, node, "\n".join(["exec 2>/dev/null", *lines, "wait"]))
-            # A node that has ended meanwhile is looked at no more.
+            # A node that has ended meanwhile does not count.
             return set() if output is None else set(tries[node]) - {int(line) for line in output.text.split()}
 
         found = in_parallel([node for node in up if tries[node]], missed)
@@ -147,12 +104,12 @@ class Cuts(Injection):
         asked = {node for placed in self.placed for node in placed.cut if CLIENT in placed.cut} & set(up)
         if not asked:
             return None
-        quiet = asked - {seen.broker for seen in context.cluster.view((context.topic,)).answered()}
+        quiet = asked - context.answering()
         return f"{node_names(quiet)} does not answer the client" if quiet else None
 
 
-def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[LinkCut], words: str) -> Cuts:
-    """An injection of these cuts, its rules placed among the nodes that run.
+def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[Link], words: str) -> Cuts:
+    """An injection of these cuts, with its rules placed at nodes that run.
 
     Raises:
         FaultError: there is nothing to cut.
@@ -169,7 +126,7 @@ def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[LinkC
             next_step="choose targets that differ",
         )
     nodes = {node for cut in possible for node in cut}
-    return kind(placed=place(possible, nodes - set(running(context, nodes))), words=words)
+    return kind(placed=place(possible, nodes - set(context.running(nodes))), words=words)
 
 
 def _ports(context: InjectionContext) -> Mapping[int, int]:
@@ -177,6 +134,6 @@ def _ports(context: InjectionContext) -> Mapping[int, int]:
     return {
         **dict.fromkeys(cluster.controller_ids, CONTROLLER_PORT),
         **dict.fromkeys(cluster.zookeeper_ids, ZOOKEEPER_PORT),
-        # Of a broker that is a controller too, the brokers' listener.
+        # For a broker that is also a controller: the brokers' listener.
         **dict.fromkeys(cluster.broker_ids, INTERNAL_PORT),
     }

@@ -20,7 +20,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from faults.base import Evidence, node_name, node_names
-from faults.network.rules import IptablesRule, LinkCut, Placed, remove_script
+from faults.network.links import Link
+from faults.network.rules import IptablesRule, Placed, remove_script
 from harness.model.node_layout import CLIENT, CLIENT_PORT
 
 _UDP_PORT = 9
@@ -45,17 +46,17 @@ class ProbeReport:
         return self.after.get(name, 0) - self.before.get(name, 0)
 
 
-def both_directions(cuts: Iterable[LinkCut]) -> frozenset[LinkCut]:
+def both_directions(cuts: Iterable[Link]) -> frozenset[Link]:
     """Both directions of every pair that is cut in at least one."""
     return frozenset(way for cut in cuts for way in (cut, cut.back))
 
 
-def counted_at(way: LinkCut) -> int:
+def counted_at(way: Link) -> int:
     """The node in whose namespace arrivals are counted; for the client, departures."""
     return way.sender if way.receiver == CLIENT else way.receiver
 
 
-def counting_rule(way: LinkCut, addresses: Mapping[int, str]) -> IptablesRule:
+def counting_rule(way: Link, addresses: Mapping[int, str]) -> IptablesRule:
     """The rule that counts what arrives this way, past every DROP."""
     name = f"heard-{way.sender}-{way.receiver}"
     if way.receiver == CLIENT:
@@ -66,7 +67,7 @@ def counting_rule(way: LinkCut, addresses: Mapping[int, str]) -> IptablesRule:
 
 
 def probe_script(
-    node: int, cuts: Collection[LinkCut], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
+    node: int, cuts: Collection[Link], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
 ) -> str:
     """What runs in one node's namespace. `ports` are where nodes listen for each other, by node id."""
     ways = sorted(both_directions(cuts))
@@ -182,7 +183,7 @@ def judge(
 
 
 def _cut_wrong(
-    way: LinkCut, name: str, dropped: int, heard: int, reports: Mapping[int, ProbeReport]
+    way: Link, name: str, dropped: int, heard: int, reports: Mapping[int, ProbeReport]
 ) -> list[str]:
     if heard:
         return [f"{name}: {heard} packets got past"]

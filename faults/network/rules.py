@@ -1,7 +1,8 @@
-"""Who does not hear whom, in whose network namespace that is done, and the iptables scripts that do it.
+"""Iptables rules: in whose network namespace each cut link has its rule, and the scripts that set and remove
+it.
 
-Every rule carries a comment that begins with the injection's tag and a slash, so that only ours are ever
-removed, and not those of an injection whose tag begins alike.
+Every rule carries a comment that begins with the injection's tag and a slash, so that only our rules are ever
+removed, and not those of an injection whose tag has the same beginning.
 """
 
 from __future__ import annotations
@@ -10,25 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from faults.network.links import Link
 from harness.model.node_layout import CLIENT
 
 
-class LinkCut(NamedTuple):
-    """Packets from `sender` do not reach `receiver` (node ids; CLIENT stands for the clients)."""
-
-    sender: int
-    receiver: int
-
-    @property
-    def back(self) -> LinkCut:
-        """The other direction."""
-        return LinkCut(self.receiver, self.sender)
-
-
 class Placed(NamedTuple):
-    """A cut, and the node in whose network namespace its rule lives: one of the two ends."""
+    """A link that is cut, and the node in whose network namespace the rule is: one of its two ends."""
 
-    cut: LinkCut
+    cut: Link
     holder: int
 
 
@@ -46,12 +36,12 @@ class IptablesRule(NamedTuple):
         return f"{self.chain} {self.match} -m comment --comment {tag}/{self.name}{jump}"
 
 
-def place(cuts: Iterable[LinkCut], unable: Collection[int] = ()) -> tuple[Placed, ...]:
-    """Where each cut's rule lives, such that few namespaces are touched: each costs a sidecar.
+def place(cuts: Iterable[Link], unable: Collection[int] = ()) -> tuple[Placed, ...]:
+    """Choose the node that holds each cut's rule, such that few namespaces are needed: each costs a sidecar.
 
-    A cut can live at its receiver (INPUT) or at its sender (OUTPUT), so the holders are a vertex cover of
-    the cuts. It is chosen greedily: first what has no choice, then the node with most cuts left, the lowest
-    id of equals. Nodes that are `unable` hold a rule only where both ends are; the client never does.
+    A rule can be at the receiver (INPUT) or at the sender (OUTPUT), so the holders are a vertex cover of the
+    cuts. It is chosen greedily: first the cuts that leave no choice, then the node with most cuts left, the
+    lowest id of equals. Nodes that are `unable` hold a rule only where both ends are; the client never does.
     """
     wanted = sorted(set(cuts))
     barred = {CLIENT, *unable}
@@ -67,14 +57,14 @@ def place(cuts: Iterable[LinkCut], unable: Collection[int] = ()) -> tuple[Placed
     return tuple(Placed(cut, _holder(cut, chosen)) for cut in wanted)
 
 
-def _holder(cut: LinkCut, chosen: Collection[int]) -> int:
+def _holder(cut: Link, chosen: Collection[int]) -> int:
     if cut.receiver in chosen:
         return cut.receiver
     return cut.sender if cut.sender in chosen or cut.receiver == CLIENT else cut.receiver
 
 
 def drop_rule(placed: Placed, address: str) -> IptablesRule:
-    """What makes a cut, in its holder's namespace; `address` is that of its other end."""
+    """The rule of a cut, in its holder's namespace; `address` is that of its other end."""
     cut, holder = placed
     name = f"cut-{cut.sender}-{cut.receiver}"
     if holder == cut.receiver:

@@ -69,7 +69,7 @@ def test_loss_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: st
     with opened(Loss(target=LEADER, to=BrokerId(broker=victim), percent=40), at) as injection:
         cluster.kill(victim)
         cluster.start_node(victim)
-        assert not injection.look(at).seen  # type: ignore[attr-defined]
+        assert not injection.measure(at).seen  # type: ignore[attr-defined]
         assert injection.restarted(at, victim)
         assert not injection.restarted(at, victim)
         assert injection.verify(at).seen
@@ -79,11 +79,11 @@ def test_loss_is_put_in_again_after_a_restart(cluster: ManagedCluster, topic: st
 def test_a_network_that_loses_nothing_is_no_proof(cluster: ManagedCluster, topic: str) -> None:
     at = context(cluster, topic)
     asked = Loss(target=LEADER, percent=30).aim(at)
-    evidence = asked.look(at)
+    evidence = asked.measure(at)
     assert not evidence.seen
     assert len(evidence.facts) == 4, "three nodes and the client"
     with opened(Loss(target=LEADER, percent=10), at):
-        assert not asked.look(at).seen, "less than asked is no proof either"
+        assert not asked.measure(at).seen, "less than asked is no proof either"
     asked.undo(at)
     assert traces(cluster) == []
 
@@ -102,11 +102,11 @@ def test_a_slow_link_from_the_leader_to_one_follower(
 def test_a_link_that_is_not_slow_is_no_proof(cluster: ManagedCluster, topic: str) -> None:
     at = context(cluster, topic)
     asked = Bandwidth(target=LEADER, to=FOLLOWERS, rate="2mbit").aim(at)
-    evidence = asked.look(at)
+    evidence = asked.measure(at)
     assert not evidence.seen
     assert "2 asked" in evidence.what
     with opened(Bandwidth(target=LEADER, to=FOLLOWERS, rate="1mbit"), at):
-        assert not asked.look(at).seen, "slower than asked is no proof either"
+        assert not asked.measure(at).seen, "slower than asked is no proof either"
     assert traces(cluster) == []
 
 
@@ -170,7 +170,7 @@ def test_an_untouched_link_is_not_what_netem_makes(
     cluster: ManagedCluster, topic: str, spec: FaultSpec
 ) -> None:
     at = context(cluster, topic)
-    evidence = spec.aim(at).look(at)  # type: ignore[attr-defined]
+    evidence = spec.aim(at).measure(at)  # type: ignore[attr-defined]
     assert not evidence.seen, evidence
 
 
@@ -183,11 +183,11 @@ def test_proofs_of_netem_pass_where_echoes_are_spoilt(cluster: ManagedCluster, t
     twice = DuplicatePackets(target=LEADER, to=to, percent=20).aim(at)
     with spoilt(cluster, here, there, delay_ms=100):
         assert late.verify(at).seen
-        assert not mixed.look(at).seen
+        assert not mixed.measure(at).seen
     with spoilt(cluster, here, there, delay_ms=30, reorder=25):
         assert mixed.verify(at).seen
-        assert not twice.look(at).seen
+        assert not twice.measure(at).seen
     with spoilt(cluster, here, there, copies=20):
         assert twice.verify(at).seen
-        assert not late.look(at).seen
+        assert not late.measure(at).seen
     assert traces(cluster) == []

@@ -37,8 +37,8 @@ def report(opened: int = 1, requests: int = 2, dropped: int = 3, past: int = 0) 
         (report(), {2, 3}, ""),
         (report(opened=0), {2, 3}, "no connection was opened"),
         (report(requests=0), {2, 3}, "no request arrived"),
-        (report(dropped=0), {2, 3}, "no answer was dropped"),
-        (report(past=1), {2, 3}, "1 packets of answers got past"),
+        (report(dropped=0), {2, 3}, "no response was dropped"),
+        (report(past=1), {2, 3}, "1 packets of responses passed"),
         (report(), {1, 2, 3}, "broker 1 answered"),
     ],
 )
@@ -83,7 +83,7 @@ DEAF = view(silent(1), *(seen(broker, state()) for broker in (2, 3)))
 def test_healed_means_that_it_answers(
     after: TopologyView, heals: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.drop_responses._HEAL_SECONDS", 0.0)
+    monkeypatch.setattr("faults.network.client_traffic._HEAL_SECONDS", 0.0)
     injection = spec({"broker": 1}).aim(context(FakeCluster([quiet()])))
     if heals:
         assert injection.healed(context(FakeCluster([after]))).seen
@@ -108,5 +108,5 @@ def test_only_brokers_answer_clients(target: str) -> None:
 
 
 def test_that_the_harness_is_blind_too_is_told() -> None:
-    assert "own questions" in spec().warnings(SHAPE)[0]
+    assert "own requests" in spec().warnings(SHAPE)[0]
     assert spec().max_brokers_down(SHAPE) == 3

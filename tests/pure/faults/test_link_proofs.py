@@ -71,7 +71,7 @@ def lossy(*found: int, percent: float = 30, links: tuple[Link, ...] = ONE_WAY) -
     """Whether these counts of lost echoes of 1,000, one a try, prove the loss."""
     text = "".join(f"echo 0 {number} 50\n" for number in range(1000 - found[0])) + "sent 1000\n"
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(text=text)])
-    return PacketsLost(links=links, percent=percent).look(context(cluster)).seen
+    return PacketsLost(links=links, percent=percent).measure(context(cluster)).seen
 
 
 @pytest.mark.parametrize(
@@ -89,23 +89,23 @@ def test_loss_both_ways_hits_a_round_trip_twice() -> None:
 
 def test_a_measurement_that_cannot_be_made_proves_nothing() -> None:
     injection = PacketsLost(links=ONE_WAY, percent=30)
-    cannot = injection.look(
+    cannot = injection.measure(
         context(FakeCluster([quiet()], says=[FakeCommandResult(1, "no raw socket: not permitted")]))
     )
     assert not cannot.seen
     assert "no raw socket" in cannot.what
     for dead in ({1}, {2}, {1, 2}):
-        assert not injection.look(context(FakeCluster([quiet()], dead=dead))).seen
+        assert not injection.measure(context(FakeCluster([quiet()], dead=dead))).seen
 
 
 def test_a_client_that_answers_no_echoes_is_left_out() -> None:
     lines = "".join(f"echo 1 {number} 50\n" for number in range(700)) + "sent 1000\n"
     injection = PacketsLost(links=(Link(1, CLIENT), Link(1, 2)), percent=30)
-    seen = injection.look(context(FakeCluster([quiet()], says=[FakeCommandResult(text=lines)])))
+    seen = injection.measure(context(FakeCluster([quiet()], says=[FakeCommandResult(text=lines)])))
     assert seen.seen
     assert "not_measured" in seen.facts
     alone = PacketsLost(links=(Link(1, CLIENT),), percent=30)
-    assert not alone.look(context(FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")]))).seen
+    assert not alone.measure(context(FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")]))).seen
 
 
 def trips(*milliseconds: float) -> Echoes:
@@ -120,16 +120,16 @@ def test_latency_is_proved_against_the_baseline(
     directions: int, before: float, measured: float, seen: bool
 ) -> None:
     fault = Delayed(links=ONE_WAY, minor=1, delay_ms=100)
-    assert fault.told(directions, before, trips(*[measured] * 400))[0] is seen
-    assert not fault.told(directions, before, Echoes(400))[0]
+    assert fault.judge(directions, before, trips(*[measured] * 400))[0] is seen
+    assert not fault.judge(directions, before, Echoes(400))[0]
 
 
 def test_jitter_is_proved_by_how_far_round_trips_spread() -> None:
     fault = Jittered(links=ONE_WAY, minor=1, delay_ms=50, spread_ms=20)
     even = [30 + 40 * i / 399 for i in range(400)]
-    assert fault.told(1, 0, trips(*even))[0]
-    assert not fault.told(1, 0, trips(*[50.0] * 400))[0]
-    assert not fault.told(1, 0, trips(*(trip + 30 for trip in even)))[0]
+    assert fault.judge(1, 0, trips(*even))[0]
+    assert not fault.judge(1, 0, trips(*[50.0] * 400))[0]
+    assert not fault.judge(1, 0, trips(*(trip + 30 for trip in even)))[0]
 
 
 def test_the_baseline_is_measured_before() -> None:
@@ -166,22 +166,22 @@ def test_reordering_is_proved_by_what_overtakes() -> None:
     fault = Reordered(links=ONE_WAY, minor=1, percent=20, delay_ms=20)
     # Every fifth comes ten places early.
     order = sorted(range(1000), key=lambda number: number - (10.5 if number % 5 == 0 else 0))
-    assert fault.look(context(Link12([quiet()], order=order))).seen
-    assert not fault.look(context(Link12([quiet()], order=list(range(1000))))).seen
+    assert fault.measure(context(Link12([quiet()], order=order))).seen
+    assert not fault.measure(context(Link12([quiet()], order=list(range(1000))))).seen
 
 
 def test_duplicates_are_proved_by_copies() -> None:
     fault = Duplicated(links=ONE_WAY, minor=1, percent=20)
     twice = sorted([*range(1000), *range(200)])
-    assert fault.look(context(Link12([quiet()], order=twice))).seen
-    assert not fault.look(context(Link12([quiet()], order=list(range(1000))))).seen
+    assert fault.measure(context(Link12([quiet()], order=twice))).seen
+    assert not fault.measure(context(Link12([quiet()], order=list(range(1000))))).seen
 
 
 def test_corruption_is_proved_by_bad_checksums_not_by_loss_alone() -> None:
     fault = PacketsCorrupted(links=ONE_WAY, minor=1, percent=10)
     order = list(range(900))
-    assert fault.look(context(Link12([quiet()], order=order, bad=[3, 0, 3, 95]))).seen
-    only_lost = fault.look(context(Link12([quiet()], order=order, bad=[3, 0, 3, 0])))
+    assert fault.measure(context(Link12([quiet()], order=order, bad=[3, 0, 3, 95]))).seen
+    only_lost = fault.measure(context(Link12([quiet()], order=order, bad=[3, 0, 3, 0])))
     assert not only_lost.seen
     assert "lost, not corrupt" in only_lost.what
     assert bad_checksums("Icmp: InMsgs InErrors InCsumErrors\nIcmp: 9 8 7\nUdp: x\n") == 7
@@ -210,7 +210,7 @@ def test_a_slow_link_is_measured_from_its_sender() -> None:
     text = "flood 0 375000 1.5\nclass 375000 1.5\nspared\nflood 0 3000000 0.05\n"
     cluster = FakeCluster([quiet()], says=[FakeCommandResult(text=text)])
     at: InjectionContext = context(cluster)
-    seen = Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(at)
+    seen = Slowed(links=ONE_WAY, minor=1, rate="2mbit").measure(at)
     assert seen.seen, seen
     assert seen.facts["broker 1"] == {
         "asked_mbit": 2.0, "flood_mbit": 2.0, "class_mbit": 2.0, "spared_mbit": 480.0,
@@ -219,5 +219,5 @@ def test_a_slow_link_is_measured_from_its_sender() -> None:
     assert node == 1
     assert "10.0.0.3" in script
     assert (
-        not Slowed(links=ONE_WAY, minor=1, rate="2mbit").look(context(FakeCluster([quiet()], dead={1}))).seen
+        not Slowed(links=ONE_WAY, minor=1, rate="2mbit").measure(context(FakeCluster([quiet()], dead={1}))).seen
     )

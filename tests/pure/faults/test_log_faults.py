@@ -14,8 +14,9 @@ from typing import Any, cast
 import pytest
 
 from faults import corrupt_segment, power_loss, wipe_disk
-from faults.base import Evidence, FaultCluster, FaultSpec, Injection, InjectionContext
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext
 from faults.corrupt_segment import CorruptSegment, crc_of, stored_crc
+from faults.fault_cluster import FaultCluster
 from faults.logs.disk import NOTES_DIR
 from faults.logs.power_loss_model import AllBut, cut_script
 from faults.power_loss import PowerLoss
@@ -117,7 +118,7 @@ def test_a_power_loss_is_proved_by_shorter_files_of_a_dead_process(disks: Disks)
     assert disks.dead == {1}
     evidence = seen(injection, disks)
     assert evidence.seen
-    assert evidence.what == f"process gone; broker 1 lost offsets 0 to 49 of t-0 ({5 * ONE} bytes)"
+    assert evidence.what == f"process ended; broker 1 lost offsets 0 to 49 of t-0 ({5 * ONE} bytes)"
     assert (disks.data(1) / "t-0" / LOG).stat().st_size == 0
     assert (disks.data(2) / "t-0" / LOG).stat().st_size == 5 * ONE
     injection.undo(at(disks))
@@ -182,7 +183,7 @@ def test_a_cut_that_broke_off_is_carried_on_as_it_was_planned(
     injection = PowerLoss(target=LEADER, keep=AllBut(all_but_bytes=5)).aim(at(disks))
     with monkeypatch.context() as broken:
         broken.setattr(power_loss, "cut_script", lambda cuts: cut_script(cuts) + "\nfalse")
-        with pytest.raises(FaultError, match="could not be worked on"):
+        with pytest.raises(FaultError, match="log files failed"):
             injection.apply(at(disks))
     assert not seen(injection, disks).seen
     injection.apply(at(disks))
@@ -290,7 +291,7 @@ def test_damage_that_nobody_found_is_put_right_and_proves_nothing(disks: Disks) 
 
 def test_unchanged_bytes_are_no_damage(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corrupt_segment, "_write_script", lambda *_: "true")
-    assert "is whole" in seen(applied(CorruptSegment(target=LEADER), disks), disks).what
+    assert "is intact" in seen(applied(CorruptSegment(target=LEADER), disks), disks).what
 
 
 def test_after_a_stop_the_broker_serves_damaged_records_until_they_are_put_back(disks: Disks) -> None:
@@ -351,7 +352,7 @@ def test_a_wiped_disk_may_keep_its_identity(disks: Disks, monkeypatch: pytest.Mo
     assert [path.name for path in disks.data(1).iterdir()] == ["meta.properties"]
     evidence = seen(injection, disks)
     assert evidence.seen
-    assert "is empty but for meta.properties" in evidence.what
+    assert "is empty except for meta.properties" in evidence.what
     (disks.data(1) / "meta.properties").unlink()
     assert "holds nothing" in seen(injection, disks).what, "its identity is gone"
     monkeypatch.setattr(wipe_disk, "_empty", lambda **_: "true")

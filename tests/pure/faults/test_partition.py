@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.base import FaultSpec
+from faults.network.links import Link
 from faults.network.partition_injection import Cuts
 from faults.network.proof import ProbeReport, judge, parse_report, probe_script
-from faults.network.rules import LinkCut, Placed, place
+from faults.network.rules import Placed, place
 from faults.network.sides import fixed_nodes, possible_nodes, surely_within
 from faults.partition import Partition
 from faults.partition_shapes import Bridge, Ring
@@ -38,8 +39,8 @@ def report(listening: float = 1.0, read: float = 3.0, sent: float = 2.0, **count
     return ProbeReport(listening, read, [(sent, sent + 0.01)], {}, after)
 
 
-BOTH = place({LinkCut(1, 2), LinkCut(2, 1)})
-ONE_WAY = place({LinkCut(1, 2)})
+BOTH = place({Link(1, 2), Link(2, 1)})
+ONE_WAY = place({Link(1, 2)})
 
 
 def test_both_ways_are_proved_by_drops_silence_and_failed_connections() -> None:
@@ -93,17 +94,17 @@ def test_one_way_is_proved_only_when_the_other_way_is_heard() -> None:
 
 
 def test_a_client_is_cut_when_its_requests_are_dropped_and_nobody_answers() -> None:
-    placed = place({LinkCut(CLIENT, 2), LinkCut(2, CLIENT)})
+    placed = place({Link(CLIENT, 2), Link(2, CLIENT)})
     proof = {2: report(cut_0_2=3, cut_2_0=3)}
     assert judge(placed, proof, {1, 3}).seen
     assert "the client to broker 2: a connection is made" in judge(placed, proof, {1, 2, 3}).what
-    one_way = place({LinkCut(2, CLIENT)})
+    one_way = place({Link(2, CLIENT)})
     assert judge(one_way, {2: report(cut_2_0=3, heard_0_2=2)}, {1, 3}).seen
     assert not judge(one_way, {2: report(cut_2_0=3)}, {1, 3}).seen
 
 
 def test_of_a_node_that_does_not_run_nothing_is_said() -> None:
-    placed = place({LinkCut(1, 2), LinkCut(1, 3)})
+    placed = place({Link(1, 2), Link(1, 3)})
     evidence = judge(placed, {1: report(cut_1_2=5, heard_2_1=1), 2: report()}, ())
     assert evidence.seen
     assert "broker 3 does not run" in evidence.what
@@ -132,7 +133,7 @@ def test_a_report_is_read_from_what_the_script_prints() -> None:
 
 def test_the_proof_sends_across_and_counts_what_arrives() -> None:
     addresses = {CLIENT: "10.0.0.254", 1: "10.0.0.1", 2: "10.0.0.2"}
-    text = probe_script(1, [LinkCut(1, 2), LinkCut(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
+    text = probe_script(1, [Link(1, 2), Link(CLIENT, 1)], addresses, {1: 9094, 2: 9094}, "tag-1")
     assert "-A INPUT -p udp -s 10.0.0.2 --dport 9 -m comment --comment tag-1/heard-2-1\n" in text
     assert "-A INPUT -p tcp -s 10.0.0.254 --dport 9092 -m comment --comment tag-1/heard-0-1\n" in text
     assert "-A OUTPUT -p udp -d 10.0.0.254 --dport 9 -m comment --comment tag-1/heard-1-0\n" in text
@@ -196,7 +197,7 @@ def test_what_is_recorded_is_all_that_healing_needs() -> None:
     cut = partition("client", LEADER).aim(context(cluster))
     again = type(cut).model_validate_json(cut.model_dump_json())
     assert again == cut
-    assert again.placed == (Placed(LinkCut(0, 1), 1), Placed(LinkCut(1, 0), 1))
+    assert again.placed == (Placed(Link(0, 1), 1), Placed(Link(1, 0), 1))
     again.undo(context(cluster))
     assert [number for number, _ in cluster.scripts] == [1]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.network.grudge import Lost, between, bridge, halves, middle, ring
-from faults.network.rules import IptablesRule, LinkCut, Placed, drop_rule, insert_script, place, remove_script
+from faults.network.rules import IptablesRule, Link, Placed, drop_rule, insert_script, place, remove_script
 from harness.model.node_layout import CLIENT
 
 pytestmark = pytest.mark.pure
@@ -17,9 +17,9 @@ nodes = st.frozensets(st.integers(0, 9), max_size=6)
 brokers = st.frozensets(st.integers(1, 9), max_size=9)
 
 
-def hears(node: int, among: frozenset[int], cuts: frozenset[LinkCut]) -> set[int]:
+def hears(node: int, among: frozenset[int], cuts: frozenset[Link]) -> set[int]:
     """Whom a node hears, itself among them."""
-    return {other for other in among if LinkCut(other, node) not in cuts}
+    return {other for other in among if Link(other, node) not in cuts}
 
 
 @given(nodes, nodes)
@@ -36,7 +36,7 @@ def test_a_symmetric_cut_is_deaf_both_ways_and_only_between_the_sides(
         )
     for one in here:
         for two in there - {one}:
-            assert LinkCut(one, two) in cuts
+            assert Link(one, two) in cuts
 
 
 @given(nodes, nodes)
@@ -61,7 +61,7 @@ def test_in_a_ring_each_hears_itself_and_two_neighbours(among: frozenset[int]) -
         assert node in heard
         assert len(heard) == 3
     low, high = min(among), max(among)
-    assert LinkCut(low, high) not in cuts, "the ring is closed"
+    assert Link(low, high) not in cuts, "the ring is closed"
 
 
 @given(brokers.filter(lambda among: len(among) >= 3), st.data())
@@ -84,13 +84,13 @@ def test_the_middle_is_the_default_bridge() -> None:
 
 
 some_cuts = st.frozensets(
-    st.builds(LinkCut, st.integers(0, 7), st.integers(0, 7)).filter(lambda cut: cut.sender != cut.receiver),
+    st.builds(Link, st.integers(0, 7), st.integers(0, 7)).filter(lambda cut: cut.sender != cut.receiver),
     max_size=20,
 )
 
 
 @given(some_cuts, st.frozensets(st.integers(1, 7), max_size=3))
-def test_each_cut_is_placed_once_at_one_of_its_ends(cuts: frozenset[LinkCut], unable: frozenset[int]) -> None:
+def test_each_cut_is_placed_once_at_one_of_its_ends(cuts: frozenset[Link], unable: frozenset[int]) -> None:
     placed = place(cuts, unable)
     assert [one.cut for one in placed] == sorted(cuts)
     for cut, holder in placed:
@@ -113,7 +113,7 @@ def test_two_sides_are_placed_in_no_more_namespaces_than_the_smaller_has(
 
 
 @given(some_cuts)
-def test_placement_is_close_to_the_fewest_namespaces(cuts: frozenset[LinkCut]) -> None:
+def test_placement_is_close_to_the_fewest_namespaces(cuts: frozenset[Link]) -> None:
     cuts = frozenset(cut for cut in cuts if CLIENT not in cut)
     ends = sorted({node for cut in cuts for node in cut})
     least = next(
@@ -131,7 +131,7 @@ def test_ring_of_five_takes_three_namespaces_and_a_bridge_two() -> None:
 
 
 def test_what_the_client_sends_is_dropped_at_the_broker() -> None:
-    placed = place({LinkCut(CLIENT, 2), LinkCut(2, CLIENT)})
+    placed = place({Link(CLIENT, 2), Link(2, CLIENT)})
     assert [drop_rule(one, "10.0.0.254").text("run-1") for one in placed] == [
         "INPUT -s 10.0.0.254 -m comment --comment run-1/cut-0-2 -j DROP",
         "OUTPUT -d 10.0.0.254 -m comment --comment run-1/cut-2-0 -j DROP",
@@ -139,8 +139,8 @@ def test_what_the_client_sends_is_dropped_at_the_broker() -> None:
 
 
 def test_the_rule_stands_where_its_holder_is() -> None:
-    assert drop_rule(Placed(LinkCut(1, 2), 2), "10.0.0.1").chain == "INPUT"
-    assert drop_rule(Placed(LinkCut(1, 2), 1), "10.0.0.2").chain == "OUTPUT"
+    assert drop_rule(Placed(Link(1, 2), 2), "10.0.0.1").chain == "INPUT"
+    assert drop_rule(Placed(Link(1, 2), 1), "10.0.0.2").chain == "OUTPUT"
 
 
 def test_every_rule_carries_the_tag_and_is_put_in_once() -> None:

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from faults.base import FaultCluster, InjectionContext
+from faults.base import InjectionContext
+from faults.fault_cluster import FaultCluster
 from faults.process_fault import start_stopped
 from faults.restart import Restart, Restarted
 from faults.target_context import ClusterShape

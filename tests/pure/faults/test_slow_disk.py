@@ -188,7 +188,7 @@ def test_limits_that_the_kernel_does_not_take_are_an_error() -> None:
 
 
 def test_a_log_dir_on_no_disk_is_refused() -> None:
-    with pytest.raises(FaultError, match="lies on no disk"):
+    with pytest.raises(FaultError, match="not on a disk"):
         WRITES.aim(context(Disk([quiet()], device="tmpfs")))
     shape = ClusterShape(
         brokers=3, controllers=1, combined=False, partitions=1, replication_factor=3, disk_mib=64

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from faults.base import Evidence, FaultCluster, FaultSpec, Injection, InjectionContext
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.fault_cluster import FaultCluster
 from harness.cluster import state_records
 from harness.model.errors import FaultError
 from harness.run.fault_ledger import FaultLedger

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from faults.base import Evidence, FaultCluster, FaultSpec, Injection, InjectionContext
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.fault_cluster import FaultCluster
 from faults.schedules.fields import StepCondition
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import At, Begin, Following, Pick, Repeating, Track, WhenTrue

@@ -1,0 +1,121 @@
+"""What faults need of a cluster: a protocol, so that they know nothing of containers or of the harness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from harness.model.broker_views import TopologyView
+
+
+class CommandOutput(Protocol):
+    """Exit code and text of a command."""
+
+    @property
+    def code(self) -> int: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+class FaultCluster(Protocol):
+    """The part of a cluster that faults may use. Nodes are named by their Kafka node id.
+
+    Every method raises ClusterError where the engine refuses.
+    """
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def controller_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def zookeeper_ids(self) -> tuple[int, ...]: ...
+
+    @property
+    def client_address(self) -> str:
+        """Where clients on the harness's machine seem to come from, seen from a node."""
+        ...
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of brokers, for clients."""
+        ...
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        """Host and port where clients reach a broker."""
+        ...
+
+    def address(self, number: int) -> str: ...
+
+    def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
+
+    def controller(self) -> int | None:
+        """The active controller, as the first broker that can tell says."""
+        ...
+
+    def coordinator(self, key: str, *, transactional: bool) -> int | None:
+        """The broker that coordinates a group (or a transactional id); None: none now."""
+        ...
+
+    def kill(self, number: int) -> None: ...
+
+    def terminate(self, number: int) -> None: ...
+
+    def pause(self, number: int) -> None: ...
+
+    def unpause(self, number: int) -> None: ...
+
+    def is_paused(self, number: int) -> bool: ...
+
+    def start_node(self, number: int) -> None: ...
+
+    def is_running(self, number: int) -> bool: ...
+
+    def exit_code(self, number: int) -> int | None: ...
+
+    def started_ns(self, number: int) -> int:
+        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
+        ...
+
+    def log_since(self, number: int, since_ns: int) -> str:
+        """What the node has printed since a moment."""
+        ...
+
+    def in_network(self, number: int, script: str) -> CommandOutput:
+        """A bash script of the toolbox image in a running (or paused) node's network namespace."""
+        ...
+
+    def in_files(self, number: int, script: str) -> CommandOutput:
+        """A bash script of the toolbox image, as root, with the volumes of a node that may be stopped."""
+        ...
+
+    def in_node(self, number: int, script: str) -> CommandOutput:
+        """A sh script inside a running node's own container, as root."""
+        ...
+
+    def in_cgroups(self, number: int, script: str) -> CommandOutput:
+        """A bash script of the toolbox image, as root, that sees a running node's process as PID 1 and the
+        engine's control groups, writable, in /cgroup."""
+        ...
+
+    def inspect(self, number: int) -> dict[str, Any]:
+        """What the engine tells of the node's container (`docker inspect`)."""
+        ...
+
+    def limit(self, number: int, **limits: int) -> None:
+        """Change limits of the node's container (`cpu_quota`, `cpu_period`, `mem_limit`, ...: docker-py)."""
+        ...
+
+    def stats(self, number: int) -> dict[str, Any]:
+        """One sample of the node's resource use (`docker stats`)."""
+        ...
+
+    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
+        """Ask for an election of each partition; by partition the error's name, None where it was done."""
+        ...
+
+    def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
+        """Give partitions other replicas (None: cancel what is under way); errors as in `elect`."""
+        ...
