@@ -105,7 +105,8 @@ def test_a_client_that_answers_no_echoes_is_left_out() -> None:
     assert seen.seen
     assert "not_measured" in seen.facts
     alone = PacketsLost(links=(Link(1, CLIENT),), percent=30)
-    assert not alone.measure(context(FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")]))).seen
+    cluster = FakeCluster([quiet()], says=[FakeCommandResult(text="sent 1000\n")])
+    assert not alone.measure(context(cluster)).seen
 
 
 def trips(*milliseconds: float) -> Echoes:
@@ -218,6 +219,5 @@ def test_a_slow_link_is_measured_from_its_sender() -> None:
     ((node, script),) = cluster.scripts
     assert node == 1
     assert "10.0.0.3" in script
-    assert (
-        not Slowed(links=ONE_WAY, minor=1, rate="2mbit").measure(context(FakeCluster([quiet()], dead={1}))).seen
-    )
+    dead = FakeCluster([quiet()], dead={1})
+    assert not Slowed(links=ONE_WAY, minor=1, rate="2mbit").measure(context(dead)).seen
