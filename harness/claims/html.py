@@ -1,4 +1,4 @@
-"""What came of a run of claims as one HTML file that needs nothing else."""
+"""The results of a run of claims as one HTML file that needs no other file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 from markupsafe import Markup
 
 from harness.claims import plots
+from harness.claims.model import CLAIM_SUITE, Claim
 from harness.report.html import environment, save_page
-from harness.suite.model import Claim, ClaimResult, ClaimVerdict
-from harness.suite.table import COLUMNS, cells
+from harness.suite.model import SuiteResult, SuiteVerdict
+from harness.suite.table import MARKS, cells, columns
 
-MARKS = {True: "as expected", False: "not as expected", None: "not told"}
-_BADGES = {ClaimVerdict.YES: "good", ClaimVerdict.NO: "bad", ClaimVerdict.UNKNOWN: "unclear"}
+PAGE_FILE = "claims.html"
+_BADGES = {SuiteVerdict.YES: "good", SuiteVerdict.NO: "bad", SuiteVerdict.UNKNOWN: "unclear"}
 
 
-def write_page(claims: Sequence[Claim], results: Sequence[ClaimResult], folder: Path) -> Path:
+def write_page(claims: Sequence[Claim], results: Sequence[SuiteResult], folder: Path) -> Path:
     """Write `folder`/claims.html and return its path.
 
     Raises:
@@ -31,28 +32,25 @@ def write_page(claims: Sequence[Claim], results: Sequence[ClaimResult], folder: 
     )
 
 
-def render(claims: Sequence[Claim], results: Sequence[ClaimResult]) -> str:
+def render(claims: Sequence[Claim], results: Sequence[SuiteResult]) -> str:
     """The page as HTML text; `claims` are those of the results, in the same order."""
-    rows = [(claim, result, cells(result)) for claim, result in zip(claims, results, strict=True)]
+    rows = [
+        (claim, result, cells(CLAIM_SUITE, [result])) for claim, result in zip(claims, results, strict=True)
+    ]
     template = environment().get_template("claims.html.j2")
     return template.render(
         headline=headline(results),
-        columns=("claim", "", *COLUMNS[1:]),
+        columns=("claim", "", *columns(CLAIM_SUITE)[1:]),
         rows=rows,
         badge=_BADGES,
         marks=MARKS,
-        # Made by us, with every text in it escaped.
-        plots={name: Markup(text) for name, text in plots.drawn(results).items()},
+        # `plots` escapes every text in them.
+        plots={name: Markup(text) for name, text in plots.draw(results).items()},
     )
 
 
-def headline(results: Sequence[ClaimResult]) -> str:
+def headline(results: Sequence[SuiteResult]) -> str:
     """The outcome in one line: `24 of 26 claims: yes; 1 no; 1 unknown`."""
-    counted = Counter(result.answer for result in results)
-    rest = "".join(
-        f"; {counted[one]} {one}" for one in (ClaimVerdict.NO, ClaimVerdict.UNKNOWN) if counted[one]
-    )
-    return f"{counted[ClaimVerdict.YES]} of {len(results)} claims: yes{rest}"
-
-
-PAGE_FILE = "claims.html"
+    counts = Counter(result.verdict for result in results)
+    rest = "".join(f"; {counts[one]} {one}" for one in (SuiteVerdict.NO, SuiteVerdict.UNKNOWN) if counts[one])
+    return f"{counts[SuiteVerdict.YES]} of {len(results)} claims: yes{rest}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from harness.report.markdown import cell, table
-from harness.suite.model import ClaimArmResult, ClaimResult, Role
+from harness.suite.model import Role, SuiteArmResult, SuiteResult
 
 Points = Sequence[tuple[float, float]]
 
@@ -111,16 +111,16 @@ def _text(
     return f'<text {place} font-size="{size}" fill="{colour}">{escape(text)}</text>'
 
 
-def elections(results: Sequence[ClaimResult]) -> Plot:
+def elections(results: Sequence[SuiteResult]) -> Plot:
     """R9: seconds until every partition has a leader, by the number of partitions; a dot is one run."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for result in results:
-        for trial in result.trials:
-            count = re.search(r"\d+$", trial.arm)
-            measured = next((row.number for row in trial.rows if row.number is not None), None)
-            if measured is not None and count is not None:
-                fault = "kill" if trial.role is Role.CLAIM else "stop"
-                lines.setdefault(fault, []).append((float(count.group()), measured))
+        for arm in result.arms:
+            partitions = re.search(r"\d+$", arm.arm)
+            seconds = next((row.number for row in arm.rows if row.number is not None), None)
+            if seconds is not None and partitions is not None:
+                fault = "kill" if arm.role is Role.CLAIM else "stop"
+                lines.setdefault(fault, []).append((float(partitions.group()), seconds))
     return Plot(
         "Time until every partition has a new leader",
         "partitions (all led by the broker that ends)",
@@ -130,16 +130,16 @@ def elections(results: Sequence[ClaimResult]) -> Plot:
     )
 
 
-def drawn(results: Sequence[ClaimResult]) -> dict[str, str]:
-    """SVG by claim, of whatever in these results can be plotted."""
-    found = {}
+def draw(results: Sequence[SuiteResult]) -> dict[str, str]:
+    """An SVG document per claim, by its id, of those of these results that can be plotted."""
+    drawings = {}
     curve = elections([result for result in results if result.id == "R9"])
     if curve.lines:
-        found["R9"] = svg(curve)
+        drawings["R9"] = svg(curve)
     latest = next((result for result in reversed(results) if result.id == "R10"), None)
-    if latest is not None and any(trial.curve for trial in latest.trials):
-        found["R10"] = svg(acknowledgements(latest))
-    return found
+    if latest is not None and any(arm.curve for arm in latest.arms):
+        drawings["R10"] = svg(acknowledgements(latest))
+    return drawings
 
 
 def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -149,21 +149,21 @@ def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
     return [(x, sorted(ys)[len(ys) // 2]) for x, ys in sorted(by_x.items())]
 
 
-def acknowledgements(result: ClaimResult) -> Plot:
-    """R10: acknowledged records a second while the leader ends."""
-    lines = {trial.arm: trial.curve for trial in result.trials if trial.curve}
+def acknowledgements(result: SuiteResult) -> Plot:
+    """R10: acknowledged records per second while the leader ends."""
+    lines = {arm.arm: arm.curve for arm in result.arms if arm.curve}
     return Plot("Acknowledgements while the leader ends", "seconds", "acked/s", lines, dots=False)
 
 
-def side_by_side(trials: Sequence[ClaimArmResult]) -> list[str]:
-    """A Markdown table with a column an arm and a row a thing that was looked at."""
-    whats = list(dict.fromkeys(_common(row.what) for trial in trials for row in trial.shown()))
-    heads = [f"{trial.arm}{' (control)' if trial.role is Role.CONTROL else ''}" for trial in trials]
-    seen = [{_common(row.what): row.seen for row in trial.rows} for trial in trials]
+def side_by_side(arms: Sequence[SuiteArmResult]) -> list[str]:
+    """A Markdown table with one column per arm and one row per observation."""
+    whats = list(dict.fromkeys(_common(row.what) for arm in arms for row in arm.findings))
+    heads = [f"{arm.arm}{' (control)' if arm.role is Role.CONTROL else ''}" for arm in arms]
+    seen = [{_common(row.what): row.seen for row in arm.rows} for arm in arms]
     rows = [(what, *(one.get(what, "-") for one in seen)) for what in whats]
     return table(("", *heads), rows, cell).splitlines()
 
 
 def _common(what: str) -> str:
-    """What was looked at, without the number that differs from arm to arm."""
+    """What was observed, without the number that differs from arm to arm."""
     return re.sub(r"^of [\d,]+ ", "", what)

@@ -1,4 +1,4 @@
-"""Carries out claims for a command line: progress lines, results kept as they come."""
+"""What `kafka-chaos claims` and `kafka-chaos bugs` do: list the items of a suite, or run them."""
 
 from __future__ import annotations
 
@@ -7,74 +7,106 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import typer
-from pydantic import BaseModel
 from rich.console import Console
 
+from harness.cli.options import WIDE, console, print_json, say
 from harness.cli.progress import show_progress
 from harness.model.secrets import this_command
 from harness.run.executor import Options
-from harness.suite.model import Claim, ClaimResult
-from harness.suite.runner import run_claims
+from harness.suite.model import Item, SuiteResult, choose, exit_code
+from harness.suite.runner import run_items
+from harness.suite.table import listing, reasons, table
 
 
-def turns(results: Path, what: str, repeat: int, seed: int | None) -> tuple[Path, list[tuple[Path, int]]]:
-    """A new folder below `results` for runs of `what`, and for each run its own folder and seed."""
-    folder = results / f"{what}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
-    first = int(time.time()) if seed is None else seed
-    places = [folder] if repeat == 1 else [folder / f"{turn + 1:03d}" for turn in range(repeat)]
-    return folder, [(place, first + turn) for turn, place in enumerate(places)]
-
-
-def carried_out(
-    run: Sequence[Claim],
-    place: Path,
-    seed: int,
+def suite_command(
+    items: Sequence[Item],
+    ids: Sequence[str],
     *,
-    quiet: bool,
-    what: str,
+    listed: bool,
+    repeat: int,
+    seed: int | None,
+    results: Path,
     side_by_side: int,
-    kept: Callable[[ClaimResult], BaseModel] = lambda result: result,
-) -> list[ClaimResult]:
-    """Run claims with what they leave below `place`; `what`.json there holds the results so far, each as
-    `kept` makes it.
+    quiet: bool,
+    as_json: bool,
+    adapt: Callable[[Item], Item] = lambda item: item,
+    write_page: Callable[[Sequence[Item], Sequence[SuiteResult], Path], Path] | None = None,
+) -> None:
+    """List the chosen items, or run them `repeat` times and print the results.
+
+    `adapt` changes each item before it is run; `write_page` writes a page of each run into its folder.
 
     Raises:
-        typer.Exit: interrupted; what is there is kept.
+        BadInput: there is no such item.
+        typer.Exit: always after runs, with the exit code.
+    """
+    out = console(WIDE)
+    suite = items[0].suite
+    chosen = choose(items, ids)
+    if listed:
+        if as_json:
+            print_json([one.to_json() for one in chosen])
+        else:
+            out.print(listing(chosen))
+        return
+    folder = results / f"{suite.name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    first_seed = int(time.time()) if seed is None else seed
+    adapted = [adapt(one) for one in chosen]
+    done: list[SuiteResult] = []
+    page = ""
+    for turn in range(repeat):
+        place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
+        ran = _run(adapted, place, first_seed + turn, side_by_side=side_by_side, quiet=quiet)
+        if write_page is not None:
+            page = f", a page of them: {write_page(adapted, ran, place).name}"
+        done += ran
+    if as_json:
+        typer.echo(_as_text(done))
+    else:
+        out.print(table(suite, done))
+        for line in (*reasons(done), f"results: {folder}{page}"):
+            say(out, line)
+    raise typer.Exit(exit_code(done))
+
+
+def _run(
+    items: Sequence[Item], place: Path, seed: int, *, side_by_side: int, quiet: bool
+) -> list[SuiteResult]:
+    """Run items with their files below `place`; SUITE.json there holds the results so far.
+
+    Raises:
+        typer.Exit: interrupted; the results so far are kept.
     """
     error = Console(stderr=True)
-    file = place / f"{what}.json"
-    done: list[ClaimResult] = []
+    name = items[0].suite.name
+    file = place / f"{name}.json"
+    done: list[SuiteResult] = []
 
-    def keep(result: ClaimResult) -> None:
-        # At once: whoever interrupts the rest has what is there.
+    def keep(result: SuiteResult) -> None:
+        # At once: an interruption loses no result that is complete.
         done.append(result)
-        save([kept(one) for one in done], file)
+        _save(done, file)
 
     try:
         with show_progress(error, quiet):
-            command = this_command()
-            options = Options(results=place, seed=seed, command=command)
-            results = run_claims(run, options, keep, side_by_side=side_by_side)
+            options = Options(results=place, seed=seed, command=this_command())
+            results = run_items(items, options, keep, side_by_side=side_by_side)
     except KeyboardInterrupt:
         error.print(
-            f"kafka-chaos: interrupted; {len(done)} of {len(run)} {what} are in {file}, "
+            f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}, "
             "journals are kept, `kafka-chaos check` reads them"
         )
         raise typer.Exit(130) from None
-    save([kept(one) for one in results], file)
+    _save(results, file)
     return results
 
 
-def as_text(results: Sequence[BaseModel]) -> str:
-    """Results as JSON."""
-    told: list[Any] = [one.model_dump(mode="json") for one in results]
-    return json.dumps(told, indent=2)
+def _as_text(results: Sequence[SuiteResult]) -> str:
+    return json.dumps([one.model_dump(mode="json") for one in results], indent=2)
 
 
-def save(results: Sequence[BaseModel], file: Path) -> None:
-    """Write results as JSON."""
+def _save(results: Sequence[SuiteResult], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(as_text(results) + "\n")
+    file.write_text(_as_text(results) + "\n")

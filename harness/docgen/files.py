@@ -41,15 +41,6 @@ def write(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (
     return names
 
 
-def told(names: list[str], *, written: bool) -> int:
-    """Print what was written, or has drifted; returns the exit code."""
-    if written:
-        print(f"written: {', '.join(names) or 'nothing, all are up to date'}")
-        return 0
-    print(f"drifted: {', '.join(names)}" if names else "all are up to date")
-    return 1 if names else 0
-
-
 def render(template: str, **values: Any) -> str:
     """The text of a page from its template in harness/docgen/templates."""
     return _TEMPLATES.get_template(template).render(**values)

@@ -20,7 +20,7 @@ class Expectation:
     given: bool = False
     measure: Callable[[FinishedRun], float] | None = None
 
-    def held_against(self, run: FinishedRun) -> Observation:
+    def observe(self, run: FinishedRun) -> Observation:
         """Never raises for what the run lacks: then it could not be told."""
         number = None
         try:

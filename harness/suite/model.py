@@ -1,8 +1,9 @@
-"""What a claim is, as data, and what its verdict is. Pure.
+"""What a suite is: its items as data, the results of their arms, and the verdict on an item. Pure.
 
-A claim has trials: arms of experiments, each with expectations. Those of the role `claim` must come out as
-the claim says; those of the role `control` differ from them in one thing and must come out the other way. A
-claim whose control does not behave has been shown nothing: `unknown`.
+An item (a claim, or a known bug) has arms of experiments, each with expectations. The arms of one role
+(`claim`, `affected`) must come out as the item says. Those of the other role (`control`, `fixed`) are its
+controls: they differ in one thing and must come out the other way. If a control does not, nothing was shown,
+and the item is `unknown`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from pydantic import ConfigDict
+
+from harness.model.did_you_mean import did_you_mean
+from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.spec.experiment import Experiment
 from harness.suite.expectations import Observation
@@ -22,24 +27,36 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a trial is for."""
+    """The purpose of an arm: the first two are those of claims, the others those of known bugs."""
 
     CLAIM = "claim"
     CONTROL = "control"
+    AFFECTED = "affected"
+    FIXED = "fixed"
 
 
-class ClaimVerdict(StrEnum):
-    """Whether a claim holds."""
+class SuiteVerdict(StrEnum):
+    """Whether a claim holds, or a bug was reproduced."""
 
     YES = "yes"
     NO = "no"
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
     UNKNOWN = "unknown"
+
+    @property
+    def passed(self) -> bool:
+        return self in (SuiteVerdict.YES, SuiteVerdict.REPRODUCED)
+
+    @property
+    def failed(self) -> bool:
+        return self in (SuiteVerdict.NO, SuiteVerdict.NOT_REPRODUCED)
 
 
 @dataclass(frozen=True)
-class ClaimArm:
-    """One arm of an experiment, and what is expected of it; a table has room for the first, but for what is
-    given. `curve`: the write step whose acknowledgements are plotted."""
+class SuiteArm:
+    """One arm of an experiment, and what is expected of it. A table shows the first expectation that is not a
+    precondition. `curve`: the write step whose acknowledgements are plotted."""
 
     role: Role
     experiment: Experiment
@@ -48,57 +65,15 @@ class ClaimArm:
     curve: str = ""
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A claim and how it is put to the test.
+class SuiteArmResult(Frozen):
+    """The result of one arm.
 
-    `words` is the claim as engineers make it, `set_up` what is done, in words. `today` says what today's
-    Kafka does, since which version, where the claim is out of date. `by_day`: short and steady enough for
-    every change; `alone`: it measures times, so that nothing else may run meanwhile. `since`: the first Kafka
-    version that it can be tried on (empty: any); `only`: its arms name the versions themselves, and it can be
-    tried on no other.
+    `folder` is relative to that of the whole run. `doubts` say why the run proves nothing (empty: it does
+    prove something). `story` is what happened, as lines of text. `curve` is for a plot: (seconds,
+    acknowledged records per second).
     """
 
-    id: str
-    title: str
-    words: str
-    set_up: str
-    trials: tuple[ClaimArm, ...]
-    today: str = ""
-    by_day: bool = False
-    alone: bool = False
-    since: str = ""
-    only: str = ""
-
-    def too_old(self) -> str | None:
-        """Why the Kafka version of the trials cannot show the claim (None: it can)."""
-        version = self.trials[0].experiment.cluster.version
-        if not self.since or _numbers(version) >= _numbers(self.since):
-            return None
-        return f"it needs Kafka {self.since} or later, and this is {version}"
-
-    @property
-    def kafka(self) -> str:
-        """The Kafka versions of its arms."""
-        return ", ".join(dict.fromkeys(trial.experiment.cluster.version for trial in self.trials))
-
-    def has(self, experiment: Experiment) -> bool:
-        """Whether a trial is an arm of this experiment."""
-        return any(trial.experiment == experiment for trial in self.trials)
-
-    def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
-        """Each experiment once, in order, with the arms that trials name."""
-        found: dict[str, tuple[Experiment, list[str]]] = {}
-        for trial in self.trials:
-            _, arms = found.setdefault(trial.experiment.name, (trial.experiment, []))
-            if trial.arm not in arms:
-                arms.append(trial.arm)
-        return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
-
-
-class ArmNarrative(Frozen):
-    """What came of one arm. `folder` is below that of the whole run; `doubts` say why it proves nothing
-    (none: it does); `story` is what happened, as lines of text."""
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     experiment: str
     arm: str
@@ -106,88 +81,202 @@ class ArmNarrative(Frozen):
     doubts: tuple[str, ...]
     rows: tuple[Observation, ...]
     story: tuple[str, ...] = ()
-
-
-class ClaimArmResult(ArmNarrative):
-    """What came of one trial. `curve` is what a plot shows of it, as (seconds, acknowledged records a
-    second)."""
-
     role: Role
     curve: tuple[tuple[float, float], ...] = ()
 
-    def shown(self) -> tuple[Observation, ...]:
-        """All but what was only given."""
+    @property
+    def findings(self) -> tuple[Observation, ...]:
+        """All observations but those of preconditions."""
         return tuple(row for row in self.rows if not row.given)
 
+    @property
     def headline(self) -> Observation | None:
-        """The one row that a table has room for: the first that is not as expected, else the first."""
-        shown = self.shown()
-        return next((row for row in shown if not row.ok), shown[0] if shown else None)
+        """The observation that a table shows: the first that is not as expected, else the first."""
+        rows = self.findings
+        return next((row for row in rows if not row.ok), rows[0] if rows else None)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the arm shows anything."""
+        observed = all(row.ok is not None for row in self.rows)
+        return not self.doubts and observed and all(row.ok for row in self.rows if row.given)
 
 
 class SuiteResult(Frozen):
-    """What came of a claim, or of a known bug (`harness.bugs.model`)."""
+    """The result of one run of an item. `seconds` are those of its experiments, without the start of clusters
+    and without the experiments that an earlier item of the list shares with it."""
+
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     id: str
     title: str
-
-
-class ClaimResult(SuiteResult):
-    """What came of a claim; `seconds` are those of its runs, without the start of a cluster, and without the
-    runs that a claim before it in the list has had too."""
-
-    answer: ClaimVerdict
+    verdict: SuiteVerdict
     reasons: tuple[str, ...]
-    trials: tuple[ClaimArmResult, ...]
+    arms: tuple[SuiteArmResult, ...]
     seconds: float
     kafka: str
 
-    def of(self, role: Role) -> tuple[ClaimArmResult, ...]:
-        return tuple(trial for trial in self.trials if trial.role is role)
+    def of(self, role: Role) -> tuple[SuiteArmResult, ...]:
+        return tuple(arm for arm in self.arms if arm.role is role)
 
 
-def judged(trials: Sequence[ClaimArmResult]) -> tuple[ClaimVerdict, tuple[str, ...]]:
-    """Verdict and reasons.
+@dataclass(frozen=True)
+class Suite:
+    """The words and the file format of a suite.
 
-    `unknown` comes first: a run that proves nothing, something given that was not so, something that could
-    not be told, or a control that does not behave. Then `no`, if an arm of the claim came out otherwise.
+    `roles`: that of the arms which show an item, and that of its controls. `counted`: tables have one row per
+    item, which counts what its arms showed over all runs; otherwise one row per run.
     """
-    doubts = [f"{trial.arm}: {' '.join(doubt.split())}" for trial in trials for doubt in trial.doubts]
-    # What a run that proves nothing shows is not worth a word.
-    sound = [trial for trial in trials if not trial.doubts]
+
+    item: str
+    roles: tuple[Role, Role]
+    passed: SuiteVerdict
+    failed: SuiteVerdict
+    result: type[SuiteResult]
+    arm_result: type[SuiteArmResult]
+    counted: bool = False
+
+    @property
+    def name(self) -> str:
+        """The suite's name, which is its command's too."""
+        return f"{self.item}s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteItem:
+    """An item of a suite and how it is put to the test.
+
+    `words` is what it says, `set_up` describes the steps. `by_day`: short and steady enough to run on every
+    change. `alone`: it measures times, so nothing else may run meanwhile. `since`: the first Kafka version on
+    which it can be tried (empty: any). `pinned`: its arms name their Kafka versions themselves, and it can be
+    tried on no other.
+    """
+
+    suite: ClassVar[Suite]
+
+    id: str
+    title: str
+    words: str
+    set_up: str
+    arms: tuple[SuiteArm, ...]
+    by_day: bool = False
+    alone: bool = False
+    since: str = ""
+    pinned: bool = False
+
+    def too_old(self) -> str | None:
+        """Why the Kafka version of the arms cannot show the item (None: it can)."""
+        version = self.arms[0].experiment.cluster.version
+        if not self.since or _version_numbers(version) >= _version_numbers(self.since):
+            return None
+        return f"it needs Kafka {self.since} or later, and this is {version}"
+
+    @property
+    def kafka(self) -> str:
+        """The Kafka versions of its arms."""
+        return ", ".join(dict.fromkeys(arm.experiment.cluster.version for arm in self.arms))
+
+    def of(self, role: Role) -> tuple[SuiteArm, ...]:
+        return tuple(arm for arm in self.arms if arm.role is role)
+
+    def has(self, experiment: Experiment) -> bool:
+        """Whether one of the arms belongs to this experiment."""
+        return any(arm.experiment == experiment for arm in self.arms)
+
+    def texts(self) -> dict[str, str]:
+        """The texts of the item by their names in `--list --json`."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """The item as `--list --json` prints it."""
+        arms = self.suite.result.model_fields["arms"].alias or "arms"
+        role = self.suite.arm_result.model_fields["role"].alias or "role"
+        return {
+            "id": self.id,
+            "title": self.title,
+            **self.texts(),
+            "set_up": self.set_up,
+            "kafka": self.kafka,
+            arms: [
+                {role: one.role.value, "experiment": one.experiment.name, "arm": one.arm} for one in self.arms
+            ],
+        }
+
+    def experiments(self) -> tuple[tuple[Experiment, tuple[str, ...]], ...]:
+        """Each experiment once, in order, with the names of the arms that are used."""
+        found: dict[str, tuple[Experiment, list[str]]] = {}
+        for one in self.arms:
+            _, arms = found.setdefault(one.experiment.name, (one.experiment, []))
+            if one.arm not in arms:
+                arms.append(one.arm)
+        return tuple((experiment, tuple(arms)) for experiment, arms in found.values())
+
+
+Item = TypeVar("Item", bound=SuiteItem)
+
+
+def choose(items: Sequence[Item], ids: Sequence[str]) -> tuple[Item, ...]:
+    """The items with these ids, in upper or lower case; all items if no id is given.
+
+    Raises:
+        BadInput: there is no such item.
+    """
+    suite = items[0].suite
+    known = {item.id.upper(): item for item in items}
+    for one in ids:
+        if one.upper() not in known:
+            raise BadInput(
+                f"there is no {suite.item} {one!r}",
+                expected=f"one of {', '.join(item.id for item in items)}",
+                next_step=did_you_mean(one.upper(), known, f"`kafka-chaos {suite.name} --list` lists them"),
+            )
+    return tuple(known[one] for one in dict.fromkeys(map(str.upper, ids))) or tuple(items)
+
+
+def judge(suite: Suite, arms: Sequence[SuiteArmResult]) -> tuple[SuiteVerdict, tuple[str, ...]]:
+    """The verdict on an item and its reasons.
+
+    `unknown` comes first: a run that proves nothing, a precondition that was not met, an observation that
+    could not be made, or a control that does not come out as expected. Then the item fails if one of the
+    arms that should show it came out otherwise.
+    """
+    _, controls = suite.roles
+    doubts = [f"{arm.arm}: {' '.join(doubt.split())}" for arm in arms for doubt in arm.doubts]
+    # The observations of a run that proves nothing are left out.
+    believed = [arm for arm in arms if not arm.doubts]
     doubts += [
-        f"{trial.arm}: {_against(row)}"
-        for trial in sound
-        for row in trial.rows
+        f"{arm.arm}: {_difference(row)}"
+        for arm in believed
+        for row in arm.rows
         if row.ok is None or (row.given and not row.ok)
     ]
     doubts += [
-        f"the control {trial.arm} does not behave: {_against(row)}"
-        for trial in sound
-        if trial.role is Role.CONTROL
-        for row in trial.shown()
+        f"the {controls} arm {arm.arm} does not come out as expected: {_difference(row)}"
+        for arm in believed
+        if arm.role is controls
+        for row in arm.findings
         if row.ok is False
     ]
-    for role in Role:
-        if not any(trial.role is role and (trial.shown() or trial.doubts) for trial in trials):
-            doubts.append(f"no {role} was tried")
+    for role in suite.roles:
+        if not any(arm.role is role and (arm.findings or arm.doubts) for arm in arms):
+            doubts.append(f"no {role} arm was tried")
     if doubts:
-        return ClaimVerdict.UNKNOWN, tuple(dict.fromkeys(doubts))
-    broken = [f"{trial.arm}: {_against(row)}" for trial in trials for row in trial.shown() if row.ok is False]
-    return (ClaimVerdict.NO, tuple(broken)) if broken else (ClaimVerdict.YES, ())
+        return SuiteVerdict.UNKNOWN, tuple(dict.fromkeys(doubts))
+    broken = [f"{arm.arm}: {_difference(row)}" for arm in arms for row in arm.findings if row.ok is False]
+    return (suite.failed, tuple(broken)) if broken else (suite.passed, ())
 
 
-def _against(row: Observation) -> str:
+def _difference(row: Observation) -> str:
     return f"{row.what}: expected {row.expected}, seen {row.seen}"
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
-def exit_code(results: Sequence[ClaimResult]) -> int:
-    """As of `kafka-chaos run`: 0 all yes, 1 a no, 3 no no but something could not be told."""
-    answers = {result.answer for result in results}
-    if ClaimVerdict.NO in answers:
+def exit_code(results: Sequence[SuiteResult]) -> int:
+    """As of `kafka-chaos run`: 0 if all passed, 1 if one failed, 3 if none failed and one is unknown."""
+    verdicts = [result.verdict for result in results]
+    if any(verdict.failed for verdict in verdicts):
         return 1
-    return 0 if answers == {ClaimVerdict.YES} else 3
+    return 0 if verdicts and all(verdict.passed for verdict in verdicts) else 3

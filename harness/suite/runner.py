@@ -1,4 +1,4 @@
-"""Runs claims on real brokers: some side by side, those of one cluster spec one after the other."""
+"""Runs items of a suite on real brokers: some side by side, those of one cluster spec one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.overrides import overridden
 from harness.suite.expect_records import acks_curve
 from harness.suite.expectations import Observation
-from harness.suite.model import Claim, ClaimArm, ClaimArmResult, ClaimResult, judged
+from harness.suite.model import Item, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, judge
 from harness.suite.narrative import story
 from harness.suite.run_evidence import FinishedRun
 from harness.suite.work_queue import ScheduledExperiment, WorkQueue, prepared, runs_of
@@ -28,65 +28,66 @@ from harness.suite.work_queue import ScheduledExperiment, WorkQueue, prepared, r
 _LOOK_SECONDS = 0.25
 
 
-def on_version(claim: Claim, version: str | None, image: str | None) -> Claim:
-    """The claim on another Kafka version or image (None: as written). One whose arms name their versions
+def on_version(item: Item, version: str | None, image: str | None) -> Item:
+    """The item on another Kafka version or image (None: as written). One whose arms name their versions
     stays on those."""
-    if claim.only:
-        return claim
-    trials = tuple(
-        replace(trial, experiment=overridden(trial.experiment, version, image, None))
-        for trial in claim.trials
+    if item.pinned:
+        return item
+    arms = tuple(
+        replace(arm, experiment=overridden(arm.experiment, version, image, None)) for arm in item.arms
     )
-    return replace(claim, trials=trials)
+    return replace(item, arms=arms)
 
 
-def run_claims(
-    claims: Sequence[Claim],
+def run_items(
+    items: Sequence[SuiteItem],
     options: Options,
-    done: Callable[[ClaimResult], None] = lambda _: None,
+    done: Callable[[SuiteResult], None] = lambda _: None,
     *,
     side_by_side: int = 2,
     crew: Callable[[int], WorkerPool] = WorkerPool,
-) -> list[ClaimResult]:
-    """Run claims and judge them; in the order given, whatever shared a cluster. `done` gets each result as
-    soon as it is there. So many experiments run `side_by_side`, on a cluster each.
+) -> list[SuiteResult]:
+    """Run items of a suite and judge them; the results come in the order given, whatever shared a cluster.
 
-    An experiment that this machine or Kafka version cannot have, or that cannot be run to its end, makes its
-    claim `unknown`; after one that broke the next one gets a new cluster.
+    `done` gets each result as soon as it is complete. `side_by_side` is the number of experiments to run in
+    parallel, each on its own cluster. An experiment that this machine or Kafka version cannot run, or that
+    does not run to its end, makes its item `unknown`; after one that broke the next one gets a new cluster.
 
     Raises:
         PrerequisiteMissing: no Java, no engine or no image: before anything is started.
     """
     java_of_spark(os.environ)
-    ran = runs_of(claims)
+    ran = runs_of(items)
     client = engine.connect()
     found = feasibility.probed(client, [one.experiment for one in ran])
     for version, image in {(one.experiment.cluster.version, one.experiment.cluster.image) for one in ran}:
         images.resolve(client, version, image)
-    of = {claim.id: [one for one in ran if claim.has(one.experiment)] for claim in claims}
+    of = {item.id: [one for one in ran if item.has(one.experiment)] for item in items}
     todo = WorkQueue([one for one in ran if prepared(one, options, found)], options, found)
-    results: dict[str, ClaimResult] = {}
+    results: dict[str, SuiteResult] = {}
     with crew(min(side_by_side, len(todo.waiting))) as workers:
-        while len(results) < len(claims):
+        while len(results) < len(items):
             todo.hand_out(workers.workers)
             for worker, message in workers.messages(_LOOK_SECONDS):
                 todo.take(worker, message)
-            for claim in claims:
-                if claim.id not in results and all(one.over for one in of[claim.id]):
-                    results[claim.id] = _result(claim, of[claim.id])
-                    done(results[claim.id])
-    return [results[claim.id] for claim in claims]
+            for item in items:
+                if item.id not in results and all(one.over for one in of[item.id]):
+                    results[item.id] = _result(item, of[item.id])
+                    done(results[item.id])
+    return [results[item.id] for item in items]
 
 
-def run_on(started: Callable[[ClusterSpec], ManagedCluster], claim: Claim, options: Options) -> ClaimResult:
-    """Run one claim; `started` gives a cluster of a spec."""
-    ran = runs_of([claim])
+def run_on(
+    started: Callable[[ClusterSpec], ManagedCluster], item: SuiteItem, options: Options
+) -> SuiteResult:
+    """Run one item; `started` gives a cluster of a spec."""
+    ran = runs_of([item])
     found = feasibility.probed(engine.connect(), [one.experiment for one in ran])
     able = [one for one in ran if prepared(one, options, found)]
     specs = [one.experiment.cluster for one in able]
     for one in sorted(able, key=lambda one: specs.index(one.experiment.cluster)):
         _run(one, started(one.experiment.cluster))
-    return _result(claim, ran)
+    return _result(item, ran)
 
 
 def _run(one: ScheduledExperiment, cluster: ManagedCluster) -> None:
@@ -100,62 +101,61 @@ def _run(one: ScheduledExperiment, cluster: ManagedCluster) -> None:
     one.seconds = time.monotonic() - began
 
 
-def _result(claim: Claim, ran: Sequence[ScheduledExperiment]) -> ClaimResult:
-    trials = []
-    for trial in claim.trials:
-        (one,) = (one for one in ran if one.experiment == trial.experiment)
-        trials.append(_trial(trial, one))
-    answer, reasons = judged(trials)
-    return ClaimResult(
-        id=claim.id,
-        title=claim.title,
-        answer=answer,
+def _result(item: SuiteItem, ran: Sequence[ScheduledExperiment]) -> SuiteResult:
+    results = []
+    for arm in item.arms:
+        (one,) = (one for one in ran if one.experiment == arm.experiment)
+        results.append(_arm_result(item.suite, arm, one))
+    verdict, reasons = judge(item.suite, results)
+    return item.suite.result(
+        id=item.id,
+        title=item.title,
+        verdict=verdict,
         reasons=reasons,
-        trials=tuple(trials),
-        seconds=round(sum(one.seconds for one in ran if one.claim is claim), 1),
-        kafka=claim.kafka,
+        arms=tuple(results),
+        seconds=round(sum(one.seconds for one in ran if one.item is item), 1),
+        kafka=item.kafka,
     )
 
 
-def _trial(trial: ClaimArm, ran: ScheduledExperiment) -> ClaimArmResult:
-    arm = None
+def _arm_result(suite: Suite, arm: SuiteArm, ran: ScheduledExperiment) -> SuiteArmResult:
+    result = None
     if ran.job is not None:
-        arm = next((one for one in ran.job.result().arms if one.meta.arm == trial.arm), None)
-    if arm is None or ran.job is None:
-        return _of(trial, "", (f"it did not run: {ran.error}",))
-    return seen(trial, ran.job.folder, arm)
+        result = next((one for one in ran.job.result().arms if one.meta.arm == arm.arm), None)
+    if result is not None and ran.job is not None:
+        return evaluate(suite, arm, ran.job.folder, result)
+    return suite.arm_result(
+        role=arm.role,
+        experiment=arm.experiment.name,
+        arm=arm.arm,
+        folder="",
+        doubts=(f"it did not run: {ran.error}",),
+        rows=(),
+    )
 
 
-def seen(trial: ClaimArm, folder: Path, arm: ArmResult) -> ClaimArmResult:
-    """What a finished arm, in its experiment's folder RESULTS/CLAIM/EXPERIMENT, shows of a trial."""
-    run = FinishedRun(folder / arm.folder, arm)
-    doubts = arm.judgement.reasons if arm.judgement.verdict is VerdictWord.UNKNOWN else ()
-    rows = tuple(expectation.held_against(run) for expectation in trial.expects)
-    broken = arm.judgement.promise_reasons
-    return ClaimArmResult(
-        role=trial.role,
-        experiment=trial.experiment.name,
-        arm=trial.arm,
+def evaluate(suite: Suite, arm: SuiteArm, folder: Path, result: ArmResult) -> SuiteArmResult:
+    """Compare a finished arm with what is expected of it; `folder` is that of its experiment,
+    RESULTS/ITEM/EXPERIMENT."""
+    run = FinishedRun(folder / result.folder, result)
+    doubts = result.judgement.reasons if result.judgement.verdict is VerdictWord.UNKNOWN else ()
+    rows = (
+        *(expectation.observe(run) for expectation in arm.expects),
+        *(_broken_promise(text) for text in result.judgement.promise_reasons),
+    )
+    return suite.arm_result(
+        role=arm.role,
+        experiment=arm.experiment.name,
+        arm=arm.arm,
         folder=str(run.folder.relative_to(folder.parent.parent)),
         doubts=doubts,
-        rows=rows + tuple(_broken(text) for text in broken),
-        story=story(run, trial.experiment),
-        curve=acks_curve(run, trial.curve) if trial.curve else (),
+        rows=rows,
+        story=story(run, arm.experiment),
+        curve=acks_curve(run, arm.curve) if arm.curve else (),
     )
 
 
-def _broken(text: str) -> Observation:
+def _broken_promise(text: str) -> Observation:
     what, _, rest = text.partition(": promised ")
     expected, _, found = rest.partition(", seen ")
     return Observation(what=what, expected=expected, seen=found, ok=False)
-
-
-def _of(trial: ClaimArm, folder: str, doubts: tuple[str, ...]) -> ClaimArmResult:
-    return ClaimArmResult(
-        role=trial.role,
-        experiment=trial.experiment.name,
-        arm=trial.arm,
-        folder=folder,
-        doubts=doubts,
-        rows=(),
-    )

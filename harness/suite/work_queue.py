@@ -1,4 +1,4 @@
-"""Experiments of claims that are still to be run: who runs which, and what came of each."""
+"""Experiments of a suite that are still to be run: who runs which, and what came of each."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from harness.preflight.kernel_probes import Capability
 from harness.run.executor import Options, RunningExperiment, job_of
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.suite.model import Claim
+from harness.suite.model import SuiteItem
 
 
 @dataclass
 class ScheduledExperiment:
-    """One experiment of a claim, and of those after it that share it: its job, or why it did not run to its
+    """One experiment of an item, and of those after it that share it: its job, or why it did not run to its
     end."""
 
-    claim: Claim
+    item: SuiteItem
     experiment: Experiment
     arms: tuple[str, ...]
     job: RunningExperiment | None = None
@@ -43,13 +43,13 @@ class ScheduledExperiment:
         self.error = error
 
 
-def runs_of(claims: Iterable[Claim]) -> list[ScheduledExperiment]:
-    """Every experiment of these claims; one that several claims have is run once, with the arms of all."""
+def runs_of(items: Iterable[SuiteItem]) -> list[ScheduledExperiment]:
+    """Every experiment of these items; one that several items have is run once, with the arms of all."""
     found: dict[str, ScheduledExperiment] = {}
-    for claim in claims:
-        for experiment, arms in claim.experiments():
+    for item in items:
+        for experiment, arms in item.experiments():
             one = found.setdefault(
-                experiment.model_dump_json(by_alias=True), ScheduledExperiment(claim, experiment, ())
+                experiment.model_dump_json(by_alias=True), ScheduledExperiment(item, experiment, ())
             )
             one.arms = tuple(dict.fromkeys((*one.arms, *arms)))
     return list(found.values())
@@ -57,12 +57,12 @@ def runs_of(claims: Iterable[Claim]) -> list[ScheduledExperiment]:
 
 def prepared(one: ScheduledExperiment, options: Options, found: Sequence[Capability]) -> bool:
     """Whether the experiment can be run at all; if not, why is kept."""
-    mine = replace(options, results=options.results / one.claim.id, arms=one.arms)
+    mine = replace(options, results=options.results / one.item.id, arms=one.arms)
     try:
         one.job = job_of(one.experiment, mine, found)
     except KafkaChaosError as error:
         one.error = str(error)
-    one.error = one.claim.too_old() or one.error
+    one.error = one.item.too_old() or one.error
     return one.error is None
 
 
@@ -90,11 +90,11 @@ class WorkQueue:
             if worker.busy:
                 continue
             others = [other for other in living if other is not worker]
-            alone = any(other.busy and self._at[other].claim.alone for other in others)
+            alone = any(other.busy and self._at[other].item.alone for other in others)
             number = next_for(
                 worker.spec,
                 [other.spec for other in others if other.spec is not None],
-                [(one.experiment.cluster, one.claim.alone) for one in self.waiting],
+                [(one.experiment.cluster, one.item.alone) for one in self.waiting],
                 alone=alone,
                 others_busy=any(other.busy for other in others),
             )

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.bugs.expectations import clean, free_of, shows
-from harness.bugs.model import Bug, BugArm, arm
+from harness.bugs.model import Bug
 from harness.claims.catalog import r06, r07, r24
+from harness.claims.model import Claim
 from harness.model.result import FindingClass
 from harness.suite.expectations import Expectation
-from harness.suite.model import Claim, ClaimArm
+from harness.suite.model import Role, SuiteArm
 
 
-def _arms(claim: Claim, sides: Mapping[str, tuple[BugArm, Expectation]]) -> tuple[ClaimArm, ...]:
-    """A claim's trials as arms of a bug: by the arm's name its side, and the verdict that is expected."""
-    trials = {trial.arm: trial for trial in claim.trials}
+def _arms(claim: Claim, roles: Mapping[str, tuple[Role, Expectation]]) -> tuple[SuiteArm, ...]:
+    """A claim's arms as arms of a bug: by the arm's name its role and the verdict that is expected."""
+    arms = {one.arm: one for one in claim.arms}
     return tuple(
-        arm(side, trials[name].experiment, name, verdict, *trials[name].expects)
-        for name, (side, verdict) in sides.items()
+        SuiteArm(role, arms[name].experiment, name, (verdict, *arms[name].expects))
+        for name, (role, verdict) in roles.items()
     )
 
 
@@ -38,9 +39,7 @@ LOSS = Bug(
     set_up=r06.CLAIM.set_up,
     proof="In both arms the follower's checkpoint says 100 and its log holds 200 when it dies, and broker 1 "
     "still leads when it is back.",
-    trials=_arms(
-        r06.CLAIM, {"old": (BugArm.AFFECTED, shows(FindingClass.LOST)), "new": (BugArm.FIXED, clean())}
-    ),
+    arms=_arms(r06.CLAIM, {"old": (Role.AFFECTED, shows(FindingClass.LOST)), "new": (Role.FIXED, clean())}),
 )
 DIVERGENCE = Bug(
     id="KIP-101-divergence",
@@ -52,11 +51,11 @@ DIVERGENCE = Bug(
     set_up=r07.CLAIM.set_up,
     proof="In both arms the dead follower's log holds 100 records, the dead leader's 200. What neither had "
     "flushed is lost in every arm: the verdict looks at divergence alone.",
-    trials=_arms(
+    arms=_arms(
         r07.CLAIM,
         {
-            "old": (BugArm.AFFECTED, shows(FindingClass.DIVERGED)),
-            "new": (BugArm.FIXED, free_of(FindingClass.DIVERGED)),
+            "old": (Role.AFFECTED, shows(FindingClass.DIVERGED)),
+            "new": (Role.FIXED, free_of(FindingClass.DIVERGED)),
         },
     ),
 )
@@ -72,13 +71,13 @@ LAST_STANDING = Bug(
     "two; the other follower is stopped in good order, or cut off; the leader loses power and the batch "
     "with the 50; all come back.",
     proof="In every arm the 50 were acknowledged, and the power loss is shown by the leader's own files.",
-    trials=_arms(
+    arms=_arms(
         r24.CLAIM,
         {
-            "stop-elr-off": (BugArm.AFFECTED, shows(FindingClass.LOST)),
-            "cut-elr-off": (BugArm.AFFECTED, shows(FindingClass.LOST)),
-            "stop": (BugArm.FIXED, clean()),
-            "cut": (BugArm.FIXED, clean()),
+            "stop-elr-off": (Role.AFFECTED, shows(FindingClass.LOST)),
+            "cut-elr-off": (Role.AFFECTED, shows(FindingClass.LOST)),
+            "stop": (Role.FIXED, clean()),
+            "cut": (Role.FIXED, clean()),
         },
     ),
 )

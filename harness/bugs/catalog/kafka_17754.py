@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, FIRST_TRANSACTIONS, TRANSACTIONS
 from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
-from harness.bugs.model import Bug, BugArm, arm
+from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
@@ -12,6 +12,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked
 from harness.suite.expectations import Expectation, given
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kafka-17754-{name}
@@ -85,10 +86,10 @@ BUG = Bug(
     proof="The coordinator's request log holds the commit twice before the abort, in every arm, and what it "
     "answered to the second.",
     by_day=True,
-    trials=(
-        arm(BugArm.AFFECTED, _SHIPPED, "old-client", *_SHOWN),
-        arm(BugArm.AFFECTED, _VERSION_0, "version-0", *_SHOWN),
-        arm(BugArm.AFFECTED, _OLD, "old", *_SHOWN),
-        arm(BugArm.FIXED, _SHIPPED, "shipped", clean(), *_HAPPENED, *_late(REFUSED)),
+    arms=(
+        SuiteArm(Role.AFFECTED, _SHIPPED, "old-client", _SHOWN),
+        SuiteArm(Role.AFFECTED, _VERSION_0, "version-0", _SHOWN),
+        SuiteArm(Role.AFFECTED, _OLD, "old", _SHOWN),
+        SuiteArm(Role.FIXED, _SHIPPED, "shipped", (clean(), *_HAPPENED, *_late(REFUSED))),
     ),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from harness.bugs.clusters import PATIENT
 from harness.bugs.expectations import clean, in_partitions, shows
-from harness.bugs.model import Bug, BugArm, arm
+from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, outcomes
 from harness.suite.expectations import given
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kafka-19012
@@ -95,8 +96,8 @@ BUG = Bug(
     "written; five small records go to broker 2. Then broker 1 hears the client again.",
     proof="The six records have timed out, and yet the broker has written a record into each of their "
     "partitions: so their request arrived.",
-    trials=(
-        arm(BugArm.AFFECTED, _TIMED_OUT, "client-4.1.1", shows(FindingClass.MISPLACED), *_HAPPENED),
-        arm(BugArm.FIXED, _TIMED_OUT, "client-4.3.1", clean(), *_HAPPENED),
+    arms=(
+        SuiteArm(Role.AFFECTED, _TIMED_OUT, "client-4.1.1", (shows(FindingClass.MISPLACED), *_HAPPENED)),
+        SuiteArm(Role.FIXED, _TIMED_OUT, "client-4.3.1", (clean(), *_HAPPENED)),
     ),
 )

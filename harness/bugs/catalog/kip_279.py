@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import OLD_PROTOCOL, OWN_PROTOCOL
 from harness.bugs.expectations import free_of, shows
-from harness.bugs.model import Bug, BugArm, arm
+from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
@@ -12,6 +12,7 @@ from harness.spec.experiment import Experiment
 from harness.suite.expect_answers import unlike
 from harness.suite.expect_records import acked
 from harness.suite.expectations import given
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kip-279-{name}
@@ -76,22 +77,18 @@ BUG = Bug(
     "records); it is killed; broker 1 comes back, leads and takes m4; broker 2 comes back and follows.",
     proof="All four steps were acknowledged, so each broker led alone in turn; the replicas' own files are "
     "compared. Unclean elections lose m3 in every arm: the verdict looks at divergence alone.",
-    trials=(
-        arm(
-            BugArm.AFFECTED,
+    arms=(
+        SuiteArm(
+            Role.AFFECTED,
             _by_turns("protocol-1.1", OLD_PROTOCOL, 5),
             "protocol-1.1",
-            shows(FindingClass.DIVERGED),
-            *_HAPPENED,
-            unlike("end", 1, 2, 5),
+            (shows(FindingClass.DIVERGED), *_HAPPENED, unlike("end", 1, 2, 5)),
         ),
-        arm(
-            BugArm.FIXED,
+        SuiteArm(
+            Role.FIXED,
             _by_turns("shipped", OWN_PROTOCOL, 0),
             "shipped",
-            free_of(FindingClass.DIVERGED),
-            *_HAPPENED,
-            unlike("end", 1, 2, 0),
+            (free_of(FindingClass.DIVERGED), *_HAPPENED, unlike("end", 1, 2, 0)),
         ),
     ),
 )

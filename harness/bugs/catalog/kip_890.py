@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
 from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
-from harness.bugs.model import Bug, BugArm, arm
+from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
@@ -12,6 +12,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked, outcomes
 from harness.suite.expectations import Expectation, given
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kip-890-{name}
@@ -67,21 +68,14 @@ BUG = Bug(
     "partition 0, its record times out after delivery.timeout.ms=3000, and it is aborted. The leader hears "
     "clients again, and the record arrives. Another producer commits 100 records to partition 0.",
     proof="The leader's request log holds the late Produce, in every arm, and what was answered to it.",
-    trials=(
-        arm(
-            BugArm.AFFECTED,
+    arms=(
+        SuiteArm(
+            Role.AFFECTED,
             _late("unverified", UNVERIFIED, "acked in after"),
             "unverified",
-            shows(FindingClass.LOST),
-            *_happened(TAKEN),
+            (shows(FindingClass.LOST), *_happened(TAKEN)),
         ),
-        arm(BugArm.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", clean(), *_happened(REFUSED)),
-        arm(
-            BugArm.FIXED,
-            _late("shipped", TRANSACTIONS),
-            "shipped",
-            clean(),
-            *_happened(REFUSED),
-        ),
+        SuiteArm(Role.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", (clean(), *_happened(REFUSED))),
+        SuiteArm(Role.FIXED, _late("shipped", TRANSACTIONS), "shipped", (clean(), *_happened(REFUSED))),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
 from harness.bugs.expectations import clean, isr_change, shows
-from harness.bugs.model import Bug, BugArm, arm
+from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
@@ -12,6 +12,7 @@ from harness.spec.experiment import Experiment
 from harness.suite.expect_answers import number
 from harness.suite.expect_records import acked
 from harness.suite.expectations import Expectation, given
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kip-903-{name}
@@ -85,27 +86,24 @@ BUG = Bug(
     proof="Broker 2's log ends at 0 when the request arrives, and the controller's request log holds it, in "
     "either arm, with what was answered: taken, or refused (INELIGIBLE_REPLICA) because it names the epoch "
     "of an earlier life of broker 2.",
-    trials=(
-        arm(
-            BugArm.AFFECTED,
+    arms=(
+        SuiteArm(
+            Role.AFFECTED,
             _emptied("metadata-3.4", OLD_METADATA, "200"),
             "metadata-3.4",
-            shows(FindingClass.LOST),
-            *_happened("NONE"),
+            (shows(FindingClass.LOST), *_happened("NONE")),
         ),
-        arm(
-            BugArm.FIXED,
+        SuiteArm(
+            Role.FIXED,
             _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
             "metadata-3.9",
-            clean(),
-            *_happened("INELIGIBLE_REPLICA"),
+            (clean(), *_happened("INELIGIBLE_REPLICA")),
         ),
-        arm(
-            BugArm.FIXED,
+        SuiteArm(
+            Role.FIXED,
             _emptied("shipped", PRINTING, "0"),
             "shipped",
-            clean(),
-            *_happened("INELIGIBLE_REPLICA"),
+            (clean(), *_happened("INELIGIBLE_REPLICA")),
         ),
     ),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_records import acked, acked_meanwhile, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _ONE_BY_ONE = experiment("""
 name: r01-one-by-one
@@ -53,14 +54,14 @@ CLAIM = Claim(
     today="It holds while the ISR is intact at each failure. A replica that had left the ISR does not "
     "count, nor do records that were acknowledged but not committed (acks=1).",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _ONE_BY_ONE,
             "acks=all",
             (lost(0, of=300), acked("three", 100), acked("two", 100), acked("one", 100)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _CUT_OFF,
             "acks=1",

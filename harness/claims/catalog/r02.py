@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import answered, read_by
 from harness.suite.expect_readers import was_given
 from harness.suite.expect_records import acked, duplicates, lost
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _ASKED = experiment("""
 name: r02-asked
@@ -40,8 +41,8 @@ CLAIM = Claim(
     " up to its own high watermark, rack settings or not. Consumers go there only if client.rack and a "
     "replica selector tell them to.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _ASKED,
             "asked",
@@ -57,7 +58,7 @@ CLAIM = Claim(
                 lost(0, of=40),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _ASKED,
             "asked",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import back_in_isr, isr_history, left_isr
 from harness.suite.expect_records import errors, lost, stall, stall_as_long_as
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r03-{name}
@@ -36,8 +37,8 @@ CLAIM = Claim(
     today="The leader looks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
     "and a half times that (Kafka 0.9 and later, KIP-16).",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _LONG,
             "long",
@@ -51,7 +52,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _SHORT,
             "short",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import read_by, vanished_between
 from harness.suite.expect_readers import given_and_gone
 from harness.suite.expect_records import acked, acked_meanwhile, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _CLEAN = experiment("""
 name: r04-clean
@@ -60,8 +61,8 @@ CLAIM = Claim(
     "the time. Control: the followers are dead instead, so that the 10 are committed, and one of them is "
     "elected uncleanly.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _CLEAN,
             "clean",
@@ -73,7 +74,7 @@ CLAIM = Claim(
                 lost(10, of=30),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _UNCLEAN,
             "unclean",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import batches, number, read_by
 from harness.suite.expect_brokers import replicas_identical
 from harness.suite.expect_records import acked_meanwhile, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _BEGIN = """
 - write: {name: message1, records: 10}
@@ -54,8 +55,8 @@ CLAIM = Claim(
     set_up="10 records are committed. The leader is cut from its followers and takes 5 more with acks=1; "
     "healed, they are committed. Control: the leader dies instead, and the 5 are in its files only.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _COMMITTED,
             "acks=1",
@@ -70,7 +71,7 @@ CLAIM = Claim(
                 batches("committed", 1, leader_epoch=0, records=15),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _NEVER,
             "acks=1",

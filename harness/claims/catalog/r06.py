@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import PATIENT_LEADER, experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import number
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _RESTARTS = experiment(
     """
@@ -68,10 +69,10 @@ CLAIM = Claim(
     " this cluster in message format 0.10.2, which has no leader epochs.",
     today="Kafka 4.0 and later write no older format than 0.11's (KIP-724), so that the loss can only be "
     "had on brokers before that. 2.8 is tried since it takes the format as a topic's setting.",
-    only="2.8.2",
-    trials=(
-        ClaimArm(Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), number("back", "files", 2, 200))),
-        ClaimArm(
+    pinned=True,
+    arms=(
+        SuiteArm(Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), number("back", "files", 2, 200))),
+        SuiteArm(
             Role.CONTROL, _RESTARTS, "old", (*_GIVEN, lost(100, of=200), number("back", "files", 2, 100))
         ),
     ),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import TWO_OF_OLD, experiment
+from harness.claims.model import Claim
 from harness.model.result import FindingClass
 from harness.suite.expect_answers import number, unlike
 from harness.suite.expect_records import acked, found, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _BOTH_DIE = experiment(
     """
@@ -77,15 +78,15 @@ CLAIM = Claim(
     today="m2 is lost in both arms: one copy never reached the disk, the other is given up to the new "
     "leader. Leader epochs promise that replicas agree, not that what was never flushed survives. Kafka 4.0"
     " and later write no format older than 0.11's (KIP-724).",
-    only="2.8.2",
-    trials=(
-        ClaimArm(
+    pinned=True,
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _BOTH_DIE,
             "new",
             (*_GIVEN, unlike("end", 1, 2, 0), found(FindingClass.DIVERGED, 0)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _BOTH_DIE,
             "old",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import told_epoch_end
 from harness.suite.expect_brokers import epoch_lines
 from harness.suite.expect_records import lost
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _WRITES = experiment("""
 name: r08-writes
@@ -50,8 +51,8 @@ CLAIM = Claim(
     today="An epoch that wrote nothing has no line, and OffsetForLeaderEpoch answers for it with the "
     "largest epoch below that did write.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _WRITES,
             "acks=all",
@@ -61,7 +62,7 @@ CLAIM = Claim(
                 lost(0, of=15),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _SILENT,
             "acks=all",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from harness.claims.clusters import MANY, experiment
+from harness.claims.model import Claim
 from harness.spec.experiment import Experiment
 from harness.suite.expect_brokers import all_led
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 
 def _size(partitions: int) -> Experiment:
@@ -33,18 +34,18 @@ arms:
     )
 
 
-def _trials(partitions: int, killed: float, stopped: float) -> tuple[ClaimArm, ClaimArm]:
+def _arms(partitions: int, killed: float, stopped: float) -> tuple[SuiteArm, SuiteArm]:
     """`killed`, `stopped`: seconds at most until every partition has a new leader."""
     size = _size(partitions)
     all_acked = given(acked("before", min(partitions, 20)))
     return (
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             size,
             f"of-{partitions}",
             (all_acked, all_led("kill", {2, 3}, 2.5, killed), lost(0)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             size,
             f"of-{partitions}",
@@ -64,11 +65,11 @@ CLAIM = Claim(
     today="Out of date: the figures are from before Kafka 1.1. With KRaft (3.3 and later) a dead leader "
     "costs broker.session.timeout.ms, and thousands of partitions little more than one.",
     alone=True,
-    trials=(
+    arms=(
         # The few partitions first: those of all before are still there.
-        *_trials(1, 8, 2.5),
-        *_trials(100, 8, 2.5),
-        *_trials(1000, 15, 8),
-        *_trials(5000, 40, 30),
+        *_arms(1, 8, 2.5),
+        *_arms(100, 8, 2.5),
+        *_arms(1000, 15, 8),
+        *_arms(5000, 40, 30),
     ),
 )

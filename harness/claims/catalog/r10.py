@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import lines_printed, load_seconds
 from harness.suite.expect_records import lost, stall
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r10-{fault}
@@ -38,8 +39,8 @@ CLAIM = Claim(
     set_up="40 MB in one segment and 200 records/s with acks=all; the leader gets SIGTERM and is started "
     "again. Control: SIGKILL. The broker session time-out is 4 s.",
     alone=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _STOP,
             "stop",
@@ -51,7 +52,7 @@ CLAIM = Claim(
             ),
             curve="writing",
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _KILL,
             "kill",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, found, in_log, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _EXPIRED = experiment("""
 name: r11-expired
@@ -64,14 +65,14 @@ CLAIM = Claim(
     "before any of the 100 has reached its disk.",
     today="Retention also removes the active segment, once all of it is old enough; compaction never does.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _EXPIRED,
             "retention",
             (given(acked("old", 100)), found(FindingClass.EXPIRED, 100), lost(0)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             _COMPACTED,
             "compaction",
@@ -83,7 +84,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _GONE,
             "gone",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, acked_meanwhile, errors, found, lost, outcomes
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _CUT = experiment("""
 name: r12-cut
@@ -50,27 +51,27 @@ CLAIM = Claim(
     "leader dies before its followers have copied them; with acks=all it does not.",
     set_up="The leader is cut from its followers, not from the client. 500 records are written to it, it is"
     " killed within replica.lag.time.max.ms, and everything is healed. Control: no cut.",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _CUT,
             "acks=0",
             (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 500)),
         ),
-        ClaimArm(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=1000))),
-        ClaimArm(
+        SuiteArm(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=1000))),
+        SuiteArm(
             Role.CLAIM,
             _CUT,
             "acks=all",
             (lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500})),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _NO_CUT,
             "acks=0",
             (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 0)),
         ),
-        ClaimArm(Role.CONTROL, _NO_CUT, "acks=1", (given(acked("alone", 500)), lost(0, of=1000))),
-        ClaimArm(Role.CONTROL, _NO_CUT, "acks=all", (given(acked("alone", 500)), lost(0, of=1000))),
+        SuiteArm(Role.CONTROL, _NO_CUT, "acks=1", (given(acked("alone", 500)), lost(0, of=1000))),
+        SuiteArm(Role.CONTROL, _NO_CUT, "acks=all", (given(acked("alone", 500)), lost(0, of=1000))),
     ),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_records import acked, duplicates, in_log, log_reads, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _ANSWERS = experiment("""
 name: r13-answers
@@ -66,26 +67,26 @@ CLAIM = Claim(
     " longer than the client waits. (2) M3 reaches follower 1 only and M4 none; the leader dies, follower 1"
     " leads, and the producer sends again what nobody has acknowledged; then M5. Control: the same with "
     "enable.idempotence=true.",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _ANSWERS,
             "plain",
             (given(acked("batch", 50)), duplicates(50), lost(0, of=51)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             _FIGURE,
             "plain",
             (given(acked("m4", 1)), log_reads("M1 M2 M3 M3 M4 M5")),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _ANSWERS,
             "idempotent",
             (given(acked("batch", 50)), duplicates(0), in_log("batch", 50)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _FIGURE,
             "idempotent",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import FOUR, experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import leaders_at_end_of
 from harness.suite.expect_records import acked_meanwhile, lost, refused_partitions, slowest, spared
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TOPIC = "{assignment: [[1, 2, 3], [2, 3, 4], [3, 4, 1], [4, 1, 2]], config: {min.insync.replicas: 1}}"
 
@@ -58,8 +59,8 @@ CLAIM = Claim(
     today="With acks=all the partitions that the dead broker followed stall as well, until the controller "
     "has taken it out of their ISR. With retries=0 only what is in flight at the kill fails at once; what "
     "is sent later waits for delivery.timeout.ms.",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _KILLED,
             "killed",
@@ -74,7 +75,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _QUIET,
             "quiet",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import number, unlike
 from harness.suite.expect_brokers import replicas_identical
 from harness.suite.expect_records import acked, acked_meanwhile, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _DIVERGED = experiment("""
 name: r15-diverged
@@ -56,8 +57,8 @@ CLAIM = Claim(
     "leader takes 3 others at the same offsets; the old one returns. Dumps are compared before and after. "
     "Control: no cut, so that the old leader has nothing to give up.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _DIVERGED,
             "cut",
@@ -71,7 +72,7 @@ CLAIM = Claim(
                 lost(5, of=18),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _ALIKE,
             "no-cut",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, errors_among, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _LAST = experiment("""
 name: r16-last-in-sync
@@ -46,8 +47,8 @@ CLAIM = Claim(
     "followers come back, 5 more records are written; then the old leader returns. Each arm is the other's "
     "control.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _LAST,
             "unclean=false",
@@ -58,7 +59,7 @@ CLAIM = Claim(
                 errors_among("after", 5, _GAVE_UP),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _LAST,
             "unclean=true",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_records import acked, errors, in_log, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _DOWN = experiment("""
 name: r17-two-down
@@ -35,8 +36,8 @@ CLAIM = Claim(
     set_up="Three replicas, min.insync.replicas=2. One follower is killed, 20 records are written; the "
     "other is killed, 20 more. Control: min.insync.replicas=1.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _DOWN,
             "acks=all",
@@ -47,8 +48,8 @@ CLAIM = Claim(
                 lost(0, of=40),
             ),
         ),
-        ClaimArm(Role.CLAIM, _DOWN, "acks=1", (acked("two-down", 20), lost(0, of=60))),
-        ClaimArm(
+        SuiteArm(Role.CLAIM, _DOWN, "acks=1", (acked("two-down", 20), lost(0, of=60))),
+        SuiteArm(
             Role.CONTROL,
             _DOWN,
             "min.insync.replicas=1",

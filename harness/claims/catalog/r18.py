@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, duplicates, lost, unavailable
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _SAME = experiment("""
 name: r18-recipes
@@ -44,8 +45,8 @@ CLAIM = Claim(
     set_up="The same faults for both: the followers die, 40 records are written, the leader dies, the "
     "followers come back, 5 records are written, the leader comes back. Control: Kafka's defaults "
     "(min.insync.replicas=1, acks=all, no unclean election).",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _SAME,
             "no-loss",
@@ -58,7 +59,7 @@ CLAIM = Claim(
                 unavailable(),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             _SAME,
             "available",
@@ -71,7 +72,7 @@ CLAIM = Claim(
                 unavailable(),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _SAME,
             "defaults",

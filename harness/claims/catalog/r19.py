@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import elections, ends_fall
 from harness.suite.expect_readers import went_back
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _CLEAN = experiment("""
 name: r19-clean
@@ -58,11 +59,11 @@ CLAIM = Claim(
     "so that the consumer is given both.",
     today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered for a moment only, and seldom seen with "
     "one partition.",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM, _CLEAN, "clean", (given(elections(1)), ends_fall(0), went_back("c", 0), lost(0))
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _UNCLEAN,
             "unclean",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import back_in_isr, isr_history, left_isr
 from harness.suite.expect_records import lost
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r20-{name}
@@ -34,8 +35,8 @@ CLAIM = Claim(
     "Mbit/s for 15 s. Control: 32 Mbit/s.",
     today="With acks=all the producer slows down to the follower's pace, and nobody need be evicted.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _SLOW,
             "slow",
@@ -46,6 +47,6 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        ClaimArm(Role.CONTROL, _FAST, "fast", (isr_history((1, 2, 3)), lost(0))),
+        SuiteArm(Role.CONTROL, _FAST, "fast", (isr_history((1, 2, 3)), lost(0))),
     ),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from harness.claims.catalog import r12, r13, r16
 from harness.claims.clusters import ZOOKEEPER
+from harness.claims.model import Claim
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 # As few as show each of the three: R12, R13 and R16 have the rest.
 _WHICH = (
@@ -16,17 +17,17 @@ _WHICH = (
 )
 
 
-def _trials(role: Role, cluster: ClusterSpec | None) -> tuple[ClaimArm, ...]:
-    """The same arms and expectations: as they are, or on a cluster and under a name of their own."""
+def _arms(role: Role, cluster: ClusterSpec | None) -> tuple[SuiteArm, ...]:
+    """The same arms and expectations: as they are, or on another cluster in experiments of their own."""
     moved: dict[str, Experiment] = {}
-    trials = []
-    for claim, name, arms in _WHICH:
-        for trial in claim.trials:
-            if trial.experiment.name == name and trial.arm in arms:
+    arms = []
+    for claim, name, wanted in _WHICH:
+        for one in claim.arms:
+            if one.experiment.name == name and one.arm in wanted:
                 own = {"name": f"r21-{name}", "cluster": cluster} if cluster else {}
-                experiment = moved.setdefault(name, trial.experiment.model_copy(update=own))
-                trials.append(ClaimArm(role, experiment, trial.arm, trial.expects))
-    return tuple(trials)
+                experiment = moved.setdefault(name, one.experiment.model_copy(update=own))
+                arms.append(SuiteArm(role, experiment, one.arm, one.expects))
+    return tuple(arms)
 
 
 CLAIM = Claim(
@@ -38,9 +39,9 @@ CLAIM = Claim(
     "of R16 both arms, on Kafka 3.9.2 with ZooKeeper. Control: the same on KRaft, which must come out the "
     "same; each of the three has arms that come out the other way.",
     today="ZooKeeper is gone since Kafka 4.0 (KIP-833): the claim is about clusters that have not moved yet.",
-    only="3.9.2 and 4.3.1",
-    trials=(
-        *_trials(Role.CLAIM, ZOOKEEPER),
-        *_trials(Role.CONTROL, None),
+    pinned=True,
+    arms=(
+        *_arms(Role.CLAIM, ZOOKEEPER),
+        *_arms(Role.CONTROL, None),
     ),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
+from harness.claims.model import Claim
 from harness.suite.expect_records import lost
 from harness.suite.expect_watermarks import behind, equal_at_rest, longest_stand, never_above
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _ROUNDS = "of: {nodes: [1, 2, 3]}, what: [leader, high_watermark, log_end, leader]"
 
@@ -62,8 +63,8 @@ CLAIM = Claim(
     today="It is never above the smallest log end, and equal to it at rest; under writes it may be behind, "
     "since the leader raises it when followers fetch again.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _CUT,
             "cut",
@@ -75,7 +76,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _WHOLE,
             "whole",

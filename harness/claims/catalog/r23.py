@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import FIVE_CONTROLLERS, experiment
+from harness.claims.model import Claim
 from harness.suite.expect_brokers import leaders_at_end_of, led_during
 from harness.suite.expect_records import acked, acked_meanwhile, lost
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r23-{name}
@@ -40,8 +41,8 @@ CLAIM = Claim(
     set_up="5 controllers, a partition with 2 replicas. 3 controllers are killed: writes to the living "
     "leader go on. Then the leader is frozen: nobody is elected. Control: 2 controllers but the "
     "active one are killed, and the other replica is elected.",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _MAJORITY,
             "three-dead",
@@ -52,7 +53,7 @@ CLAIM = Claim(
                 lost(0),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _MINORITY,
             "two-dead",

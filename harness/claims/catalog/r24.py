@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import COMMON, NO_ELR, experiment
+from harness.claims.model import Claim
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r24-{name}
@@ -56,11 +57,11 @@ CLAIM = Claim(
     today="Eligible leader replicas came with Kafka 4.0 and are on in new clusters since 4.1. A follower "
     "that was killed is not eligible when it returns: it too may have lost its tail.",
     since="4.1",
-    trials=(
-        ClaimArm(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
-        ClaimArm(Role.CLAIM, _CUT_OFF, "cut", (given(acked("two", 50)), lost(0, of=150))),
-        ClaimArm(Role.CONTROL, _STOP_OFF, "stop-elr-off", (given(acked("two", 50)), lost(50, of=150))),
-        ClaimArm(Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (given(acked("two", 50)), lost(50, of=150))),
-        ClaimArm(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),
+    arms=(
+        SuiteArm(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
+        SuiteArm(Role.CLAIM, _CUT_OFF, "cut", (given(acked("two", 50)), lost(0, of=150))),
+        SuiteArm(Role.CONTROL, _STOP_OFF, "stop-elr-off", (given(acked("two", 50)), lost(50, of=150))),
+        SuiteArm(Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (given(acked("two", 50)), lost(50, of=150))),
+        SuiteArm(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),
     ),
 )

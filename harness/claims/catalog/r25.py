@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_records import errors, errors_among, in_log
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _REFUSED = experiment("""
 name: r25-refused
@@ -90,32 +91,32 @@ CLAIM = Claim(
     "that there is nothing to send on, and the client's own time-out means that nothing was written.",
     today="In (4) the records arrive after the client has told the application that they failed: its kernel"
     " goes on sending what was handed to a connection, closed or not, until it is acknowledged.",
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _REFUSED,
             "refused",
             (in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             _UNANSWERED,
             "uncopied",
             (in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             _UNHEARD,
             "unheard",
             (in_log("failing", 20), errors_among("failing", 20, _OWN)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CLAIM,
             _GIVEN_UP,
             "given-up",
             (in_log("failing", 20), errors_among("failing", 20, _OWN)),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _UNSENT,
             "unsent",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.claims.model import Claim
 from harness.suite.expect_answers import missed, read_by
 from harness.suite.expect_brokers import final_read_complete
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import given
-from harness.suite.model import Claim, ClaimArm, Role
+from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r26-{name}
@@ -50,8 +51,8 @@ CLAIM = Claim(
     "elected and commits 50 records more. A consumer reads from the old leader; then all is healed and the "
     "final read is made. Control: the consumer reads after the old leader has caught up.",
     by_day=True,
-    trials=(
-        ClaimArm(
+    arms=(
+        SuiteArm(
             Role.CLAIM,
             _STALE,
             "stale",
@@ -63,7 +64,7 @@ CLAIM = Claim(
                 lost(0, of=150),
             ),
         ),
-        ClaimArm(
+        SuiteArm(
             Role.CONTROL,
             _SETTLED,
             "settled",

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.bugs.catalog.registry import BUGS
-from harness.bugs.model import Bug, BugVerdict, result_of
+from harness.bugs.model import Bug
 from harness.run.executor import Options
+from harness.suite.model import SuiteVerdict
 from harness.suite.runner import run_on
 from tests.chaos.conftest import Started
 
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.chaos
 
 def on_one_cluster(bug: Bug) -> Bug:
     """The bug by those arms alone that are of its first experiment: both sides are among them."""
-    first = bug.trials[0].experiment
-    return replace(bug, trials=tuple(trial for trial in bug.trials if trial.experiment == first))
+    first = bug.arms[0].experiment
+    return replace(bug, arms=tuple(arm for arm in bug.arms if arm.experiment == first))
 
 
 QUICK = [pytest.param(on_one_cluster(bug), id=f"{bug.id}-quick") for bug in BUGS if bug.by_day]
@@ -28,5 +29,5 @@ WHOLE = [pytest.param(bug, marks=pytest.mark.soak, id=bug.id) for bug in BUGS]
 
 @pytest.mark.parametrize("bug", [*QUICK, *WHOLE])
 def test_bug(bug: Bug, started: Started, results: Path) -> None:
-    result = result_of(run_on(started, bug.claim, Options(results=results)))
-    assert result.verdict is BugVerdict.REPRODUCED, "\n".join(result.reasons)
+    result = run_on(started, bug, Options(results=results))
+    assert result.verdict is SuiteVerdict.REPRODUCED, "\n".join(result.reasons)

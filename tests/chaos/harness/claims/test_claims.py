@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from harness.claims.catalog.registry import CLAIMS
+from harness.claims.model import Claim
 from harness.run.executor import Options
-from harness.suite.model import Claim, ClaimVerdict
+from harness.suite.model import SuiteVerdict
 from harness.suite.runner import run_on
 from tests.chaos.conftest import Started
 
 pytestmark = pytest.mark.chaos
 
 
-def a_test(claim: Claim) -> object:
+def case(claim: Claim) -> object:
     name = re.sub("[^a-z0-9=]+", "-", claim.title.lower())
     return pytest.param(
         claim, marks=() if claim.by_day else pytest.mark.soak, id=f"{claim.id}-{name}".strip("-")
@@ -25,10 +26,10 @@ def a_test(claim: Claim) -> object:
 
 def shares_cluster(claim: Claim) -> str:
     """Claims with this in common come one after the other, so that each cluster is started once."""
-    return claim.trials[0].experiment.cluster.model_dump_json()
+    return claim.arms[0].experiment.cluster.model_dump_json()
 
 
-@pytest.mark.parametrize("claim", [a_test(claim) for claim in sorted(CLAIMS, key=shares_cluster)])
+@pytest.mark.parametrize("claim", [case(claim) for claim in sorted(CLAIMS, key=shares_cluster)])
 def test_claim(claim: Claim, started: Started, results: Path) -> None:
     result = run_on(started, claim, Options(results=results))
-    assert result.answer is ClaimVerdict.YES, "\n".join(result.reasons)
+    assert result.verdict is SuiteVerdict.YES, "\n".join(result.reasons)

@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from harness.bugs import expectations, table
-from harness.bugs.catalog import registry
-from harness.bugs.model import Bug, BugArm, BugResult, BugVerdict, exit_code, result_of, side_of
+from harness.bugs import expectations
+from harness.bugs.catalog.registry import BUGS
+from harness.bugs.model import BUG_SUITE, Bug, BugArmResult, BugResult
 from harness.cli.app import app
 from harness.docgen import bugs
 from harness.docgen.bugs import Runs
 from harness.model.errors import BadInput
+from harness.suite import table
 from harness.suite.expectations import Observation
-from harness.suite.model import ClaimArmResult, ClaimResult, Role, judged
+from harness.suite.model import Role, SuiteVerdict, choose, exit_code, judge
 from harness.suite.run_evidence import FinishedRun
 
 pytestmark = pytest.mark.pure
 
-IDS = [bug.id for bug in registry.BUGS]
+IDS = [bug.id for bug in BUGS]
 GIVEN = Observation(what="acked in one", expected="1", seen="1", ok=True, given=True)
 NOT_GIVEN = Observation(what="acked in one", expected="1", seen="0", ok=False, given=True)
 INVALID = Observation(what="verdict", expected="invalid: lost", seen="invalid: lost 200", ok=True)
@@ -31,50 +32,48 @@ VALID = Observation(what="verdict", expected="valid", seen="valid", ok=True)
 BROKEN = Observation(what="verdict", expected="valid", seen="invalid: lost 200", ok=False)
 
 
-def trial(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> ClaimArmResult:
-    return ClaimArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
+def arm_result(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> BugArmResult:
+    return BugArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
 
 
 def result(affected: Observation, fixed: Observation, *more: Observation, seconds: float = 20.0) -> BugResult:
-    trials = (trial(Role.CLAIM, GIVEN, affected, *more), trial(Role.CONTROL, GIVEN, fixed))
-    answer, reasons = judged(trials)
-    return result_of(
-        ClaimResult(
-            id="KIP-903",
-            title="a bug",
-            answer=answer,
-            reasons=reasons,
-            trials=trials,
-            seconds=seconds,
-            kafka="4.3.1",
-        )
+    arms = (arm_result(Role.AFFECTED, GIVEN, affected, *more), arm_result(Role.FIXED, GIVEN, fixed))
+    verdict, reasons = judge(BUG_SUITE, arms)
+    return BugResult(
+        id="KIP-903",
+        title="a bug",
+        verdict=verdict,
+        reasons=reasons,
+        arms=arms,
+        seconds=seconds,
+        kafka="4.3.1",
     )
 
 
 @pytest.mark.parametrize(
     ("affected", "fixed", "verdict"),
     [
-        (INVALID, VALID, BugVerdict.REPRODUCED),
-        (SPARED, VALID, BugVerdict.NOT_REPRODUCED),
+        (INVALID, VALID, SuiteVerdict.REPRODUCED),
+        (SPARED, VALID, SuiteVerdict.NOT_REPRODUCED),
         # A fix that does not hold makes the affected arm's loss no proof of this very bug.
-        (INVALID, BROKEN, BugVerdict.UNKNOWN),
+        (INVALID, BROKEN, SuiteVerdict.UNKNOWN),
     ],
 )
 def test_a_bug_is_reproduced_when_both_sides_behave(
-    affected: Observation, fixed: Observation, verdict: BugVerdict
+    affected: Observation, fixed: Observation, verdict: SuiteVerdict
 ) -> None:
     assert result(affected, fixed).verdict is verdict
 
 
 def test_an_arm_in_which_nothing_dangerous_happened_shows_nothing() -> None:
     seen = result(INVALID, VALID, NOT_GIVEN)
-    assert seen.verdict is BugVerdict.UNKNOWN
-    (arm,) = seen.of(BugArm.AFFECTED)
+    assert seen.verdict is SuiteVerdict.UNKNOWN
+    (arm,) = seen.of(Role.AFFECTED)
     assert not arm.sound
-    assert table.said(arm) == table.NOTHING
-    (fixed,) = seen.of(BugArm.FIXED)
+    assert table.shown(arm) == table.NOTHING
+    (fixed,) = seen.of(Role.FIXED)
     assert fixed.sound
-    assert table.said(fixed) == "valid"
+    assert table.shown(fixed) == "valid"
 
 
 def test_exit_codes_are_those_of_claims() -> None:
@@ -84,11 +83,11 @@ def test_exit_codes_are_those_of_claims() -> None:
 
 def test_a_row_counts_the_runs_of_each_arm() -> None:
     runs = [result(INVALID, VALID), result(INVALID, VALID, seconds=31.0), result(SPARED, VALID)]
-    assert table.cells(runs) == (
+    assert table.cells(BUG_SUITE, runs) == (
         "KIP-903 a bug",
-        "claim-arm: invalid: lost",
+        "affected-arm: invalid: lost",
         "invalid: lost 200 2/3, valid 1/3",
-        "control-arm: valid",
+        "fixed-arm: valid",
         "valid 3/3",
         "reproduced 2/3, not reproduced 1/3",
         "20-31",
@@ -97,10 +96,10 @@ def test_a_row_counts_the_runs_of_each_arm() -> None:
     assert table.reasons(runs)[0] == "KIP-903: not reproduced"
 
 
-@pytest.mark.parametrize("bug", registry.BUGS, ids=IDS)
+@pytest.mark.parametrize("bug", BUGS, ids=IDS)
 def test_a_bug_is_whole(bug: Bug) -> None:
-    assert {side_of(trial.role) for trial in bug.trials} == set(BugArm), "a bug needs both sides"
-    for one in bug.trials:
+    assert {one.role for one in bug.arms} == set(BUG_SUITE.roles), "a bug needs both sides"
+    for one in bug.arms:
         assert one.arm in {arm.name for arm in one.experiment.arms}
         first = next(expectation for expectation in one.expects if not expectation.given)
         assert first.what == "verdict", "a table has room for the first"
@@ -108,27 +107,27 @@ def test_a_bug_is_whole(bug: Bug) -> None:
     for text in (bug.words, bug.affected, bug.fixed, bug.set_up, bug.proof):
         assert text.endswith(".")
     assert bug.link.startswith("https://")
-    assert bug.claim.only == bug.claim.kafka
+    assert bug.pinned
 
 
-@pytest.mark.parametrize("bug", registry.BUGS, ids=IDS)
+@pytest.mark.parametrize("bug", BUGS, ids=IDS)
 def test_affected_and_fixed_arms_take_the_same_steps(bug: Bug) -> None:
     """They differ in versions and settings alone; of KIP-966 only those that leave in the same way do."""
     steps = {
-        side: {trial.experiment.model_dump_json(include={"steps", "topic"}) for trial in bug.of(side)}
-        for side in BugArm
+        role: {trial.experiment.model_dump_json(include={"steps", "topic"}) for trial in bug.of(role)}
+        for role in BUG_SUITE.roles
     }
-    assert steps[BugArm.AFFECTED] == steps[BugArm.FIXED]
+    assert steps[Role.AFFECTED] == steps[Role.FIXED]
 
 
 def test_bugs_are_chosen_by_id_in_any_case() -> None:
-    assert [one.id for one in registry.chosen(["kip-903", "KIP-101-LOSS", "KIP-903"])] == [
+    assert [one.id for one in choose(BUGS, ["kip-903", "KIP-101-LOSS", "KIP-903"])] == [
         "KIP-903",
         "KIP-101-loss",
     ]
-    assert registry.chosen([]) == registry.BUGS
+    assert choose(BUGS, []) == BUGS
     with pytest.raises(BadInput, match="there is no bug 'KIP-93'") as raised:
-        registry.chosen(["KIP-93"])
+        choose(BUGS, ["KIP-93"])
     assert "did you mean 'KIP-903'?" in str(raised.value)
 
 
@@ -170,11 +169,11 @@ def test_requests_are_read_off_a_brokers_log() -> None:
     asked = expectations.answers(
         "a", 1, "END_TXN", (expectations.TAKEN, expectations.REFUSED), client="writer", committed=True
     )
-    seen = asked.held_against(Run(lines))
+    seen = asked.observe(Run(lines))
     assert seen.ok
     assert seen.seen == "taken, refused (INVALID_PRODUCER_EPOCH)"
-    assert asked.held_against(Run(lines[:1])).ok is False
-    assert asked.held_against(Run([*lines, lines[0]])).ok is False
+    assert asked.observe(Run(lines[:1])).ok is False
+    assert asked.observe(Run([*lines, lines[0]])).ok is False
 
 
 def test_an_error_may_lie_deep_in_an_answer() -> None:
@@ -189,14 +188,14 @@ def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, 
     topics = [{"partitions": [{"partitionIndex": 0, **members}]}]
     refused = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 107}]})
     asked = expectations.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
-    assert asked.held_against(Run([without, refused])).ok
-    assert asked.held_against(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
+    assert asked.observe(Run([without, refused])).ok
+    assert asked.observe(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
     for other in ("NONE", "INVALID_UPDATE_VERSION"):
-        assert expectations.isr_change("a", 101, 2, other).held_against(Run([refused])).ok is False
+        assert expectations.isr_change("a", 101, 2, other).observe(Run([refused])).ok is False
     taken = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 0}]})
-    assert expectations.isr_change("a", 101, 2).held_against(Run([taken])).seen == expectations.TAKEN
-    assert expectations.isr_change("a", 101, 2).held_against(Run([taken])).ok
-    assert asked.held_against(Run([without])).ok is None
+    assert expectations.isr_change("a", 101, 2).observe(Run([taken])).seen == expectations.TAKEN
+    assert expectations.isr_change("a", 101, 2).observe(Run([taken])).ok
+    assert asked.observe(Run([without])).ok is None
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -205,19 +204,19 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_bug_has_its_section() -> None:
     page = bugs.page(Runs())
-    for bug in registry.BUGS:
+    for bug in BUGS:
         assert f"## {bug.id}\n" in page
         assert bug.words in page
         assert bug.link in page
-    assert page.count("Not run yet.") == len(registry.BUGS)
+    assert page.count("Not run yet.") == len(BUGS)
 
 
 def test_the_page_tells_how_often_what_was_seen() -> None:
     runs = Runs(runs=((result(INVALID, VALID),), (result(INVALID, BROKEN),)))
     page = bugs.page(runs)
-    assert "| claim-arm: invalid: lost | invalid: lost 200 2/2 | control-arm: valid | valid 1/2," in page
+    assert "| affected-arm: invalid: lost | invalid: lost 200 2/2 | fixed-arm: valid | valid 1/2," in page
     assert "reproduced 1/2, unknown 1/2" in page
-    assert "Fixed: `control-arm` of x: valid 1/2, invalid: lost 200 1/2. The latest run:" in page
+    assert "Fixed: `fixed-arm` of x: valid 1/2, invalid: lost 200 1/2. The latest run:" in page
     assert "**not as expected**" in page
 
 
@@ -225,6 +224,11 @@ def test_runs_are_taken_whole(tmp_path: Path) -> None:
     for number in range(2):
         text = json.dumps([result(INVALID, VALID, seconds=20.0 + number).model_dump(mode="json")])
         (tmp_path / f"{number}.json").write_text(text)
-    runs = bugs.taken([tmp_path / "0.json", tmp_path / "1.json"])
+    runs = Runs.collect([tmp_path / "0.json", tmp_path / "1.json"])
     assert [one.seconds for one in runs.of("KIP-903")] == [20.0, 21.0]
-    assert not any(arm.folder.startswith("/") for run in bugs.saved().runs for one in run for arm in one.arms)
+    assert not any(
+        arm.folder.startswith("/")
+        for run in Runs.load(Path("docs/bugs.json")).runs
+        for one in run
+        for arm in one.arms
+    )

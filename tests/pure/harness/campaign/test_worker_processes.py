@@ -20,13 +20,14 @@ from harness.campaign.worker_processes import (
     WorkerPool,
     WorkerProcess,
 )
-from harness.claims.catalog import registry
+from harness.claims.catalog.registry import CLAIMS
 from harness.model.errors import ClusterError
 from harness.spec.experiment import Experiment
+from harness.suite.model import choose
 
 pytestmark = pytest.mark.pure
 
-R12, R16, R3 = (registry.chosen([one])[0].trials[0].experiment for one in ("R12", "R16", "R3"))
+R12, R16, R3 = (choose(CLAIMS, [one])[0].arms[0].experiment for one in ("R12", "R16", "R3"))
 
 
 class Town:

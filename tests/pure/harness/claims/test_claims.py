@@ -18,7 +18,8 @@ from harness.campaign.worker_processes import (
     WorkerPool,
     WorkerProcess,
 )
-from harness.claims.catalog import registry
+from harness.claims.catalog.registry import CLAIMS
+from harness.claims.model import CLAIM_SUITE, Claim, ClaimResult
 from harness.cli.app import app
 from harness.model.errors import BadInput
 from harness.run.executor import Options
@@ -26,12 +27,13 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite import runner, table
 from harness.suite.expectations import Observation
-from harness.suite.model import Claim, ClaimArmResult, ClaimResult, ClaimVerdict, Role, exit_code, judged
+from harness.suite.model import Role, SuiteArmResult, SuiteResult, SuiteVerdict, choose, exit_code, judge
 from harness.suite.runner import on_version
 from harness.suite.work_queue import next_for, runs_of
 
 pytestmark = pytest.mark.pure
 
+ROLES = CLAIM_SUITE.roles
 GOOD = Observation(what="lost", expected="500", seen="500", ok=True)
 BAD = Observation(what="lost", expected="500", seen="499", ok=False)
 UNTOLD = Observation(what="lost", expected="500", seen="not checked", ok=None)
@@ -39,76 +41,81 @@ NOT_GIVEN = Observation(what="acked", expected="500", seen="12", ok=False, given
 GIVEN = Observation(what="acked", expected="500", seen="500", ok=True, given=True)
 
 
-def trial(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> ClaimArmResult:
-    return ClaimArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
+def arm_result(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> SuiteArmResult:
+    return SuiteArmResult(role=role, experiment="x", arm=f"{role}-arm", folder="f", doubts=doubts, rows=rows)
 
 
-def claim_and_control(claim: Observation, control: Observation) -> list[ClaimArmResult]:
-    return [trial(Role.CLAIM, GIVEN, claim), trial(Role.CONTROL, GIVEN, control)]
+def claim_and_control(claim: Observation, control: Observation) -> list[SuiteArmResult]:
+    return [arm_result(Role.CLAIM, GIVEN, claim), arm_result(Role.CONTROL, GIVEN, control)]
 
 
 def test_yes_when_both_behave() -> None:
-    assert judged(claim_and_control(GOOD, GOOD)) == (ClaimVerdict.YES, ())
+    assert judge(CLAIM_SUITE, claim_and_control(GOOD, GOOD)) == (SuiteVerdict.YES, ())
 
 
 def test_no_when_the_claim_comes_out_otherwise() -> None:
-    answer, reasons = judged(claim_and_control(BAD, GOOD))
-    assert answer is ClaimVerdict.NO
+    verdict, reasons = judge(CLAIM_SUITE, claim_and_control(BAD, GOOD))
+    assert verdict is SuiteVerdict.NO
     assert reasons == ("claim-arm: lost: expected 500, seen 499",)
 
 
 def test_a_control_that_does_not_behave_is_unknown() -> None:
-    answer, reasons = judged(claim_and_control(GOOD, BAD))
-    assert answer is ClaimVerdict.UNKNOWN
-    assert reasons == ("the control control-arm does not behave: lost: expected 500, seen 499",)
+    verdict, reasons = judge(CLAIM_SUITE, claim_and_control(GOOD, BAD))
+    assert verdict is SuiteVerdict.UNKNOWN
+    assert reasons == (
+        "the control arm control-arm does not come out as expected: lost: expected 500, seen 499",
+    )
 
 
 def test_a_control_that_does_not_behave_hides_a_no() -> None:
-    assert judged(claim_and_control(BAD, BAD))[0] is ClaimVerdict.UNKNOWN
+    assert judge(CLAIM_SUITE, claim_and_control(BAD, BAD))[0] is SuiteVerdict.UNKNOWN
 
 
-@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("role", ROLES)
 def test_a_run_that_proves_nothing_is_unknown(role: Role) -> None:
-    trials = [trial(one, GOOD, doubts=("the run did not finish",) if one is role else ()) for one in Role]
-    answer, reasons = judged(trials)
-    assert answer is ClaimVerdict.UNKNOWN
+    arms = [arm_result(one, GOOD, doubts=("the run did not finish",) if one is role else ()) for one in ROLES]
+    verdict, reasons = judge(CLAIM_SUITE, arms)
+    assert verdict is SuiteVerdict.UNKNOWN
     assert reasons == (f"{role}-arm: the run did not finish",)
 
 
-@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("role", ROLES)
 def test_something_given_that_is_not_so_is_unknown(role: Role) -> None:
-    trials = [trial(one, NOT_GIVEN if one is role else GIVEN, GOOD) for one in Role]
-    answer, reasons = judged(trials)
-    assert answer is ClaimVerdict.UNKNOWN
+    arms = [arm_result(one, NOT_GIVEN if one is role else GIVEN, GOOD) for one in ROLES]
+    verdict, reasons = judge(CLAIM_SUITE, arms)
+    assert verdict is SuiteVerdict.UNKNOWN
     assert reasons == (f"{role}-arm: acked: expected 500, seen 12",)
 
 
 def test_something_given_that_is_not_so_hides_a_no() -> None:
-    assert judged([trial(Role.CLAIM, NOT_GIVEN, BAD), trial(Role.CONTROL, GOOD)])[0] is ClaimVerdict.UNKNOWN
-
-
-@pytest.mark.parametrize("role", Role)
-def test_what_cannot_be_told_is_unknown(role: Role) -> None:
-    trials = [trial(one, UNTOLD if one is role else GOOD) for one in Role]
-    assert judged(trials)[0] is ClaimVerdict.UNKNOWN
-
-
-@pytest.mark.parametrize("role", Role)
-def test_a_claim_without_one_of_its_sides_is_unknown(role: Role) -> None:
-    assert judged([trial(role, GOOD)])[0] is ClaimVerdict.UNKNOWN
-    # What was only given shows nothing of a side either.
-    assert judged([trial(role, GOOD), *(trial(one, GIVEN) for one in Role if one is not role)])[0] is (
-        ClaimVerdict.UNKNOWN
+    assert (
+        judge(CLAIM_SUITE, [arm_result(Role.CLAIM, NOT_GIVEN, BAD), arm_result(Role.CONTROL, GOOD)])[0]
+        is SuiteVerdict.UNKNOWN
     )
 
 
-def result(answer: ClaimVerdict) -> ClaimResult:
+@pytest.mark.parametrize("role", ROLES)
+def test_what_cannot_be_told_is_unknown(role: Role) -> None:
+    arms = [arm_result(one, UNTOLD if one is role else GOOD) for one in ROLES]
+    assert judge(CLAIM_SUITE, arms)[0] is SuiteVerdict.UNKNOWN
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_claim_without_one_of_its_sides_is_unknown(role: Role) -> None:
+    assert judge(CLAIM_SUITE, [arm_result(role, GOOD)])[0] is SuiteVerdict.UNKNOWN
+    # What was only given shows nothing of a side either.
+    assert judge(
+        CLAIM_SUITE, [arm_result(role, GOOD), *(arm_result(one, GIVEN) for one in ROLES if one is not role)]
+    )[0] is (SuiteVerdict.UNKNOWN)
+
+
+def result(answer: SuiteVerdict) -> ClaimResult:
     return ClaimResult(
         id="R1",
         title="a claim",
-        answer=answer,
-        reasons=() if answer is ClaimVerdict.YES else ("why",),
-        trials=tuple(claim_and_control(GOOD, GOOD)),
+        verdict=answer,
+        reasons=() if answer is SuiteVerdict.YES else ("why",),
+        arms=tuple(claim_and_control(GOOD, GOOD)),
         seconds=12.4,
         kafka="4.3.1",
     )
@@ -116,7 +123,7 @@ def result(answer: ClaimVerdict) -> ClaimResult:
 
 def test_exit_codes_are_those_of_run() -> None:
     yes, no, unknown = (
-        result(answer) for answer in (ClaimVerdict.YES, ClaimVerdict.NO, ClaimVerdict.UNKNOWN)
+        result(answer) for answer in (SuiteVerdict.YES, SuiteVerdict.NO, SuiteVerdict.UNKNOWN)
     )
     assert exit_code([yes, yes]) == 0
     assert exit_code([yes, unknown]) == 3
@@ -125,57 +132,57 @@ def test_exit_codes_are_those_of_run() -> None:
 
 
 def test_a_row_says_what_was_expected_and_seen_of_both_sides() -> None:
-    assert table.cells(result(ClaimVerdict.YES)) == (
+    assert table.cells(CLAIM_SUITE, [result(SuiteVerdict.YES)]) == (
         "R1 a claim",
-        "claim-arm: lost 500",
-        "claim-arm: 500",
-        "control-arm: lost 500",
-        "control-arm: 500",
+        "claim-arm: lost: 500",
+        "500",
+        "control-arm: lost: 500",
+        "500",
         "yes",
         "12",
     )
-    assert table.reasons([result(ClaimVerdict.YES)]) == []
-    assert table.reasons([result(ClaimVerdict.NO)]) == ["R1: no", "  - why", "  see f"]
+    assert table.reasons([result(SuiteVerdict.YES)]) == []
+    assert table.reasons([result(SuiteVerdict.NO)]) == ["R1: no", "  - why", "  see f"]
 
 
 def test_a_row_shows_what_is_not_as_expected() -> None:
-    assert trial(Role.CLAIM, GIVEN, GOOD, BAD).headline() == BAD
-    assert trial(Role.CLAIM, GIVEN, GOOD, UNTOLD).headline() == UNTOLD
-    assert trial(Role.CLAIM, GIVEN, GOOD).headline() == GOOD
-    assert trial(Role.CLAIM, NOT_GIVEN).headline() is None
+    assert arm_result(Role.CLAIM, GIVEN, GOOD, BAD).headline == BAD
+    assert arm_result(Role.CLAIM, GIVEN, GOOD, UNTOLD).headline == UNTOLD
+    assert arm_result(Role.CLAIM, GIVEN, GOOD).headline == GOOD
+    assert arm_result(Role.CLAIM, NOT_GIVEN).headline is None
 
 
-IDS = [claim.id for claim in registry.CLAIMS]
+IDS = [claim.id for claim in CLAIMS]
 
 
 def test_every_claim_of_the_list_is_there() -> None:
     assert [f"R{number}" for number in range(1, 27)] == IDS
 
 
-@pytest.mark.parametrize("claim", registry.CLAIMS, ids=IDS)
+@pytest.mark.parametrize("claim", CLAIMS, ids=IDS)
 def test_a_claim_is_whole(claim: Claim) -> None:
-    assert {trial.role for trial in claim.trials} == set(Role), "a claim needs a control"
-    for trial in claim.trials:
+    assert {trial.role for trial in claim.arms} == set(ROLES), "a claim needs a control"
+    for trial in claim.arms:
         assert trial.arm in {arm.name for arm in trial.experiment.arms}
         assert any(not one.given for one in trial.expects), "an arm of which nothing is expected"
-    names = {trial.experiment.name: trial.experiment for trial in claim.trials}
-    own = {trial.experiment.name for trial in claim.trials if trial.role is Role.CLAIM}
+    names = {trial.experiment.name: trial.experiment for trial in claim.arms}
+    own = {trial.experiment.name for trial in claim.arms if trial.role is Role.CLAIM}
     assert all(one.startswith(f"r{int(claim.id[1:]):02d}-") for one in own)
-    assert all(trial.experiment == names[trial.experiment.name] for trial in claim.trials)
+    assert all(trial.experiment == names[trial.experiment.name] for trial in claim.arms)
     for text in (claim.words, claim.set_up, *([claim.today] if claim.today else [])):
         assert text.endswith(".")
 
 
 def test_a_version_that_cannot_show_a_claim_is_named() -> None:
-    claim = registry.chosen(["R24"])[0]
+    claim = choose(CLAIMS, ["R24"])[0]
     assert claim.too_old() is None
     assert on_version(claim, "4.1.0", None).too_old() is None
     assert on_version(claim, "3.9.2", None).too_old() == ("it needs Kafka 4.1 or later, and this is 3.9.2")
-    assert on_version(registry.chosen(["R12"])[0], "3.9.2", None).too_old() is None
+    assert on_version(choose(CLAIMS, ["R12"])[0], "3.9.2", None).too_old() is None
 
 
 def test_a_claim_that_names_its_versions_stays_on_them() -> None:
-    (claim,) = registry.chosen(["R21"])
+    (claim,) = choose(CLAIMS, ["R21"])
     assert claim.kafka == "3.9.2, 4.3.1"
     assert on_version(claim, "4.1.0", "some/image") is claim
 
@@ -183,29 +190,29 @@ def test_a_claim_that_names_its_versions_stays_on_them() -> None:
 def test_one_name_is_one_experiment() -> None:
     """What claims share is run once and in one folder."""
     known: dict[str, Experiment] = {}
-    for claim in registry.CLAIMS:
+    for claim in CLAIMS:
         for experiment, _ in claim.experiments():
             assert known.setdefault(experiment.name, experiment) == experiment
 
 
 def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() -> None:
-    (first, both) = registry.chosen(["R16", "R21"])
+    (first, both) = choose(CLAIMS, ["R16", "R21"])
     runs = runs_of([both, first])
     assert len({one.experiment.name for one in runs}) == len(runs)
     (shared,) = (one for one in runs if one.experiment.name == "r16-last-in-sync")
-    assert shared.claim is both
+    assert shared.item is both
     assert shared.arms == ("unclean=false", "unclean=true")
 
 
 def test_claims_are_chosen_by_number_in_any_case() -> None:
-    assert [one.id for one in registry.chosen(["r12", "R1", "R12"])] == ["R12", "R1"]
-    assert registry.chosen([]) == registry.CLAIMS
+    assert [one.id for one in choose(CLAIMS, ["r12", "R1", "R12"])] == ["R12", "R1"]
+    assert choose(CLAIMS, []) == CLAIMS
 
 
 @pytest.mark.parametrize(("number", "word"), [("R99", "there is no claim"), ("x", "R1")])
 def test_a_claim_that_is_not_there_is_refused_with_the_reason(number: str, word: str) -> None:
     with pytest.raises(BadInput) as raised:
-        registry.chosen([number])
+        choose(CLAIMS, [number])
     assert word in str(raised.value)
 
 
@@ -262,7 +269,7 @@ class PaperCrew(WorkerPool):
                 yield worker, worker.answers.pop(name, RequestFinished())
 
 
-RunPaper = Callable[..., tuple[list[ClaimResult], list[str], list[Paper]]]
+RunPaper = Callable[..., tuple[list[SuiteResult], list[str], list[Paper]]]
 
 
 @pytest.fixture
@@ -275,12 +282,12 @@ def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
 
     def run(
         ids: list[str], size: int = 1, **answers: RequestFinished
-    ) -> tuple[list[ClaimResult], list[str], list[Paper]]:
+    ) -> tuple[list[SuiteResult], list[str], list[Paper]]:
         log: list[str] = []
         named = {name.replace("_", "-"): answer for name, answer in answers.items()}
         workers = [Paper(log, named) for _ in range(size)]
-        results = runner.run_claims(
-            [registry.chosen([one])[0] for one in ids],
+        results = runner.run_items(
+            [choose(CLAIMS, [one])[0] for one in ids],
             Options(results=tmp_path, seed=1),
             lambda one: log.append(one.id),
             side_by_side=size,
@@ -294,7 +301,7 @@ def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
 def test_a_result_is_given_as_soon_as_its_experiments_are_over(run_paper: RunPaper) -> None:
     results, told, _ = run_paper(["R21", "R9", "R16"])
     assert [one.id for one in results] == ["R21", "R9", "R16"]
-    assert all(one.answer is ClaimVerdict.UNKNOWN for one in results), "nothing was run"
+    assert all(one.verdict is SuiteVerdict.UNKNOWN for one in results), "nothing was run"
     assert told[:3] == ["r21-r12-cut", "r21-r13-answers", "r21-r16-last-in-sync"]
     assert told[3:6] == ["r12-cut", "r13-answers", "r16-last-in-sync"]
     assert told[6:8] == ["R21", "R16"], "what R16 needs R21 has had run"

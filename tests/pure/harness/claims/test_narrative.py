@@ -5,13 +5,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from harness.claims import plots
-from harness.claims.catalog import registry
+from harness.claims.catalog.registry import CLAIMS
 from harness.claims.clusters import experiment
 from harness.claims.html import headline, render
+from harness.claims.model import ClaimResult
 from harness.claims.plots import Plot, svg
 from harness.suite.expect_records import acks_curve
 from harness.suite.expectations import Observation
-from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
+from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, choose
 from harness.suite.narrative import story
 from tests.pure.harness.suite.test_run_evidence import Folder, at, folder, pytestmark
 
@@ -96,7 +97,7 @@ def test_acknowledgements_a_second(folder: Folder) -> None:
 
 def a_result(arms: dict[str, float | None]) -> ClaimResult:
     trials = tuple(
-        ClaimArmResult(
+        SuiteArmResult(
             role=Role.CLAIM,
             experiment="x",
             arm=arm,
@@ -108,7 +109,7 @@ def a_result(arms: dict[str, float | None]) -> ClaimResult:
         for arm, value in arms.items()
     )
     return ClaimResult(
-        id="R9", title="t", answer=ClaimVerdict.YES, reasons=(), trials=trials, seconds=1, kafka="4.3.1"
+        id="R9", title="t", verdict=SuiteVerdict.YES, reasons=(), arms=trials, seconds=1, kafka="4.3.1"
     )
 
 
@@ -133,7 +134,7 @@ def test_a_plot_stays_within_its_frame_and_escapes_names() -> None:
 
 
 def test_arms_side_by_side_have_what_was_lost_of_any_number_in_one_row() -> None:
-    one, other = a_result({"a": 1.0, "b": 2.0}).trials
+    one, other = a_result({"a": 1.0, "b": 2.0}).arms
     lost = [
         Observation(what=f"of {count} acked records lost", expected="0", seen="7", ok=False)
         for count in (20, 65)
@@ -151,7 +152,7 @@ def test_arms_side_by_side_have_what_was_lost_of_any_number_in_one_row() -> None
 
 def test_arms_side_by_side() -> None:
     result = a_result({"kill-1": 4.0, "stop-1": 0.5})
-    assert plots.side_by_side(result.trials) == [
+    assert plots.side_by_side(result.arms) == [
         "| | kill-1 | stop-1 |",
         "|---|---|---|",
         "| led after | 4.0 | 0.5 |",
@@ -159,10 +160,10 @@ def test_arms_side_by_side() -> None:
 
 
 def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them() -> None:
-    (claim,) = registry.chosen(["R9"])
+    (claim,) = choose(CLAIMS, ["R9"])
     result = a_result({"kill-1": 4.0, "kill-100": 4.5})
-    odd = result.trials[0].model_copy(update={"story": ("0.1 <script>",), "doubts": ("a & b",)})
-    page = render([claim], [result.model_copy(update={"trials": (odd, *result.trials[1:])})])
+    odd = result.arms[0].model_copy(update={"story": ("0.1 <script>",), "doubts": ("a & b",)})
+    page = render([claim], [result.model_copy(update={"arms": (odd, *result.arms[1:])})])
     assert "<title>1 of 1 claims: yes</title>" in page
     assert "0.1 &lt;script&gt;" in page
     assert "a &amp; b" in page
@@ -172,5 +173,5 @@ def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them() -> None
 
 def test_a_headline_names_what_is_no_yes() -> None:
     yes = a_result({"kill-1": 4.0})
-    others = [yes.model_copy(update={"answer": one}) for one in (ClaimVerdict.NO, ClaimVerdict.UNKNOWN)]
+    others = [yes.model_copy(update={"verdict": one}) for one in (SuiteVerdict.NO, SuiteVerdict.UNKNOWN)]
     assert headline([yes, *others]) == "1 of 3 claims: yes; 1 no; 1 unknown"

@@ -7,30 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from harness.claims.catalog import registry
+from harness.claims.catalog.registry import CLAIMS
+from harness.claims.model import CLAIM_SUITE, ClaimResult
 from harness.docgen import claims
 from harness.docgen.claims import Runs
 from harness.suite.expectations import Observation
-from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
+from harness.suite.model import SuiteArmResult, SuiteVerdict, choose
 
 pytestmark = pytest.mark.pure
 
-CLAIM = registry.chosen(["R12"])[0]
+CLAIM = choose(CLAIMS, ["R12"])[0]
 
 
-def a_result(answer: ClaimVerdict, seconds: float, seen: str = "500") -> ClaimResult:
+def a_result(answer: SuiteVerdict, seconds: float, seen: str = "500") -> ClaimResult:
     row = Observation(what="of 1,000 acked records lost", expected="500", seen=seen, ok=seen == "500")
     trials = tuple(
-        ClaimArmResult(role=role, experiment="r12-cut", arm="acks=1", folder="f", doubts=(), rows=(row,))
-        for role in Role
+        SuiteArmResult(role=role, experiment="r12-cut", arm="acks=1", folder="f", doubts=(), rows=(row,))
+        for role in CLAIM_SUITE.roles
     )
-    reasons = () if answer is ClaimVerdict.YES else ("because | of this",)
+    reasons = () if answer is SuiteVerdict.YES else ("because | of this",)
     return ClaimResult(
         id="R12",
         title=CLAIM.title,
-        answer=answer,
+        verdict=answer,
         reasons=reasons,
-        trials=trials,
+        arms=trials,
         seconds=seconds,
         kafka="4.3.1",
     )
@@ -41,7 +42,7 @@ def test_the_generated_pages_are_up_to_date() -> None:
 
 
 def test_every_claim_has_a_page_with_its_words_and_steps() -> None:
-    for claim in registry.CLAIMS:
+    for claim in CLAIMS:
         page = claims.page(claim, Runs())
         assert claim.words in page
         assert "Not run yet." in page
@@ -51,7 +52,7 @@ def test_every_claim_has_a_page_with_its_words_and_steps() -> None:
 
 
 def test_what_was_seen_is_told_with_how_often() -> None:
-    runs = Runs(runs=((a_result(ClaimVerdict.YES, 61.2),), (a_result(ClaimVerdict.UNKNOWN, 75.0, "499"),)))
+    runs = Runs(runs=((a_result(SuiteVerdict.YES, 61.2),), (a_result(SuiteVerdict.UNKNOWN, 75.0, "499"),)))
     page = claims.page(CLAIM, runs)
     assert "Verdicts: yes 1/2, unknown 1/2, on Kafka 4.3.1." in page
     assert "| of 1,000 acked records lost | 500 | 499 | **not as expected** |" in page
@@ -66,11 +67,11 @@ def test_what_was_seen_is_told_with_how_often() -> None:
 
 def test_runs_are_taken_whole_and_hold_no_path_of_a_machine(tmp_path: Path) -> None:
     for number in range(2):
-        text = json.dumps([a_result(ClaimVerdict.YES, 60.0 + number).model_dump(mode="json")])
+        text = json.dumps([a_result(SuiteVerdict.YES, 60.0 + number).model_dump(mode="json")])
         (tmp_path / f"{number}.json").write_text(text)
-    runs = claims.taken([tmp_path / "0.json", tmp_path / "1.json"])
+    runs = Runs.collect([tmp_path / "0.json", tmp_path / "1.json"])
     assert [result.seconds for result in runs.of("R12")] == [60.0, 61.0]
-    saved = claims.saved()
+    saved = Runs.load(Path("docs/claims/results.json"))
     assert not any(
-        trial.folder.startswith("/") for run in saved.runs for result in run for trial in result.trials
+        trial.folder.startswith("/") for run in saved.runs for result in run for trial in result.arms
     )

@@ -12,9 +12,10 @@ import yaml
 from pydantic import BaseModel
 
 from harness.bugs.catalog.registry import BUGS
-from harness.bugs.model import result_of
+from harness.bugs.model import BugResult
 from harness.claims import html
-from harness.claims.catalog import registry
+from harness.claims.catalog.registry import CLAIMS
+from harness.claims.model import ClaimResult
 from harness.docgen import bugs, claims
 from harness.matrix.export import junit_text, markdown_text
 from harness.matrix.html import render
@@ -25,7 +26,7 @@ from harness.report.job_summary import summary_text
 from harness.report.junit import SeriesOutcome
 from harness.spec.files import parse
 from harness.suite.expectations import Observation
-from harness.suite.model import ClaimArmResult, ClaimResult, ClaimVerdict, Role
+from harness.suite.model import SuiteItem, SuiteResult, SuiteVerdict
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.report.test_html import arm, result
 from tests.support.fake_backend import FakeBackend
@@ -118,10 +119,12 @@ def test_the_pages_of_a_matrix(matrix: tuple[Path, MatrixResult]) -> None:
     assert "<script" not in junit_text(bad)
 
 
-def _claim_result() -> ClaimResult:
-    claim = registry.CLAIMS[0]
-    trial = ClaimArmResult(
-        role=Role.CLAIM,
+Result = TypeVar("Result", bound=SuiteResult)
+
+
+def _result(item: SuiteItem, made: type[Result]) -> Result:
+    arm = item.suite.arm_result(
+        role=item.suite.roles[0],
         experiment="x",
         arm="y",
         folder="f",
@@ -129,27 +132,27 @@ def _claim_result() -> ClaimResult:
         doubts=(EVIL,),
         story=(EVIL, "````", "```", EVIL),
     )
-    return ClaimResult(
-        id=claim.id,
+    return made(
+        id=item.id,
         title=EVIL,
-        answer=ClaimVerdict.UNKNOWN,
+        verdict=SuiteVerdict.UNKNOWN,
         reasons=(EVIL,),
-        trials=(trial,),
+        arms=(arm,),
         kafka="4.3.1",
         seconds=1.0,
     )
 
 
 def test_the_pages_of_claims() -> None:
-    made = _claim_result()
-    harmless(html.render([registry.CLAIMS[0]], [made]))
-    text = claims.page(registry.CLAIMS[0], claims.Runs(machine="m", runs=((made,),)))
+    made = _result(CLAIMS[0], ClaimResult)
+    harmless(html.render([CLAIMS[0]], [made]))
+    text = claims.page(CLAIMS[0], claims.Runs(machine="m", runs=((made,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text, "the reasons stand outside of blocks"
 
 
 def test_the_page_of_known_bugs() -> None:
-    made = result_of(_claim_result()).model_copy(update={"id": BUGS[0].id})
+    made = _result(BUGS[0], BugResult)
     another = made.arms[0].model_copy(update={"arm": "z"})
     both = made.model_copy(update={"arms": (*made.arms, another)})
     text = bugs.page(bugs.Runs(machine="m", runs=((both,),)))

@@ -164,11 +164,11 @@ def folder(tmp_path: Path) -> Folder:
 
 def seen(folder: Folder, *expectations: Expectation) -> list[bool | None]:
     run = folder.finished()
-    return [expectation.held_against(run).ok for expectation in expectations]
+    return [expectation.observe(run).ok for expectation in expectations]
 
 
 def test_what_a_run_lacks_cannot_be_told(folder: Folder) -> None:
-    row = expect_records.in_log("alone", 5).held_against(folder.finished())
+    row = expect_records.in_log("alone", 5).observe(folder.finished())
     assert row == Observation(
         what="records of alone in the log",
         expected="5",
@@ -432,10 +432,10 @@ def test_how_long_a_start_took_is_read_off_the_last_line(folder: Folder) -> None
     folder.answer("loaded", "printed", 1, 2, detail={"lines": lines})
     folder.answer("silent", "printed", 1, 0, detail={"lines": []})
     run = folder.finished()
-    assert expect_answers.load_seconds("loaded", 1).held_against(run).seen == "1.2 s"
-    assert expect_answers.load_seconds("silent", 1).held_against(run).ok is None
-    assert expect_answers.lines_printed("loaded", 1, 2, None).held_against(run).ok
-    assert expect_answers.lines_printed("loaded", 1, 0, 0).held_against(run).ok is False
+    assert expect_answers.load_seconds("loaded", 1).observe(run).seen == "1.2 s"
+    assert expect_answers.load_seconds("silent", 1).observe(run).ok is None
+    assert expect_answers.lines_printed("loaded", 1, 2, None).observe(run).ok
+    assert expect_answers.lines_printed("loaded", 1, 0, 0).observe(run).ok is False
 
 
 def a_round(
@@ -477,7 +477,7 @@ def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
     for number in range(50):
         a_round(folder, number, 7 if number == 30 else 6, [9, 6, 6], [1, 2, 3])
     run = folder.finished()
-    row = expect_watermarks.never_above("look").held_against(run)
+    row = expect_watermarks.never_above("look").observe(run)
     assert (row.seen, row.ok) == ("1 of 50", False)
 
 
@@ -491,10 +491,10 @@ def test_few_rounds_prove_nothing(folder: Folder) -> None:
 
 def test_expectations_in_words(folder: Folder) -> None:
     run = folder.finished()
-    assert between("x", 1, 2, lambda _: 1.5, "s").held_against(run).expected == "1 to 2 s"
-    assert between("x", 0, 2, lambda _: 2.5).held_against(run).expected == "at most 2"
-    assert between("x", 3, None, lambda _: 2).held_against(run).ok is False
-    assert given(exactly("x", 1, lambda _: 1)).held_against(run).given
+    assert between("x", 1, 2, lambda _: 1.5, "s").observe(run).expected == "1 to 2 s"
+    assert between("x", 0, 2, lambda _: 2.5).observe(run).expected == "at most 2"
+    assert between("x", 3, None, lambda _: 2).observe(run).ok is False
+    assert given(exactly("x", 1, lambda _: 1)).observe(run).given
     assert told(((1, 2, 3), (1, 2))) == "(1 2 3) (1 2)"
     assert told({"a": 1000, "b": True}) == "a: 1,000, b: yes"
     assert told(frozenset()) == "none"

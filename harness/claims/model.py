@@ -1,0 +1,40 @@
+"""What a claim is, and how the results of claims are written to claims.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import Field
+
+from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
+
+
+class ClaimResult(SuiteResult):
+    """The result of a claim."""
+
+    verdict: SuiteVerdict = Field(alias="answer")
+    arms: tuple[SuiteArmResult, ...] = Field(alias="trials")
+
+
+CLAIM_SUITE = Suite(
+    item="claim",
+    roles=(Role.CLAIM, Role.CONTROL),
+    passed=SuiteVerdict.YES,
+    failed=SuiteVerdict.NO,
+    result=ClaimResult,
+    arm_result=SuiteArmResult,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(SuiteItem):
+    """A claim: `words` is the claim as engineers make it, `today` says what current versions of Kafka do, and
+    since when, where the claim is out of date."""
+
+    suite: ClassVar[Suite] = CLAIM_SUITE
+
+    today: str = ""
+
+    def texts(self) -> dict[str, str]:
+        return {"claim": self.words, "today": self.today}
