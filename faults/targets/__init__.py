@@ -133,10 +133,10 @@ class Not(BaseTarget):
 
 
 class Chosen(Frozen):
-    """So many of what a target means."""
+    """A number of the nodes that a target means."""
 
-    of: Target = Field(description="which nodes may be chosen")
-    count: int = Field(ge=1, description="how many of them are")
+    of: Target = Field(description="the nodes to choose from")
+    count: int = Field(ge=1, description="the number of nodes to choose")
 
 
 class Some(BaseTarget):
@@ -157,19 +157,8 @@ class Some(BaseTarget):
         return self.some.of.may_include_client()
 
 
-KINDS: dict[str, type[BaseTarget]] = {
-    (model.model_fields[name].alias or name): model
-    for model in (
-        Leader, Followers, Isr, OutOfSync, Coordinator, Controller, Controllers, ZooKeeper, BrokerId, NodeIds,
-        RandomBrokers, Some, Minority, Majority, All, Clients, AnyOf, Both, Not,
-    )
-    for name in model.model_fields
-}  # fmt: skip
-"""Every target by the key that files know it by."""
-
-
 def _kind(value: Any) -> str | None:
-    """A target is known by its only key."""
+    """The only key of a target."""
     if isinstance(value, BaseTarget):
         return next(key for key, model in KINDS.items() if type(value) is model)
     if isinstance(value, dict) and len(value) == 1:
@@ -207,6 +196,11 @@ _Tagged = Annotated[
 ]
 Target = Annotated[_Tagged, BeforeValidator(_from_word, json_schema_input_type=_Tagged | _Word)]
 """Any target, as files write it."""
+
+KINDS: dict[str, type[BaseTarget]] = {
+    tag.tag: model for model, tag in (get_args(member) for member in get_args(get_args(_Tagged)[0]))
+}
+"""Every target by the key that files know it by."""
 
 for _model in (AnyOf, Both, Not, Chosen, Some):
     _model.model_rebuild()
