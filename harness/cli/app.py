@@ -161,7 +161,7 @@ def heal(
     if as_json:
         print_json([asdict(one) | {"clean": one.clean} for one in done])
     else:
-        for line in healing.told(done):
+        for line in healing.summary_lines(done):
             say(_out, line)
     raise typer.Exit(0 if all(one.clean for one in done) else 3)
 

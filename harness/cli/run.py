@@ -90,7 +90,7 @@ def run(
     from harness.report.html import write_report
     from harness.report.table import explanation, table
     from harness.run import executor
-    from harness.run.replay import replayed
+    from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
 
     named = audit.chosen(experiments or [], (producer_config, topic_config, broker_config), _err)
@@ -103,7 +103,7 @@ def run(
             next_step="add --bootstrap-servers, or leave them out",
         )
     if replay is not None:
-        chosen, seed, arm = replayed(chosen, replay, seed, arm)
+        chosen, seed, arm = replay_run(chosen, replay, seed, arm)
     chosen_seed = int(time.time()) if seed is None else seed
     again = ("--seed", str(chosen_seed)) if seed is None else ()
     with interruptible(_err), show_progress(_err, quiet):

@@ -219,7 +219,7 @@ class Chaos:
         names = arms or mark.arms
         if settings.replay is None:
             return spec, self._seed() if seed is None else seed, names
-        (spec,), chosen_seed, played = replay.replayed([spec], settings.replay, None, None)
+        (spec,), chosen_seed, played = replay.replay_run([spec], settings.replay, None, None)
         if names and played[0] not in names:
             raise BadInput(
                 "the run is not one of this test",

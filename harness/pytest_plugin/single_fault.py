@@ -78,14 +78,14 @@ def opened(
                 seed=f"{seed}/{name}",
             )
 
-        book = FaultLedger(scene, events, cluster.name)
-        forget = cluster.on_start(book.restarted)
+        ledger = FaultLedger(scene, events, cluster.name)
+        forget = cluster.on_start(ledger.restarted)
         try:
             with readable(missing):
                 spec = fault_of(written)
                 _possible(cluster, spec)
-                fault = book.inject(spec)
-                if not book.verify(fault):
+                fault = ledger.inject(spec)
+                if not ledger.verify(fault):
                     raise FaultError(
                         "the fault was not seen to take effect", where=fault.name, found=fault.evidence
                     )
@@ -93,7 +93,7 @@ def opened(
                 fault.name, fault.injection.target, tuple(fault.injection.nodes), fault.evidence
             )
         finally:
-            failures = book.heal_all()
+            failures = ledger.heal_all()
             forget()
             if failures:
                 with readable(missing):

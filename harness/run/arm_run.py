@@ -1,6 +1,6 @@
-"""What a run holds of one arm: topic, producers and readers, journals, final read.
+"""The resources of one arm during a run: its topics, clients, journals and final read.
 
-A run has one lane, or several side by side under the very same steps and faults (`Experiment.together`).
+A run has one arm, or several side by side under the same steps and faults (`Experiment.together`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.model.secrets import masked
 from harness.run import phase_timer
 from harness.run.clients import RunClients, topics_of, transaction_seconds
-from harness.run.final_read import FinalReadTarget, final_read, together
+from harness.run.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.phase_timer import PhaseTimer
 from harness.run.sampler import Sampler
 from harness.run.workload_factory import WorkloadBackend, properties_of
@@ -45,15 +45,15 @@ _PARTITIONS_A_SECOND = 50
 
 
 class ArmRun:
-    """One arm in its run folder. `create` comes first, then `open` and `produce`, at the end `finish`.
+    """One arm in its run folder. Call `create` first, then `open` and `produce`, and at the end `finish`.
 
-    `topic` is this lane's alone, `answers` gets what brokers say in ask steps, `faults` every fault event.
+    No other arm uses `topic`. `answers` takes the brokers' answers in ask steps, `faults` every fault event.
     """
 
     answers: RowJournal
     faults: TableFile
     sampler: Sampler
-    traffic: RunClients
+    clients: RunClients
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class ArmRun:
     ) -> None:
         self.arm = arm
         self.folder = folder
-        # Not from the seed alone: two runs of one seed on one cluster must not take each other's records
-        # for their own.
+        # Not derived from the seed: two runs with one seed on one cluster must not mistake each other's
+        # records for their own.
         self.run_id = random.SystemRandom().getrandbits(62) + 1
         self.topic = f"{experiment.name}-{self.run_id:x}"
         self._cluster = cluster
@@ -79,7 +79,7 @@ class ArmRun:
 
         Raises:
             BadInput: the broker refuses the arm's settings.
-            ClusterError: it did not come to that.
+            ClusterError: an ISR did not become full in time.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         topic, admin = self._experiment.topic, self._cluster.admin()
@@ -97,7 +97,7 @@ class ArmRun:
         self.meta.save(self.folder)
 
     def groups(self) -> set[str]:
-        """The consumer groups that the arm's readers make."""
+        """Names of the consumer groups of the arm's readers and processors."""
         readers = self._experiment.readers_of(self.arm)
         processing = self._experiment.workload_of(self.arm).process is not None
         return {reader.group for reader in readers if reader.group is not None} | (
@@ -105,7 +105,7 @@ class ArmRun:
         )
 
     def open(self, stack: ExitStack) -> None:
-        """Begin the journals and the samples; leaving the stack ends them."""
+        """Open the journals and start the sampler; leaving the stack closes both."""
         samples = stack.enter_context(RowJournal(self.folder / SAMPLES_DIR, SAMPLES))
         self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
@@ -114,12 +114,12 @@ class ArmRun:
         self.sampler.start()
 
     def produce(self, stack: ExitStack) -> None:
-        """Make the producers and readers; leaving the stack closes them.
+        """Create the producers and readers; leaving the stack closes them.
 
         Raises:
             BadInput: the client refuses their settings.
         """
-        self.traffic = stack.enter_context(
+        self.clients = stack.enter_context(
             RunClients(
                 self._experiment,
                 self.arm,
@@ -133,24 +133,24 @@ class ArmRun:
 
     @property
     def workload(self) -> WorkloadBackend:
-        return self.traffic.workload
+        return self.clients.workload
 
     def note(self, steps: Sequence[StepInfo], windows: tuple[FaultWindow, ...], problems: list[str]) -> None:
-        """Save what has happened so far."""
+        """Save the metadata of the run as far as it has come."""
         update = {
             "steps": tuple(steps),
             "windows": windows,
-            "readers": self.traffic.readers.infos(),
-            "problems": (*problems, *self.traffic.problems),
+            "readers": self.clients.readers.infos(),
+            "problems": (*problems, *self.clients.problems),
         }
         self.meta = self.meta.model_copy(update=update)
         self.meta.save(self.folder)
 
     def finish(self, timings: Mapping[str, float]) -> RunMeta:
-        """Read everything, and save the metadata of a run that came to its end; `timings` are the seconds
-        of its phases so far."""
-        watch = PhaseTimer()
-        watch.enter(phase_timer.READ)
+        """Do the final read, and save the metadata of the finished run. `timings` holds the seconds of each
+        phase so far, by its name."""
+        timer = PhaseTimer()
+        timer.enter(phase_timer.READ)
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self._cluster.memory_mib)
             read = self._final_read()
@@ -159,8 +159,8 @@ class ArmRun:
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
         cluster = self._cluster.info().model_copy(update={"memory_mib": memory.result()})
-        watch.enter(None)
-        took = watch.seconds()
+        timer.enter(None)
+        took = timer.seconds()
         settled = min(read.settled_seconds or 0.0, took[phase_timer.READ])
         update = {
             "final_read": read,
@@ -197,7 +197,7 @@ class ArmRun:
             )
             with progress_under(f"{self._experiment.name} · {self.arm.name}"):
                 reads.append(final_read(self._cluster, subject, self.folder))
-        return together(reads)
+        return merge_reads(reads)
 
     def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:
         settings = self.arm.producer
@@ -229,7 +229,7 @@ class ArmRun:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what takes part, by name."""
+    """Versions of Python and of the libraries that take part, by name."""
     names = ("kafka-chaos", "confluent-kafka", "pyspark", "testcontainers")
     found = {name: importlib.metadata.version(name) for name in names}
     return {"python": platform.python_version(), **found}

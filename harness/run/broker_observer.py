@@ -1,4 +1,4 @@
-"""Looks at single brokers of a live cluster, for the conditions of wait steps."""
+"""What single brokers of a live cluster report, for the conditions of wait steps."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SECONDS = 1.0
 
 
 class BrokerObserver:
-    """`harness.spec.conditions.ConditionView` at one topic. `scene` gives what targets are resolved in;
-    logs are looked through from `since_ns` on."""
+    """Implements `harness.spec.conditions.ConditionView` for one topic. `context` returns what targets are
+    resolved in. Brokers' logs are read from `since_ns` (epoch ns) on."""
 
     def __init__(
-        self, cluster: LiveCluster, topic: str, scene: Callable[[], InjectionContext], since_ns: int
+        self, cluster: LiveCluster, topic: str, context: Callable[[], InjectionContext], since_ns: int
     ) -> None:
         self._cluster = cluster
         self._topic = topic
-        self._scene = scene
+        self._context = context
         self._since_ns = since_ns
 
     def view(self) -> TopologyView:
@@ -33,7 +33,7 @@ class BrokerObserver:
 
     def nodes(self, target: Any) -> tuple[int, ...]:
         with suppress(FaultError):
-            found: tuple[int, ...] = target.resolve(self._scene().snapshot())
+            found: tuple[int, ...] = target.resolve(self._context().snapshot())
             return found
         return ()
 

@@ -1,6 +1,6 @@
-"""Carries out ask steps: puts questions to single brokers of a live cluster and keeps their answers.
+"""Carries out ask steps: sends queries to single brokers of a live cluster and keeps their answers.
 
-A question is asked of all the brokers before the next one is: what is asked first was so first.
+Every broker gets a query before any of them gets the next one, so that answers to an earlier query are older.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROUND_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class BrokerAnswer:
-    """What one broker answers: an error's name, a number, or more."""
+    """The answer of one broker: the name of an error, a number, or details."""
 
     error: str | None = None
     number: int | None = None
@@ -40,11 +40,11 @@ class BrokerAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One broker, and what it is asked about."""
+class BrokerQuery:
+    """A broker, and the topic and step that it is queried for. `link` is None if no connection is needed."""
 
     cluster: LiveCluster
-    look: BrokerObserver
+    observer: BrokerObserver
     broker: int
     topic: str
     step: Ask
@@ -52,22 +52,22 @@ class _Asked:
 
     @property
     def connection(self) -> BrokerConnection:
-        assert self.link is not None, "only brokers are asked over a connection"
+        assert self.link is not None, "this query needs a connection to the broker"
         return self.link
 
 
-def ask(cluster: LiveCluster, topic: str, step: Ask, look: BrokerObserver, answers: RowSink) -> None:
-    """Ask, once or for `step.seconds`; a row of ANSWERS an answer.
+def ask(cluster: LiveCluster, topic: str, step: Ask, observer: BrokerObserver, answers: RowSink) -> None:
+    """Query the brokers of a step, once or for `step.seconds`; appends one row of ANSWERS per answer.
 
     Raises:
-        ClusterError: no broker is meant.
+        ClusterError: the step's target matches no broker.
     """
-    # What a controller has printed can be read too.
+    # Logs can be read from controllers too.
     printed = set(step.what) == {"printed"}
-    brokers = tuple(number for number in look.nodes(step.of) if printed or number in cluster.broker_ids)
+    brokers = tuple(number for number in observer.nodes(step.of) if printed or number in cluster.broker_ids)
     if not brokers:
         raise ClusterError(
-            "there is nobody to ask",
+            "the target matches no broker",
             where=f"step {step.name}",
             expected=f"a broker that is {step.of}",
             found="none",
@@ -80,11 +80,11 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, look: BrokerObserver, answe
             broker: None if printed else stack.enter_context(cluster.connection(broker, _SECONDS))
             for broker in brokers
         }
-        asked = [_Asked(cluster, look, broker, topic, step, link) for broker, link in links.items()]
+        query = [BrokerQuery(cluster, observer, broker, topic, step, link) for broker, link in links.items()]
         while True:
             for place, question in enumerate(step.what):
                 at_ns = time.time_ns()
-                for one, answer in zip(asked, pool.map(_QUESTIONS[question], asked), strict=True):
+                for one, answer in zip(query, pool.map(_QUESTIONS[question], query), strict=True):
                     answers.append(
                         {
                             "at_ns": at_ns,
@@ -105,64 +105,64 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, look: BrokerObserver, answe
             time.sleep(_ROUND_SECONDS)
 
 
-def _leader(asked: _Asked) -> BrokerAnswer:
-    for topic in asked.connection.metadata([asked.topic]).topics:
+def _leader(query: BrokerQuery) -> BrokerAnswer:
+    for topic in query.connection.metadata([query.topic]).topics:
         for part in topic.partitions:
-            if part.partition_index == asked.step.partition:
+            if part.partition_index == query.step.partition:
                 isr = [int(node) for node in part.isr_nodes]
                 told = {"leader_epoch": int(part.leader_epoch), "isr": isr}
                 return BrokerAnswer(None, int(part.leader_id), told)
     return BrokerAnswer("UNKNOWN_TOPIC_OR_PARTITION")
 
 
-def _log_end(asked: _Asked) -> BrokerAnswer:
-    return BrokerAnswer(*end_offset(asked.connection, asked.topic, asked.step.partition, DEBUGGING_REPLICA))
+def _log_end(query: BrokerQuery) -> BrokerAnswer:
+    return BrokerAnswer(*end_offset(query.connection, query.topic, query.step.partition, DEBUGGING_REPLICA))
 
 
-def _list_offsets(asked: _Asked) -> BrokerAnswer:
-    return BrokerAnswer(*end_offset(asked.connection, asked.topic, asked.step.partition))
+def _list_offsets(query: BrokerQuery) -> BrokerAnswer:
+    return BrokerAnswer(*end_offset(query.connection, query.topic, query.step.partition))
 
 
-def _high_watermark(asked: _Asked) -> BrokerAnswer:
-    found = fetch(asked.connection, asked.topic, asked.step.partition, 0, max_bytes=1)
+def _high_watermark(query: BrokerQuery) -> BrokerAnswer:
+    found = fetch(query.connection, query.topic, query.step.partition, 0, max_bytes=1)
     return BrokerAnswer(found.error, found.high_watermark)
 
 
-def _fetch(asked: _Asked) -> BrokerAnswer:
-    found = fetch(asked.connection, asked.topic, asked.step.partition, 0)
+def _fetch(query: BrokerQuery) -> BrokerAnswer:
+    found = fetch(query.connection, query.topic, query.step.partition, 0)
     return BrokerAnswer(
         found.error, found.high_watermark, {"records": _records(found.data, found.high_watermark)}
     )
 
 
-def _fetch_v10(asked: _Asked) -> BrokerAnswer:
-    return BrokerAnswer(fetch_v10_error(asked.connection, asked.topic, asked.step.partition))
+def _fetch_v10(query: BrokerQuery) -> BrokerAnswer:
+    return BrokerAnswer(fetch_v10_error(query.connection, query.topic, query.step.partition))
 
 
-def _produce(asked: _Asked) -> BrokerAnswer:
-    return BrokerAnswer(*produce(asked.connection, asked.topic, asked.step.partition))
+def _produce(query: BrokerQuery) -> BrokerAnswer:
+    return BrokerAnswer(*produce(query.connection, query.topic, query.step.partition))
 
 
-def _epoch_ends(asked: _Asked) -> BrokerAnswer:
-    latest = _leader(asked).detail.get("leader_epoch", -1)
+def _epoch_ends(query: BrokerQuery) -> BrokerAnswer:
+    latest = _leader(query).detail.get("leader_epoch", -1)
     ends = {
-        epoch: epoch_end(asked.connection, asked.topic, asked.step.partition, epoch)
+        epoch: epoch_end(query.connection, query.topic, query.step.partition, epoch)
         for epoch in range(latest + 1)
     }
     return BrokerAnswer(None, latest, {"ends": ends})
 
 
-def _checkpoint(asked: _Asked) -> BrokerAnswer:
+def _checkpoint(query: BrokerQuery) -> BrokerAnswer:
     file = "replication-offset-checkpoint"
-    return BrokerAnswer(None, asked.look.checkpoint(asked.broker, file, asked.step.partition))
+    return BrokerAnswer(None, query.observer.checkpoint(query.broker, file, query.step.partition))
 
 
-def _files(asked: _Asked) -> BrokerAnswer:
-    files = asked.cluster.log_files(asked.broker, asked.topic, asked.step.partition)
+def _files(query: BrokerQuery) -> BrokerAnswer:
+    files = query.cluster.log_files(query.broker, query.topic, query.step.partition)
     segments = {name: data for name, data in sorted(files.items()) if name.endswith(".log")}
     batches = [one for data in segments.values() for one in parse_segment(data)]
     text = files.get(EPOCH_FILE, b"").decode()
-    lines = epoch_rows(asked.broker, asked.topic, asked.step.partition, text)
+    lines = epoch_rows(query.broker, query.topic, query.step.partition, text)
     detail = {
         "batches": [
             {
@@ -181,30 +181,31 @@ def _files(asked: _Asked) -> BrokerAnswer:
     return BrokerAnswer(None, log_end_offset(segments), detail)
 
 
-def _printed(asked: _Asked) -> BrokerAnswer:
-    text = asked.step.text or ""
-    lines = [line for line in asked.look.log(asked.broker).splitlines() if text in line]
+def _printed(query: BrokerQuery) -> BrokerAnswer:
+    text = query.step.text or ""
+    lines = [line for line in query.observer.log(query.broker).splitlines() if text in line]
     return BrokerAnswer(None, len(lines), {"lines": lines})
 
 
 def _records(data: bytes, below: int | None) -> list[list[int]]:
-    """[offset, producer, seq] of each record of ours, up to an offset; -1 where the value is not ours."""
+    """[offset, producer, seq] of each record with an offset less than `below` (None: of all); producer and
+    seq are -1 where the value is not one of ours."""
     found = []
     for batch in parse_segment(data):
         records = [one for one in batch.records() or () if below is None or one.offset < below]
         decoded = decode([one.value for one in records], 0)
         for index, record in enumerate(records):
-            # Another run's number is all that may differ: topics are of one run only.
+            # Only the run id may differ: a topic belongs to one run.
             ours = decoded.state[index] <= OK + 1
             identity = (int(decoded.producer[index]), int(decoded.seq[index])) if ours else (-1, -1)
             found.append([record.offset, *identity])
     return found
 
 
-def _answered(question: Callable[[_Asked], BrokerAnswer]) -> Callable[[_Asked], BrokerAnswer]:
-    def guarded(asked: _Asked) -> BrokerAnswer:
+def _or_no_answer(question: Callable[[BrokerQuery], BrokerAnswer]) -> Callable[[BrokerQuery], BrokerAnswer]:
+    def guarded(query: BrokerQuery) -> BrokerAnswer:
         try:
-            return question(asked)
+            return question(query)
         except (OSError, ClusterError) as error:
             return BrokerAnswer(NO_ANSWER, None, {"why": str(error)})
 
@@ -212,7 +213,7 @@ def _answered(question: Callable[[_Asked], BrokerAnswer]) -> Callable[[_Asked], 
 
 
 _QUESTIONS = {
-    name: _answered(question)
+    name: _or_no_answer(question)
     for name, question in {
         "leader": _leader,
         "log_end": _log_end,

@@ -33,7 +33,7 @@ _READY_SECONDS = 60.0
 
 
 class RunClients:
-    """Who writes and who reads. Journals of what an arm does not have are not there.
+    """The producers and readers of one arm. A journal exists only if the arm has clients that write it.
 
     Use as a context manager: leaving it closes what is still open.
 
@@ -58,7 +58,7 @@ class RunClients:
         self.transaction_seconds = transaction_seconds(experiment, arm)
         with ExitStack() as stack:
             processing = 0 if spec.process is None else spec.process.members
-            elsewhere = {spec.producers + number: processed(topic) for number in range(processing)}
+            elsewhere = {spec.producers + number: processed_topic(topic) for number in range(processing)}
             journal = None
             if spec.client != "java":
                 journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, elsewhere=elsewhere))
@@ -84,7 +84,9 @@ class RunClients:
                 )
             )
             if spec.process is not None and transactions is not None and journal is not None:
-                output = ProcessorOutput(processed(topic), spec, arm.producer, seed, journal, transactions)
+                output = ProcessorOutput(
+                    processed_topic(topic), spec, arm.producer, seed, journal, transactions
+                )
                 members = processors(
                     spec.process,
                     output,
@@ -113,24 +115,25 @@ class RunClients:
             self._open = stack.pop_all()
 
     def start(self) -> None:
-        """Wait until the producers may begin, which is no part of the first step; let the readers begin."""
+        """Wait until the producers are ready, so that no step includes this; then start the readers."""
         self.workload.ready(_READY_SECONDS)
         self.readers.start()
 
     def end(self) -> list[str]:
-        """Close the producers, let the readers come to the end, and close them; returns what went wrong.
+        """Close the producers, wait until the readers have reached the end, and close them; returns what went
+        wrong.
 
         Raises:
             JournalError: a journal could not be written.
         """
         self.workload.close(self.delivery_seconds + _CLOSE_MARGIN_SECONDS)
-        # An open transaction holds read_committed readers up until its coordinator ends it.
+        # read_committed readers wait at an open transaction until its coordinator ends it.
         seconds = _CATCH_UP_SECONDS + (self.transaction_seconds or 0.0)
-        there = self.readers.catch_up(time.monotonic() + seconds)
+        caught_up = self.readers.catch_up(time.monotonic() + seconds)
         self.readers.close()
-        return [] if there else [f"not every reader came to the end of the topic within {seconds:g} s"]
+        return [] if caught_up else [f"not every reader reached the end of the topic within {seconds:g} s"]
 
-    def break_off(self) -> None:
+    def abort(self) -> None:
         """Close everything without waiting for reports or readers."""
         self.workload.close(_INTERRUPTED_CLOSE_SECONDS)
         self.readers.close(give_up=True)
@@ -147,17 +150,17 @@ class RunClients:
 
 
 def transaction_seconds(experiment: Experiment, arm: Arm) -> float | None:
-    """transaction.timeout.ms of an arm's producers, in seconds; None: they have no transactions."""
+    """transaction.timeout.ms of an arm's producers, in seconds; None if they have no transactions."""
     if not experiment.workload_of(arm).transactional:
         return None
     return arm.producer.transaction_timeout() / 1000
 
 
 def topics_of(experiment: Experiment, arm: Arm, topic: str) -> tuple[str, ...]:
-    """The topics that a run writes to, its own first."""
-    return (topic,) if experiment.workload_of(arm).process is None else (topic, processed(topic))
+    """The topics that a run writes to: `topic`, and the one for the output of its processors, if any."""
+    return (topic,) if experiment.workload_of(arm).process is None else (topic, processed_topic(topic))
 
 
-def processed(topic: str) -> str:
+def processed_topic(topic: str) -> str:
     """The topic that processors of a run's topic write to."""
     return f"{topic}-processed"

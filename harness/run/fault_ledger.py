@@ -1,4 +1,4 @@
-"""Keeps account of the faults of one run: aims, injects, verifies, heals, and journals every moment of it."""
+"""The faults of one run: aims, injects, verifies and heals them, and journals every step of this."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from harness.model.secrets import hidden
 
 @dataclass
 class OpenFault:
-    """One injected fault that is not healed yet, or was."""
+    """One injected fault, open until it is healed."""
 
     name: str
     kind: str
-    scene: InjectionContext
+    context: InjectionContext
     injection: Injection
     opened_ns: int
     verified: bool = False
@@ -34,27 +34,27 @@ class OpenFault:
 
 
 class FaultDeferred(Exception):
-    """A fault was not injected now: another one holds the process of a node that it chose."""
+    """A fault was not injected now, because an open fault has stopped the process of a node that it chose."""
 
 
 class FaultLedger:
-    """All faults of a run on the cluster called `cluster`. May be used from several threads.
+    """All faults of a run on the cluster called `cluster`. Safe to use from several threads.
 
-    `scene` makes the scene of an injection from its name. What is open stands in the records of this machine
-    too (`harness.cluster.state_records`), so that it can be healed when this process is gone.
+    `context_of` makes the context of an injection from its name. Open faults are also recorded on this
+    machine (`harness.cluster.state_records`), so that another process can heal them when this one is gone.
     """
 
-    def __init__(self, scene: Callable[[str], InjectionContext], sink: RowSink, cluster: str) -> None:
-        self.scene = scene
+    def __init__(self, context_of: Callable[[str], InjectionContext], sink: RowSink, cluster: str) -> None:
+        self.context_of = context_of
         self._sink = sink
         self._cluster = cluster
         self._lock = threading.Lock()
         self._numbers: dict[str, int] = {}
         self._faults: list[OpenFault] = []
 
-    def reserve(self, spec: FaultSpec) -> str:
-        """The name of the next injection of this fault. Random choices hang on it, so that whoever injects
-        from several threads takes names in order first."""
+    def reserve_name(self, spec: FaultSpec) -> str:
+        """The name of the next injection of this fault. Random choices depend on it, so a caller that injects
+        from several threads reserves the names first, in order."""
         kind = spec.name()
         with self._lock:
             self._numbers[kind] = self._numbers.get(kind, 0) + 1
@@ -69,51 +69,56 @@ class FaultLedger:
         yielding: bool = False,
         topic: str | None = None,
     ) -> OpenFault:
-        """Inject a fault now; its window opens at the moment of the decision. `name` was reserved for it,
-        `why` is journaled with the decision; `topic` is another than the scene's.
+        """Inject a fault now; its window opens now, before it is aimed.
+
+        Args:
+            name: a name that was reserved for it.
+            why: journaled with the decision.
+            yielding: do not stop a node that another open fault has stopped.
+            topic: used instead of the context's topic.
 
         Raises:
             FaultError, ClusterError: the target matches nothing, or the injection failed; journaled too. A
                 half-applied fault stays open until `heal_all`.
-            PutOff: it is `yielding`, and another open fault has halted a node that it would halt.
+            FaultDeferred: it is `yielding`, and another open fault has stopped a node that it would stop.
         """
         kind = spec.name()
-        name = name or self.reserve(spec)
+        name = name or self.reserve_name(spec)
         opened_ns = time.time_ns()
-        decided = {"spec": spec.model_dump(mode="json", by_alias=True), **(why or {})}
-        self._note(name, kind, FaultPhase.DECIDED, "", decided)
+        decision = {"spec": spec.model_dump(mode="json", by_alias=True), **(why or {})}
+        self._journal(name, kind, FaultPhase.DECIDED, "", decision)
         try:
-            scene = self.scene(name)
-            scene = scene if topic is None else replace(scene, topic=topic, chosen={})
-            injection = spec.aim(scene)
-            fault = OpenFault(name, kind, scene, injection, opened_ns)
+            context = self.context_of(name)
+            context = context if topic is None else replace(context, topic=topic, chosen={})
+            injection = spec.aim(context)
+            fault = OpenFault(name, kind, context, injection, opened_ns)
             chosen = {
                 "nodes": injection.nodes,
                 "injection": injection.model_dump(mode="json"),
                 "chosen": [
                     {"target": target.model_dump(mode="json", by_alias=True), "nodes": nodes}
-                    for target, nodes in scene.chosen.items()
+                    for target, nodes in context.chosen.items()
                 ],
             }
-            self._note(name, kind, FaultPhase.AIMED, injection.target, chosen)
+            self._journal(name, kind, FaultPhase.AIMED, injection.target, chosen)
             with self._lock:
-                holder = self._holder(injection) if yielding else None
-                if holder is None:
+                blocking = self._blocking_fault(injection) if yielding else None
+                if blocking is None:
                     state_records.open_fault(self._cluster, _record(fault))
                     self._faults.append(fault)
-            if holder is not None:
-                why_not = f"{holder.name} holds {holder.injection.target}"
-                self._note(name, kind, FaultPhase.PUT_OFF, injection.target, {"what": why_not})
+            if blocking is not None:
+                why_not = f"{blocking.name} holds {blocking.injection.target}"
+                self._journal(name, kind, FaultPhase.PUT_OFF, injection.target, {"what": why_not})
                 raise FaultDeferred(why_not)
-            injection.apply(scene)
+            injection.apply(context)
         except KafkaChaosError as error:
-            self._note(name, kind, FaultPhase.FAILED, "", {"error": str(error)})
+            self._journal(name, kind, FaultPhase.FAILED, "", {"error": str(error)})
             raise
-        self._note(name, kind, FaultPhase.INJECTED, injection.target, {})
+        self._journal(name, kind, FaultPhase.INJECTED, injection.target, {})
         return fault
 
-    def _holder(self, injection: Injection) -> OpenFault | None:
-        """The open fault that has halted a node which this one would halt."""
+    def _blocking_fault(self, injection: Injection) -> OpenFault | None:
+        """The open fault that has stopped a node which this injection would stop."""
         if not injection.stops_process:
             return None
         return next(
@@ -128,10 +133,10 @@ class FaultLedger:
         )
 
     def verify(self, fault: OpenFault) -> bool:
-        """Wait for the fault's effect; whether it was seen is journaled and kept."""
-        evidence = fault.injection.verify(fault.scene)
+        """Wait for the fault's effect; journals and returns whether it was seen."""
+        evidence = fault.injection.verify(fault.context)
         fault.verified, fault.evidence = evidence.seen, evidence.what
-        self._note_evidence(fault, FaultPhase.VERIFIED, evidence)
+        self._journal_evidence(fault, FaultPhase.VERIFIED, evidence)
         return evidence.seen
 
     def heal(self, fault: OpenFault) -> None:
@@ -139,7 +144,7 @@ class FaultLedger:
 
         Raises:
             FaultError, ClusterError: it cannot be healed; journaled, and the window stays open. While other
-                faults are open it is no error that the cluster is not whole: `heal_all` looks again.
+                faults are open, a cluster that is not healthy again is no error: `heal_all` looks again.
         """
         with fault.lock:
             if fault.closed_ns is not None:
@@ -151,8 +156,8 @@ class FaultLedger:
                 if not fault.undone or not self._others_open(fault):
                     raise
 
-    def take_back(self, fault: OpenFault) -> None:
-        """Undo one fault without waiting to see the cluster whole: it stays open until `heal_all`.
+    def undo(self, fault: OpenFault) -> None:
+        """Undo one fault without waiting until the cluster is healthy: it stays open until `heal_all`.
 
         Raises:
             FaultError, ClusterError: it cannot be undone; journaled.
@@ -162,13 +167,13 @@ class FaultLedger:
                 self._undo(fault)
 
     def heal_all(self) -> list[str]:
-        """Undo whatever is open, the last first, then see each healed. Returns what went wrong instead of
-        raising, so that one failure does not keep the others open."""
+        """Undo every open fault, the last one first, then wait until each is healed. Returns what went wrong
+        instead of raising, so that one failure does not keep the others open."""
         return list((self._each(self._undo) | self._each(self._see_healed)).values())
 
     def undo_all(self) -> list[str]:
-        """Undo whatever is open without waiting to see it healed, as the last act of a run that breaks; the
-        records stay. Returns what went wrong."""
+        """Undo every open fault without waiting until it is healed, when a run breaks; the records of this
+        machine stay. Returns what went wrong."""
         return list(self._each(self._undo).values())
 
     def _each(self, step: Callable[[OpenFault], None]) -> dict[str, str]:
@@ -184,51 +189,51 @@ class FaultLedger:
         return failures
 
     def restarted(self, node: int) -> None:
-        """A node has started again: whatever its restart took away from open faults is applied anew.
+        """Apply again what the restart of a node has removed of open faults.
 
         Raises:
-            FaultError, ClusterError: that could not be done; journaled.
+            FaultError, ClusterError: a fault could not be applied again; journaled.
         """
         for fault in self._faults:
             if fault.undone or node not in fault.injection.nodes:
                 continue
             try:
-                again = fault.injection.restarted(fault.scene, node)
+                again = fault.injection.restarted(fault.context, node)
             except KafkaChaosError as error:
-                self._note_of(fault, FaultPhase.FAILED, {"error": str(error), "restarted": node})
+                self._journal_of(fault, FaultPhase.FAILED, {"error": str(error), "restarted": node})
                 raise
             if again:
-                self._note_of(fault, FaultPhase.REAPPLIED, {"restarted": node})
+                self._journal_of(fault, FaultPhase.REAPPLIED, {"restarted": node})
 
     def _undo(self, fault: OpenFault) -> None:
         try:
-            # Before the act: starting a node must not apply again what is being taken back.
+            # Set before the undo: a node that starts now must not get the fault again.
             fault.undone = True
-            fault.injection.undo(fault.scene)
+            fault.injection.undo(fault.context)
         except KafkaChaosError as error:
             fault.undone = False
-            self._note_of(fault, FaultPhase.FAILED, {"error": str(error)})
+            self._journal_of(fault, FaultPhase.FAILED, {"error": str(error)})
             raise
-        self._note_of(fault, FaultPhase.UNDONE, {})
+        self._journal_of(fault, FaultPhase.UNDONE, {})
 
     def _see_healed(self, fault: OpenFault) -> None:
         try:
-            evidence = fault.injection.healed(fault.scene)
+            evidence = fault.injection.healed(fault.context)
         except KafkaChaosError as error:
-            self._note_of(fault, FaultPhase.FAILED, {"error": str(error)})
+            self._journal_of(fault, FaultPhase.FAILED, {"error": str(error)})
             raise
         if not evidence.seen:
             fault.verified, fault.evidence = False, evidence.what
-            self._note_evidence(fault, FaultPhase.VERIFIED, evidence)
+            self._journal_evidence(fault, FaultPhase.VERIFIED, evidence)
         fault.closed_ns = time.time_ns()
-        state_records.close_fault(self._cluster, fault.scene.tag)
-        self._note_of(fault, FaultPhase.HEALED, {"what": evidence.what, **evidence.facts})
+        state_records.close_fault(self._cluster, fault.context.tag)
+        self._journal_of(fault, FaultPhase.HEALED, {"what": evidence.what, **evidence.facts})
 
     def _others_open(self, fault: OpenFault) -> bool:
         return any(other is not fault and other.closed_ns is None for other in self._faults)
 
     def open_names(self) -> str:
-        """Open faults in words, for a progress line."""
+        """The names and targets of the open faults, for a progress message."""
         faults = [fault for fault in self._faults if fault.closed_ns is None]
         return ", ".join(f"{fault.name} ({fault.injection.target})" for fault in faults)
 
@@ -246,14 +251,14 @@ class FaultLedger:
             for fault in self._faults
         )
 
-    def _note_evidence(self, fault: OpenFault, seen: FaultPhase, evidence: Evidence) -> None:
+    def _journal_evidence(self, fault: OpenFault, seen: FaultPhase, evidence: Evidence) -> None:
         phase = seen if evidence.seen else FaultPhase.NOT_VERIFIED
-        self._note_of(fault, phase, {"what": evidence.what, **evidence.facts})
+        self._journal_of(fault, phase, {"what": evidence.what, **evidence.facts})
 
-    def _note_of(self, fault: OpenFault, phase: FaultPhase, detail: dict[str, Any]) -> None:
-        self._note(fault.name, fault.kind, phase, fault.injection.target, detail)
+    def _journal_of(self, fault: OpenFault, phase: FaultPhase, detail: dict[str, Any]) -> None:
+        self._journal(fault.name, fault.kind, phase, fault.injection.target, detail)
 
-    def _note(self, name: str, kind: str, phase: FaultPhase, target: str, detail: dict[str, Any]) -> None:
+    def _journal(self, name: str, kind: str, phase: FaultPhase, target: str, detail: dict[str, Any]) -> None:
         self._sink.append(
             {
                 "at_ns": time.time_ns(),
@@ -270,10 +275,10 @@ def _record(fault: OpenFault) -> state_records.OpenFaultRecord:
     return state_records.OpenFaultRecord(
         name=fault.name,
         kind=fault.kind,
-        topic=fault.scene.topic,
-        session_seconds=fault.scene.session_seconds,
-        tag=fault.scene.tag,
+        topic=fault.context.topic,
+        session_seconds=fault.context.session_seconds,
+        tag=fault.context.tag,
         opened_ns=fault.opened_ns,
         injection=fault.injection.model_dump(mode="json"),
-        beside=fault.scene.beside,
+        beside=fault.context.beside,
     )

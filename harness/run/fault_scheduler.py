@@ -1,7 +1,7 @@
-"""Carries out the faults of one write step: asks the schedule what to do, a few times a second, and does it.
+"""Carries out the faults of one write step: asks the schedule every `TICK_SECONDS` what is due, and does it.
 
-Injecting with its verification, and healing, happen in threads of their own: one that takes long holds up
-no other. All threads are daemons: an interrupted process must not wait for a fault that is being proved.
+Each injection (with its verification) and each heal runs in its own thread, so that a slow one does not delay
+the others. All threads are daemons: an interrupted process must not wait until a fault is verified.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _OPEN = (FaultState.BEGUN, FaultState.INJECTED, FaultState.SHOWN)
 
 
 class Scheduler:
-    """The faults of one step under way. `view` and `acked` tell what conditions look at: the last sample,
-    and success reports since the run began; `problems` gets what went wrong, in words."""
+    """The faults of one running step. Conditions look at `view`, the last sample, and at `acked`, the number
+    of success reports since the run began. What goes wrong is appended to `problems`, in words."""
 
     def __init__(
         self,
         schedule: Schedule,
-        book: FaultLedger,
+        ledger: FaultLedger,
         topic: str,
         problems: list[str],
         *,
@@ -48,14 +48,14 @@ class Scheduler:
         down_before: int = 0,
     ) -> None:
         self._schedule = schedule
-        self._book = book
+        self._ledger = ledger
         self._topic = topic
         self._problems = problems
         self._view = view
         self._acked = acked
         self._down_before = down_before
         self._lock = threading.Lock()
-        self._phases: dict[Occurrence, FaultState] = {}
+        self._states: dict[Occurrence, FaultState] = {}
         self._faults: dict[Occurrence, OpenFault] = {}
         self._healing: set[Occurrence] = set()
         self._ended = threading.Event()
@@ -63,41 +63,41 @@ class Scheduler:
         self._thread = threading.Thread(target=self._guarded, name="schedule", daemon=True)
 
     def start(self) -> None:
-        """The step begins now."""
+        """Begin the step now."""
         self._began = time.monotonic()
         self._acked_before = self._acked()
         self._thread.start()
 
     def end(self) -> None:
-        """The step has ended: nothing begins any more, what is open runs to its end."""
+        """End the step: no fault begins any more; those that are open run to their end."""
         self._ended.set()
 
     def cancel(self) -> None:
-        """Neither begin nor heal anything any more."""
+        """Stop at once: begin and heal nothing any more."""
         self._cancelled.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of everything that was begun; returns whether that has come."""
+        """Wait for at most `seconds` until every fault has ended; returns whether they have."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def _guarded(self) -> None:
         try:
             self._run()
-        except Exception as error:  # told as a problem: nobody else would hear of it
+        except Exception as error:  # a problem of the run: in this thread nobody else would see it
             self._problems.append(f"the schedule of faults broke: {error!r}")
 
     def _run(self) -> None:
         state = begin(self._schedule)
         while not self._cancelled.is_set():
-            # Looked at before the clock: a fault that is due at the last moment is not begun after the end.
+            # Read before the clock: a fault that is due at the last moment must not begin after the end.
             ended = self._ended.is_set()
             seconds = time.monotonic() - self._began
             with self._lock:
-                phases = dict(self._phases)
+                states = dict(self._states)
             now = Now(
                 seconds=seconds,
-                phases=phases,
+                phases=states,
                 view=self._view(),
                 topic=self._topic,
                 acked=self._acked() - self._acked_before,
@@ -106,23 +106,23 @@ class Scheduler:
             )
             decisions, state = decide(self._schedule, state, now)
             for decision in decisions:
-                self._do(decision)
+                self._carry_out(decision)
             over = ended or (self._schedule.seconds is not None and seconds >= self._schedule.seconds)
             if over and not state.busy:
                 self._problems += describe_unmet(self._schedule, state)
                 return
             self._cancelled.wait(TICK_SECONDS)
 
-    def _do(self, decision: Decision) -> None:
+    def _carry_out(self, decision: Decision) -> None:
         if isinstance(decision, Start):
-            self._note(decision.occurrence, FaultState.BEGUN)
-            # Here and not in the thread: names, and with them random choices, go by the order of decisions.
-            name = self._book.reserve(decision.fault)
-            self._in_thread(partial(self._inject, decision, name), name)
+            self._set_state(decision.occurrence, FaultState.BEGUN)
+            # Here, not in the thread: names, and so random choices, depend on the order of decisions.
+            name = self._ledger.reserve_name(decision.fault)
+            self._start_thread(partial(self._inject, decision, name), name)
         elif isinstance(decision, HealDecision):
             with self._lock:
                 self._healing.add(decision.occurrence)
-            self._in_thread(partial(self._heal, decision.occurrence), "heal")
+            self._start_thread(partial(self._heal, decision.occurrence), "heal")
         else:
             self._problems.append(decision.why)
 
@@ -138,53 +138,53 @@ class Scheduler:
             return
         with self._failing(occurrence):
             try:
-                fault = self._book.inject(start.fault, name, why, yielding=True)
+                fault = self._ledger.inject(start.fault, name, why, yielding=True)
             except FaultDeferred:
-                self._note(occurrence, FaultState.PUT_OFF)
+                self._set_state(occurrence, FaultState.PUT_OFF)
                 return
             self._faults[occurrence] = fault
-            self._note(occurrence, FaultState.INJECTED)
-            self._book.verify(fault)
-            self._note(occurrence, FaultState.SHOWN)
+            self._set_state(occurrence, FaultState.INJECTED)
+            self._ledger.verify(fault)
+            self._set_state(occurrence, FaultState.SHOWN)
 
     def _heal(self, occurrence: Occurrence) -> None:
         with self._failing(occurrence):
             fault = self._faults[occurrence]
             while not self._cancelled.is_set():
-                self._book.heal(fault)
+                self._ledger.heal(fault)
                 if fault.closed_ns is not None:
-                    self._note(occurrence, FaultState.HEALED)
+                    self._set_state(occurrence, FaultState.HEALED)
                     return
-                # Taken back, but the cluster is not whole while others are open. When they are not of this
-                # step, or are being healed too, the end of the run will tell.
+                # It is undone, but the cluster is not healthy while other faults are open. If those belong to
+                # another step, or are being healed too, the heal at the end of the run decides.
                 if not self._others_stay(occurrence):
-                    self._note(occurrence, FaultState.FAILED)
+                    self._set_state(occurrence, FaultState.FAILED)
                     return
                 self._cancelled.wait(_AGAIN_SECONDS)
 
     @staticmethod
-    def _in_thread(work: Callable[[], None], name: str) -> None:
+    def _start_thread(work: Callable[[], None], name: str) -> None:
         threading.Thread(target=work, name=f"fault-{name}", daemon=True).start()
 
     @contextmanager
     def _failing(self, occurrence: Occurrence) -> Iterator[None]:
-        """What goes wrong with a fault is a problem of the run, and that fault counts as open."""
+        """Keep an error as a problem of the run; the fault then counts as failed."""
         try:
             yield
-        except Exception as error:  # told as a problem, whatever it is
+        except Exception as error:  # whatever it is
             where = self._schedule.tracks[occurrence.track].place
             known = isinstance(error, KafkaChaosError)
             self._problems.append(str(error) if known else f"{where} broke: {error!r}")
-            self._note(occurrence, FaultState.FAILED)
+            self._set_state(occurrence, FaultState.FAILED)
 
     def _others_stay(self, mine: Occurrence) -> bool:
-        """Whether another fault of this step is open, and not being healed yet."""
+        """Whether another fault of this step is open and not yet being healed."""
         with self._lock:
             return any(
-                phase in _OPEN and other != mine and other not in self._healing
-                for other, phase in self._phases.items()
+                state in _OPEN and other != mine and other not in self._healing
+                for other, state in self._states.items()
             )
 
-    def _note(self, occurrence: Occurrence, phase: FaultState) -> None:
+    def _set_state(self, occurrence: Occurrence, state: FaultState) -> None:
         with self._lock:
-            self._phases[occurrence] = phase
+            self._states[occurrence] = state

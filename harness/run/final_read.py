@@ -1,15 +1,15 @@
 """The final read, and the proof that it is complete.
 
-Settle (see `harness.cluster.convergence`), read every partition to its end, pause, settle again, read
-again: both passes and both sets of bounds must be equal, and every missing offset be accounted for. Where
-only leaders moved in between, a further pass takes the place of the second: two in a row must see no
-change. Whatever was acknowledged and yet not read is looked for in the replicas' own segment files before
-anyone calls it lost.
+The brokers settle (see `harness.cluster.convergence`), every partition is read to its end, and after a pause
+both are done again. Both passes and both sets of bounds must be equal, and every missing offset must be
+accounted for. If only leaders moved between the passes, another pass replaces the second one: two consecutive
+passes must see no change. A record that was acknowledged but not read is searched for in the segment files of
+all replicas before it is called lost.
 
-After transactions no transaction may be open any more: the marker that ends one would move the end. Then
-every pass is made twice, read_uncommitted and read_committed. One that is open long after its
-transaction.timeout.ms hangs (KIP-890): readers of committed records are read to where it begins, for they get
-no further.
+If producers were transactional, the read begins when no transaction is open any more, because the marker that
+ends one would move the end. Every pass is then made twice, with read_uncommitted and with read_committed. A
+transaction that is open long after its transaction.timeout.ms hangs (KIP-890): the read_committed pass then
+ends where it begins, because consumers get no further.
 """
 
 from __future__ import annotations
@@ -36,19 +36,22 @@ SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
 PAUSE_SECONDS = 1.0
 AGAIN = 3
-"""Second passes, at most: the next is made when leaders moved since the pass before."""
+"""Maximum number of second passes: another one is made if leaders moved since the pass before."""
 TRANSACTION_MARGIN_SECONDS = 40.0
-"""Coordinators look for transactions that timed out every 10 s
+"""Coordinators look for timed-out transactions every 10 s
 (transaction.abort.timed.out.transaction.cleanup.interval.ms), and may have to be elected first."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinalReadTarget:
-    """The topic to be read, and what the experiment expects of it. `transaction_seconds` - the producers'
-    transaction.timeout.ms in seconds (None: nothing was transactional); `every_replica` - read the replicas'
-    own files even if nothing is missing; `codec` - how its values are read; `compacted` - cleanup.policy may
-    remove records in between; `first_part` - the number of its first file of records, where another topic's
-    are there already."""
+    """The topic to be read, and what the experiment expects of it.
+
+    `isr` is the number of in-sync replicas of each partition; `transaction_seconds` the producers'
+    transaction.timeout.ms in seconds (None: nothing was transactional). With `every_replica`, the files
+    of all replicas are read even if nothing is missing. `codec` decodes the values. `compacted`:
+    cleanup.policy may remove records between others. `first_part` is the number of its first file of records,
+    in a folder that already holds those of another topic.
+    """
 
     topic: str
     partitions: int
@@ -64,45 +67,45 @@ class FinalReadTarget:
 Passes = dict[int, PartitionDigest]
 
 
-def final_read(cluster: LiveCluster, subject: FinalReadTarget, folder: Path) -> FinalRead:
-    """Read the topic to the end into `folder`/reads (and committed) and prove that nothing was missed.
+def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> FinalRead:
+    """Read the topic to its end into `folder`/reads (and committed), and prove that nothing was missed.
 
-    Never raises for what the cluster does: a read that proves nothing is returned with the reasons why.
+    Failures of the cluster are not raised: the returned read is then incomplete, with the reasons.
     """
     began = time.monotonic()
     reasons: list[str] = []
     report_progress("waiting until every broker agrees")
     try:
-        bounds, held = _ended(cluster, subject)
+        bounds, held = _settle_transactions(cluster, target)
         settled_seconds = time.monotonic() - began
         report_progress("final read, first pass")
-        first, first_committed = _both(cluster, subject, bounds, held, "final", folder)
+        first, first_committed = _one_pass(cluster, target, bounds, held, "final", folder)
         for remaining in reversed(range(AGAIN)):
             time.sleep(PAUSE_SECONDS)
-            again = _settle(cluster, subject)
+            again = _settle(cluster, target)
             report_progress("final read, second pass")
-            second, second_committed = _both(cluster, subject, bounds, held, "final-again", None)
+            second, second_committed = _one_pass(cluster, target, bounds, held, "final-again", None)
             reasons += differences(bounds, first, second)
             if first_committed is not None and second_committed is not None:
                 different = differences(bounds, first_committed, second_committed)
                 reasons += [f"read_committed: {reason}" for reason in different]
             if bounds == again or reasons or not remaining or _ends(bounds) != _ends(again):
                 break
-            # Leaders moved between the passes, as the preferred ones do a while after a failover: nothing is
-            # wrong with what was read, but only a pair of passes that sees no such change proves it.
+            # Leaders moved between the passes, as happens when preferred leaders return a while after a
+            # failover. That is no fault of the read, but only two passes without such a change prove it.
             bounds = again
     except ClusterError as error:
         return FinalRead(complete=False, reasons=(str(error),), finished_ns=time.time_ns())
     if bounds != again:
         reasons.append("offsets or leaders changed between the two passes of the final read")
-    reasons += gap_reasons(cluster, bounds, first, first_committed, compacted=subject.compacted)
-    unread = unread_partitions(folder, subject.topic)
+    reasons += gap_reasons(cluster, bounds, first, first_committed, compacted=target.compacted)
+    unread = unread_partitions(folder, target.topic)
     inspected: tuple[int, ...] = ()
-    wanted = set(range(subject.partitions)) if subject.every_replica else unread
+    wanted = set(range(target.partitions)) if target.every_replica else unread
     if wanted:
         report_progress(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
         inspected, problems = inspect_replicas(
-            cluster, subject.topic, subject.run_id, wanted, folder, subject.codec
+            cluster, target.topic, target.run_id, wanted, folder, target.codec
         )
         reasons += problems
     return FinalRead(
@@ -116,12 +119,12 @@ def final_read(cluster: LiveCluster, subject: FinalReadTarget, folder: Path) -> 
         settled_seconds=round(settled_seconds, 2),
         finished_ns=time.time_ns(),
         replicas_inspected=inspected,
-        held=tuple((subject.topic, number, place) for number, place in sorted(held.items())),
+        held=tuple((target.topic, number, place) for number, place in sorted(held.items())),
     )
 
 
-def together(reads: Sequence[FinalRead]) -> FinalRead:
-    """The final reads of several topics as one: complete if all are."""
+def merge_reads(reads: Sequence[FinalRead]) -> FinalRead:
+    """Merge the final reads of several topics into one, which is complete if all are."""
     committed = [read.committed_records for read in reads if read.committed_records is not None]
     return FinalRead(
         complete=all(read.complete for read in reads),
@@ -141,7 +144,7 @@ def differences(
     first: Mapping[int, PartitionDigest],
     second: Mapping[int, PartitionDigest],
 ) -> list[str]:
-    """Why two passes over the same bounds do not prove a complete read (none: they do)."""
+    """The reasons why two passes over the same bounds do not prove a complete read (empty: they do)."""
     reasons = []
     for bound in bounds:
         passes = (first.get(bound.partition), second.get(bound.partition))
@@ -156,38 +159,38 @@ def differences(
     return reasons
 
 
-def _settle(cluster: LiveCluster, subject: FinalReadTarget) -> tuple[PartitionBounds, ...]:
-    return settle(cluster, subject.topic, subject.partitions, subject.isr, SETTLE_SECONDS)
+def _settle(cluster: LiveCluster, target: FinalReadTarget) -> tuple[PartitionBounds, ...]:
+    return settle(cluster, target.topic, target.partitions, target.isr, SETTLE_SECONDS)
 
 
-def _ended(
-    cluster: LiveCluster, subject: FinalReadTarget
+def _settle_transactions(
+    cluster: LiveCluster, target: FinalReadTarget
 ) -> tuple[tuple[PartitionBounds, ...], dict[int, int]]:
-    """Settle, and go on doing so until no transaction is open: its coordinator aborts it in the end.
+    """Settle until no transaction is open; its coordinator aborts a timed-out one in the end.
 
-    Returns the bounds and, by partition, the last stable offset where one is open still, though it timed out
-    long ago: nobody will end it any more, and no reader of committed records ever gets further.
+    Returns the bounds and, for each partition with a transaction that is still open long after its time-out,
+    the last stable offset: nothing will end that transaction, and read_committed consumers get no further.
 
     Raises:
-        ClusterError: not settled, or a last stable offset is not told.
+        ClusterError: the brokers do not settle, or a leader does not return a last stable offset.
     """
-    bounds = _settle(cluster, subject)
-    if subject.transaction_seconds is None:
+    bounds = _settle(cluster, target)
+    if target.transaction_seconds is None:
         return bounds, {}
-    deadline = time.monotonic() + subject.transaction_seconds + TRANSACTION_MARGIN_SECONDS
-    while held := held_back(bounds, _stable(cluster, subject, _numbers(bounds))):
+    deadline = time.monotonic() + target.transaction_seconds + TRANSACTION_MARGIN_SECONDS
+    while held := held_back(bounds, _last_stable(cluster, target, _partitions_of(bounds))):
         if time.monotonic() >= deadline:
             if min(held.values()) < 0:
                 raise ClusterError(
-                    "a last stable offset is not told",
-                    where=subject.topic,
+                    "a last stable offset is not known",
+                    where=target.topic,
                     expected="the leader's answer",
                     found=f"none from the leader of partition(s) {sorted(held)}",
                     next_step="see the brokers' logs in the experiment's folder",
                 )
             return bounds, held
         time.sleep(PAUSE_SECONDS)
-        bounds = _settle(cluster, subject)
+        bounds = _settle(cluster, target)
     return bounds, {}
 
 
@@ -195,12 +198,12 @@ def _ends(bounds: tuple[PartitionBounds, ...]) -> list[tuple[int, int, int]]:
     return [(bound.partition, bound.log_start_offset, bound.end_offset) for bound in bounds]
 
 
-def _numbers(bounds: tuple[PartitionBounds, ...]) -> list[int]:
+def _partitions_of(bounds: tuple[PartitionBounds, ...]) -> list[int]:
     return [bound.partition for bound in bounds]
 
 
 def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) -> dict[int, int]:
-    """The last stable offset of each partition that has a transaction open, by partition."""
+    """Partition -> its last stable offset, for each partition that has an open transaction."""
     return {
         bound.partition: stable[bound.partition]
         for bound in bounds
@@ -208,34 +211,34 @@ def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) ->
     }
 
 
-def _stable(cluster: LiveCluster, subject: FinalReadTarget, partitions: Iterable[int]) -> dict[int, int]:
-    return last_stable(cluster.bootstrap, subject.topic, list(partitions), cluster.access.properties)
+def _last_stable(cluster: LiveCluster, target: FinalReadTarget, partitions: Iterable[int]) -> dict[int, int]:
+    return last_stable(cluster.bootstrap, target.topic, list(partitions), cluster.access.properties)
 
 
-def _both(
+def _one_pass(
     cluster: LiveCluster,
-    subject: FinalReadTarget,
+    target: FinalReadTarget,
     bounds: tuple[PartitionBounds, ...],
     held: Mapping[int, int],
     reader: str,
     folder: Path | None,
 ) -> tuple[Passes, Passes | None]:
-    """One pass; after transactions a second one of what read_committed readers are given, which is nothing
-    from where they are held back."""
-    plain = _read(cluster, subject, bounds, reader, folder / READS_DIR if folder else None)
-    if subject.transaction_seconds is None:
+    """One read_uncommitted pass and, if producers were transactional, one read_committed pass, which ends at
+    the first open transaction (`held`)."""
+    plain = _read(cluster, target, bounds, reader, folder / READS_DIR if folder else None)
+    if target.transaction_seconds is None:
         return plain, None
-    target = folder / COMMITTED_DIR if folder else None
-    given = tuple(
+    committed_folder = folder / COMMITTED_DIR if folder else None
+    limited = tuple(
         bound.model_copy(update={"end_offset": held.get(bound.partition, bound.end_offset)})
         for bound in bounds
     )
-    return plain, _read(cluster, subject, given, f"{reader}-committed", target, committed=True)
+    return plain, _read(cluster, target, limited, f"{reader}-committed", committed_folder, committed=True)
 
 
 def _read(
     cluster: LiveCluster,
-    subject: FinalReadTarget,
+    target: FinalReadTarget,
     bounds: tuple[PartitionBounds, ...],
     reader: str,
     folder: Path | None,
@@ -244,14 +247,14 @@ def _read(
 ) -> Passes:
     return read_range(
         cluster.bootstrap,
-        topic=subject.topic,
+        topic=target.topic,
         bounds={bound.partition: (bound.log_start_offset, bound.end_offset) for bound in bounds},
-        run_id=subject.run_id,
+        run_id=target.run_id,
         reader=reader,
         folder=folder,
         deadline=time.monotonic() + READ_SECONDS,
         committed=committed,
-        codec=subject.codec,
-        first_part=subject.first_part,
+        codec=target.codec,
+        first_part=target.first_part,
         security=cluster.access.properties,
     )

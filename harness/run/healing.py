@@ -1,4 +1,4 @@
-"""Heals what a process that is gone has left open, from the records that it wrote before it acted."""
+"""Heals faults that an ended process left open, from the records that it wrote before it injected them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from harness.run.residue_check import traces
 
 @dataclass(frozen=True, slots=True)
 class HealedCluster:
-    """What came of healing one cluster: a sentence for each fault, failures, and traces that are left.
+    """The result of healing one cluster: a sentence for each healed fault, failures, and remaining traces.
 
-    `gone` means that its containers are not there any more: then its records were dropped.
+    `gone`: its containers do not exist any more, and its records were deleted.
     """
 
     name: str
@@ -40,9 +40,9 @@ def heal_recorded(
     cluster: str | None = None,
     everything: bool = False,
 ) -> list[HealedCluster]:
-    """Heal every open fault of the recorded clusters of this machine whose owner process has ended; of all of
-    them (`everything`), or of the one called `cluster`. Harmless where nothing is open. Without a `client`
-    only clusters that are not ours are healed.
+    """Heal every open fault of the recorded clusters of this machine whose owner process has ended; with
+    `everything` of all recorded clusters, or only of the one called `cluster`. Does nothing where no fault is
+    open. Without a Docker `client`, only clusters that we did not start are healed.
 
     Raises:
         ClusterError: there is no record of `cluster`, or a record cannot be read.
@@ -73,25 +73,26 @@ def heal_recorded(
 
 
 def heal_cluster(cluster: LiveCluster) -> HealedCluster:
-    """Undo all recorded faults of one cluster, the last first; then see each healed, and no trace left."""
+    """Undo all recorded faults of one cluster, the last one first; then check that each is healed and that no
+    trace is left."""
     healed: list[str] = []
     failures: list[str] = []
     undone: list[tuple[state_records.OpenFaultRecord, Injection, InjectionContext]] = []
     for record in state_records.open_faults(cluster.name):
         report_progress(f"{cluster.name} · undoing {record.name}")
-        scene = InjectionContext(
+        context = InjectionContext(
             cluster, record.topic, record.session_seconds, record.tag, beside=record.beside
         )
         try:
             injection = injection_of(record)
-            injection.undo(scene)
-            undone.append((record, injection, scene))
+            injection.undo(context)
+            undone.append((record, injection, context))
         except KafkaChaosError as error:
             failures.append(f"{record.name} could not be undone: {error}")
-    for record, injection, scene in undone:
+    for record, injection, context in undone:
         report_progress(f"{cluster.name} · waiting for {injection.target} after {record.name}")
         try:
-            evidence = injection.healed(scene)
+            evidence = injection.healed(context)
         except KafkaChaosError as error:
             failures.append(f"{record.name} was undone, but {error}")
             continue
@@ -124,8 +125,8 @@ def injection_of(record: state_records.OpenFaultRecord) -> Injection:
         ) from error
 
 
-def told(done: list[HealedCluster]) -> list[str]:
-    """What came of it, a line each, for a person."""
+def summary_lines(done: list[HealedCluster]) -> list[str]:
+    """The results as lines of text."""
     lines = []
     for one in done:
         if one.gone:

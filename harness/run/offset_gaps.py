@@ -1,4 +1,4 @@
-"""Offsets that a final read passed over, and what the current leader's own files say of them."""
+"""Gaps in the offsets of a final read, explained by the files of the current leader."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def gap_reasons(
     *,
     compacted: bool = False,
 ) -> list[str]:
-    """Why the gaps of a read_uncommitted read, and of a read_committed one of the same offsets, are not all
-    accounted for (none: they are).
+    """One sentence for each partition with unexplained gaps: in a read_uncommitted read (`plain`), or in a
+    read_committed one of the same offsets (`committed`). Empty: every gap is explained.
 
-    Nobody is given control batches; read_committed readers neither what an abort marker ended. Of a topic
-    that is `compacted` an offset may be gone from the log itself (Kafka documentation, Log Compaction). All
-    of it is taken from the files of the leader alone: the reads were answered by it.
+    No consumer gets control batches, and read_committed consumers get no records of aborted transactions. In
+    a `compacted` topic an offset may be gone from the log itself (Kafka documentation, Log Compaction). Only
+    the leader's files are used, because the leader answered the reads.
     """
     reasons: list[str] = []
     both = [plain] if committed is None else [plain, committed]
@@ -58,7 +58,7 @@ def gap_reasons(
 
 
 def _gone(files: Mapping[str, bytes], digests: list[PartitionDigest]) -> npt.NDArray[np.int64]:
-    """Offsets of the gaps that are not in the files either."""
+    """The offsets of the gaps that are missing in the files too, ascending."""
     offsets = [np.arange(low, high, dtype=np.int64) for digest in digests for low, high in digest.gaps]
     empty = np.empty(0, dtype=np.int64)
     return np.setdiff1d(np.concatenate([empty, *offsets]), kept_offsets(files))
@@ -67,7 +67,8 @@ def _gone(files: Mapping[str, bytes], digests: list[PartitionDigest]) -> npt.NDA
 def unexplained_gaps(
     bounds: tuple[PartitionBounds, ...], digests: Digests, explained: Mapping[int, npt.NDArray[np.int64]]
 ) -> list[str]:
-    """Gaps that hold an offset which is not among those `explained`: partition -> ascending offsets."""
+    """One sentence for each partition that has gaps with offsets that are not in `explained` (partition ->
+    ascending offsets)."""
     reasons = []
     for bound in bounds:
         digest = digests.get(bound.partition)

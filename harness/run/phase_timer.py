@@ -1,4 +1,4 @@
-"""Where the time of a run goes, phase after phase."""
+"""Measures how long each phase of a run takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTLE, READ = "brokers agreeing", "final read"
 
 
 class PhaseTimer:
-    """Seconds by phase. One phase goes on at a time: the next ends it; one that comes again adds up."""
+    """Seconds by phase. Entering a phase ends the one before; the times of a repeated phase are added."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,12 +26,12 @@ class PhaseTimer:
         self._since = 0.0
 
     def enter(self, phase: str | None) -> None:
-        """From now on it is this phase (None: none)."""
+        """Enter this phase (None: no phase)."""
         now = self._clock()
         if self._phase is not None:
             self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._since
         self._phase, self._since = phase, now
 
     def seconds(self) -> dict[str, float]:
-        """What was measured so far, in the order of first entry, in seconds to the millisecond."""
+        """Phase -> seconds so far, rounded to milliseconds, in the order of first entry."""
         return {phase: round(seconds, 3) for phase, seconds in self._seconds.items()}

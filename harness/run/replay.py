@@ -1,6 +1,6 @@
-"""Repeats the faults of a finished run: its journal becomes a schedule of fixed times and named nodes.
+"""Repeats the faults of a finished run: turns its journal into a schedule of fixed times and named nodes.
 
-Its partitions begin on the same brokers: a broker that is named would not be the leader again otherwise.
+The partitions also get the same initial leaders, so that a named broker leads again what it led in that run.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from harness.spec.experiment import Experiment
 from harness.spec.steps import KIND, Inject, Write
 
 _ROOM_SECONDS = 15.0
-"""A replayed step under a limit lasts this much longer than until its last fault is due."""
+"""A replayed step with a limit on brokers down continues for this long after its last fault is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """One fault of a run as journaled: its spec with the nodes that were chosen, and when (epoch ns).
+    """One fault of a run as journaled: its spec with the nodes that were chosen, and its times (epoch ns).
 
-    `at` and `lasting` are the schedule's own seconds, where it was one of a schedule; `healed_ns` is when it
-    was taken back (None: it was not).
+    `at` and `lasting` are the seconds of the schedule, if it was part of one. `healed_ns` is when it was
+    undone (None: it was not).
     """
 
     name: str
@@ -39,13 +39,14 @@ class InjectedFault:
     lasting: float | None
 
 
-def replayed(
+def replay_run(
     experiments: Sequence[Experiment], folder: Path, seed: int | None, arms: list[str] | None
 ) -> tuple[list[Experiment], int, list[str]]:
-    """The only experiment with the faults of the run in `folder`; seed and arm are that run's unless given.
+    """The experiment with the faults of the run in `folder`, the seed, and the names of the arms to run. Seed
+    and arms are those of that run unless given.
 
     Raises:
-        BadInput: not exactly one experiment, or not the run's.
+        BadInput: there is not exactly one experiment, or it is not that of the run.
         JournalError: the folder holds no run, or its faults cannot be read.
     """
     meta = RunMeta.load(folder)
@@ -61,37 +62,37 @@ def replayed(
 
 
 def replay(experiment: Experiment, folder: Path) -> Experiment:
-    """The experiment with the faults of the run in `folder`: what was random or hung on a condition has the
-    time and the nodes that it had then. Each partition begins with the leader and the replicas that it had,
-    as far as the run's samples tell.
+    """The experiment with the faults of the run in `folder`, at the times and on the nodes of that run, even
+    where these were random or depended on a condition. Each partition begins with the leader and the replicas
+    that it had, as far as the run's samples show them.
 
     Raises:
-        BadInput: it is not the run's experiment, or the run did not get through all of its steps.
+        BadInput: it is not the run's experiment, or the run did not complete all of its steps.
         JournalError: the folder holds no run, or its faults cannot be read.
     """
     meta = RunMeta.load(folder)
-    _same(experiment, meta, folder)
-    happened = _happened(folder)
+    _require_same_experiment(experiment, meta, folder)
+    injected = _injected_faults(folder)
     steps = []
     for step, info in zip(experiment.steps, meta.steps, strict=True):
         ended_ns = info.ended_ns or meta.ended_ns or 2**63
-        mine = [one for one in happened if info.started_ns <= one.decided_ns <= ended_ns]
+        mine = [one for one in injected if info.started_ns <= one.decided_ns <= ended_ns]
         if isinstance(step.action, Write):
-            steps.append({"write": _write(step.action, info, mine)})
+            steps.append({"write": _replayed_write(step.action, info, mine)})
         elif isinstance(step.action, Inject) and mine:
             steps.append({"inject": {**step.action.model_dump(by_alias=True), "fault": mine[0].fault}})
         else:
             steps.append(step.model_dump(by_alias=True, exclude_none=True))
     data = {**experiment.model_dump(by_alias=True), "steps": steps}
-    placed = experiment.topic.assignment or _began_on(experiment, folder / SAMPLES_DIR, meta.topic)
+    placed = experiment.topic.assignment or _initial_assignment(experiment, folder / SAMPLES_DIR, meta.topic)
     data["topic"] = {**experiment.topic.model_dump(), "assignment": placed}
     return Experiment.model_validate(data)
 
 
-def _began_on(experiment: Experiment, samples: Path, topic: str) -> list[list[int]] | None:
+def _initial_assignment(experiment: Experiment, samples: Path, topic: str) -> list[list[int]] | None:
     """The brokers of each partition when the run began, the leader first; None: no sample shows all of them.
 
-    Of the first samples only: a new topic's ISR is its replicas in the order of their assignment.
+    Only the first samples count: the ISR of a new topic is its replicas, in the order of their assignment.
     """
     names = ("topic", "partition", "leader", "isr")
     found: dict[int, list[int]] = {}
@@ -107,12 +108,12 @@ def _began_on(experiment: Experiment, samples: Path, topic: str) -> list[list[in
             if len(found) == experiment.topic.partitions:
                 return [found[number] for number in range(experiment.topic.partitions)]
     except JournalError:
-        # A journal that was cut off: the faults are repeated all the same, on partitions of other leaders.
+        # The journal was cut off: the faults can be repeated, but on partitions with other leaders.
         return None
     return None
 
 
-def _same(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
+def _require_same_experiment(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
     mine = [
         (step.action.name if isinstance(step.action, Write) else f"{KIND[type(step.action)]}-{index}")
         for index, step in enumerate(experiment.steps)
@@ -122,24 +123,24 @@ def _same(experiment: Experiment, meta: RunMeta, folder: Path) -> None:
         return
     short = experiment.name == meta.experiment and theirs == mine[: len(theirs)]
     raise BadInput(
-        "the run cannot be replayed: it did not get to the last step"
+        "the run cannot be replayed: it did not reach the last step"
         if short
         else "the run is not one of this experiment",
         where=str(folder),
         expected=f"{experiment.name}: {', '.join(mine)}",
         found=f"{meta.experiment}: {', '.join(theirs)}",
-        next_step="name a run of the same experiment that went through all steps",
+        next_step="name a run of the same experiment that completed all steps",
     )
 
 
-def _write(write: Write, info: StepInfo, happened: Sequence[InjectedFault]) -> dict[str, Any]:
-    """A write step with explicit faults.
+def _replayed_write(write: Write, info: StepInfo, injected: Sequence[InjectedFault]) -> dict[str, Any]:
+    """The write step with explicit faults.
 
-    Under a limit on brokers down they wait for heals, which may take longer than they did in that run: so
-    that the last ones get their turn, writing goes on for a while after the last one is due.
+    With a limit on brokers down, faults wait for heals, which may take longer than in that run. Writing then
+    continues for `_ROOM_SECONDS` after the last fault is due, so that the last ones are injected too.
     """
     entries: list[dict[str, Any]] = []
-    for one in happened:
+    for one in injected:
         at = max(0.0, (one.decided_ns - info.started_ns) / 1e9) if one.at is None else one.at
         lasting = one.lasting
         if lasting is None:
@@ -160,49 +161,51 @@ def _write(write: Write, info: StepInfo, happened: Sequence[InjectedFault]) -> d
     return {**write.model_dump(by_alias=True), "faults": entries, "at_most_down": limit, "seconds": seconds}
 
 
-def _happened(folder: Path) -> list[InjectedFault]:
-    """The faults of a run in the order of their decisions, without those that were put off."""
+def _injected_faults(folder: Path) -> list[InjectedFault]:
+    """The faults of a run in the order of their decisions, without deferred ones."""
     try:
         by_name: dict[str, dict[str, tuple[int, dict[str, Any]]]] = {}
         for row in fault_events(folder):
-            moments = by_name.setdefault(row["fault"], {})
-            moments.setdefault(row["phase"], (row["at_ns"], json.loads(row["detail"])))
+            phases = by_name.setdefault(row["fault"], {})
+            phases.setdefault(row["phase"], (row["at_ns"], json.loads(row["detail"])))
         found = [
-            _one(name, moments) for name, moments in by_name.items() if FaultPhase.PUT_OFF not in moments
+            _injected_fault(name, phases)
+            for name, phases in by_name.items()
+            if FaultPhase.PUT_OFF not in phases
         ]
     except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "the journal of faults cannot be read",
             where=str(folder / FAULTS_FILE),
-            expected="one row a fault event, as `kafka-chaos run` writes it",
+            expected="one row per fault event, as `kafka-chaos run` writes it",
             found=reason_of(error),
             next_step="replay another run",
         ) from error
     return sorted(found, key=lambda one: one.decided_ns)
 
 
-def _one(name: str, moments: dict[str, tuple[int, dict[str, Any]]]) -> InjectedFault:
-    decided_ns, decided = moments[FaultPhase.DECIDED]
-    # A fault that could not be aimed has no nodes: it stays as it was written.
-    _, aimed = moments.get(FaultPhase.AIMED, (0, {}))
+def _injected_fault(name: str, phases: dict[str, tuple[int, dict[str, Any]]]) -> InjectedFault:
+    decided_ns, decided = phases[FaultPhase.DECIDED]
+    # A fault that could not be aimed has no nodes: its spec stays as it is.
+    _, aimed = phases.get(FaultPhase.AIMED, (0, {}))
     return InjectedFault(
         name=name,
-        fault=pinned(decided["spec"], aimed.get("chosen", ())),
+        fault=with_named_nodes(decided["spec"], aimed.get("chosen", ())),
         decided_ns=decided_ns,
-        healed_ns=moments[FaultPhase.UNDONE][0] if FaultPhase.UNDONE in moments else None,
+        healed_ns=phases[FaultPhase.UNDONE][0] if FaultPhase.UNDONE in phases else None,
         at=decided.get("at"),
         lasting=decided.get("for"),
     )
 
 
-def pinned(spec: Any, chosen: Sequence[dict[str, Any]]) -> Any:
-    """A fault's JSON with every target replaced by the nodes that it meant; `chosen` holds pairs of `target`
-    and `nodes`."""
+def with_named_nodes(spec: Any, chosen: Sequence[dict[str, Any]]) -> Any:
+    """A fault's JSON with every target replaced by the nodes that it matched; `chosen` holds objects with the
+    keys `target` and `nodes`."""
     for pair in chosen:
         if spec == pair["target"]:
             return {"nodes": pair["nodes"]}
     if isinstance(spec, dict):
-        return {key: pinned(value, chosen) for key, value in spec.items()}
+        return {key: with_named_nodes(value, chosen) for key, value in spec.items()}
     if isinstance(spec, list):
-        return [pinned(value, chosen) for value in spec]
+        return [with_named_nodes(value, chosen) for value in spec]
     return spec

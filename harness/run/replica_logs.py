@@ -1,6 +1,6 @@
-"""What every replica has on its own disk: segment files and checkpoints, copied into journals.
+"""Copies what every replica has on its disk, segment files and checkpoints, into journals.
 
-Copied through the engine, from running or stopped brokers: what a broker says of itself is not asked for.
+The container engine reads the files, from running and stopped brokers, so no broker is trusted for them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def inspect_replicas(
 ) -> tuple[tuple[int, ...], list[str]]:
     """Copy what every replica holds of these partitions into `folder`/replicas and `folder`/checkpoints.
 
-    Returns the brokers whose files were read, and what could not be read.
+    Returns the brokers whose files were read, and a sentence for everything that could not be read.
     """
     target = folder / REPLICAS_DIR
     target.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Is a cluster clean? After all faults are healed nothing of them may be left, in processes or in kernels."""
+"""Checks that healed faults have left nothing behind, neither in processes nor in kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.containers.sidecar import ContainerOutput
 from harness.model.errors import KafkaChaosError
 
 TAG_PREFIX = "kafka-chaos-"
-"""Every rule of ours carries a comment that begins so (`harness.run.runner`)."""
+"""The comment of every firewall rule of ours begins with this (`harness.run.runner`)."""
 
 _NETWORK_SCRIPT = """
 iptables-save 2>/dev/null | grep -F -- {prefix} | sed 's/^/rule: /'
@@ -21,7 +21,7 @@ true
 
 
 class InspectedNodes(Protocol):
-    """The part of a cluster that is looked at."""
+    """The part of a cluster that is inspected."""
 
     @property
     def nodes(self) -> list[Node]: ...
@@ -34,10 +34,10 @@ class InspectedNodes(Protocol):
 
 
 def traces(cluster: InspectedNodes, numbers: Iterable[int] | None = None) -> list[str]:
-    """What faults have left on these nodes (default: all), a sentence each; none: it is clean.
+    """One sentence for each thing that faults have left on these nodes (default: all); empty: all are clean.
 
-    Looked at: every process runs and none is frozen; no rule of ours in any network namespace, and no
-    queueing discipline but the kernel's own.
+    A node is clean if its process runs and is not frozen, and its network namespace has no firewall rule of
+    ours and only the kernel's default queueing disciplines.
     """
     wanted = [node.id for node in cluster.nodes] if numbers is None else list(numbers)
     with ThreadPoolExecutor(max_workers=len(wanted) or 1) as pool:
@@ -56,4 +56,4 @@ def _traces_of(cluster: InspectedNodes, number: int) -> list[str]:
             f"{name} still has a {line.strip()}" for line in output.text.splitlines() if line.strip()
         ]
     except KafkaChaosError as error:
-        return [f"{name} could not be looked at: {error}"]
+        return [f"{name} could not be inspected: {error}"]

@@ -1,4 +1,4 @@
-"""Runs arms of an experiment on a running cluster: workload, faults, journals, final read."""
+"""Runs arms of an experiment on a running cluster: workload, faults, journals and final read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from harness.spec.experiment import Arm, Experiment
 
 
 class ExperimentRun:
-    """One execution of one arm, or of several side by side under the very same steps and faults.
+    """One execution of one arm, or of several side by side under the same steps and faults.
 
-    `arms` are by the folder that each leaves: complete at the end, or partial and saying why. `skipped` says
-    what the experiment had and this machine cannot do; `started` is called with arm and topic once all topics
-    are there, before anything is written.
+    `arms` are by the run folder of each; the folder of a run that breaks is partial and says why. `skipped`
+    names the faults of the experiment that this machine cannot inject. `started` is called with the names of
+    arm and topic when all topics exist, before anything is written.
     """
 
     def __init__(
@@ -46,22 +46,22 @@ class ExperimentRun:
         self._cluster = cluster
         self._experiment = experiment
         self._seed = seed
-        self._lanes = [ArmRun(cluster, experiment, arm, folder, seed) for folder, arm in arms.items()]
-        self._watch = PhaseTimer()
+        self._arm_runs = [ArmRun(cluster, experiment, arm, folder, seed) for folder, arm in arms.items()]
+        self._timer = PhaseTimer()
 
     def execute(self) -> tuple[RunMeta, ...]:
         """Run the steps, heal everything, read everything; returns the saved metadata of each arm.
 
         Raises:
             BadInput: the client or the broker refuses an arm's settings.
-            KeyboardInterrupt: passed on, after the journals are closed.
+            KeyboardInterrupt: raised again after the journals are closed.
         """
-        self._watch.enter(phase_timer.CLEAN)
+        self._timer.enter(phase_timer.CLEAN)
         with self._progress():
             self._start_clean()
-        self._watch.enter(phase_timer.TOPICS)
-        topics = tuple(topic for lane in self._lanes for topic in lane.topics)
-        self._cluster.borrow(topics, set().union(*(lane.groups() for lane in self._lanes)))
+        self._timer.enter(phase_timer.TOPICS)
+        topics = tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics)
+        self._cluster.borrow(topics, set().union(*(arm_run.groups() for arm_run in self._arm_runs)))
         try:
             return self._on_topics()
         finally:
@@ -70,25 +70,25 @@ class ExperimentRun:
                     report_progress(left)
 
     def _on_topics(self) -> tuple[RunMeta, ...]:
-        for lane in self._lanes:
-            lane.create(self._skipped)
-        for lane in self._lanes:
-            self._started(lane.arm.name, lane.topic)
+        for arm_run in self._arm_runs:
+            arm_run.create(self._skipped)
+        for arm_run in self._arm_runs:
+            self._started(arm_run.arm.name, arm_run.topic)
         with ExitStack() as stack:
-            for lane in self._lanes:
-                lane.open(stack)
-            book = FaultLedger(self._scene, _Copied(self._lanes), self._cluster.name)
-            stack.callback(self._cluster.on_start(book.restarted))
+            for arm_run in self._arm_runs:
+                arm_run.open(stack)
+            ledger = FaultLedger(self._injection_context, _EveryArm(self._arm_runs), self._cluster.name)
+            stack.callback(self._cluster.on_start(ledger.restarted))
             with self._progress():
-                self._produce(book)
-            self._watch.enter(None)
-            return tuple(lane.finish(self._watch.seconds()) for lane in self._lanes)
+                self._produce(ledger)
+            self._timer.enter(None)
+            return tuple(arm_run.finish(self._timer.seconds()) for arm_run in self._arm_runs)
 
     def _start_clean(self) -> None:
-        """Heal what a run before this one has left open on the cluster.
+        """Heal the faults that an earlier run has left open on the cluster.
 
         Raises:
-            ClusterError: it does not become clean.
+            ClusterError: the cluster is not clean afterwards.
         """
         healed = heal_cluster(self._cluster)
         if not healed.clean:
@@ -100,80 +100,80 @@ class ExperimentRun:
                 next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
             )
 
-    def _produce(self, book: FaultLedger) -> None:
+    def _produce(self, ledger: FaultLedger) -> None:
         """Carry out the steps, heal, close the producers."""
-        first = self._lanes[0]
-        self._watch.enter(phase_timer.CLIENTS)
+        first = self._arm_runs[0]
+        self._timer.enter(phase_timer.CLIENTS)
         with ExitStack() as stack:
-            for lane in self._lanes:
-                lane.produce(stack)
-            stepping = StepExecutor(
+            for arm_run in self._arm_runs:
+                arm_run.produce(stack)
+            executor = StepExecutor(
                 self._cluster,
                 self._experiment,
-                self._lanes,
-                book,
-                max(lane.traffic.delivery_seconds for lane in self._lanes),
-                lambda now: self._note(now, book),
+                self._arm_runs,
+                ledger,
+                max(arm_run.clients.delivery_seconds for arm_run in self._arm_runs),
+                lambda now: self._save_so_far(now, ledger),
                 view=lambda: first.sampler.latest,
                 seed=self._seed,
             )
             try:
                 report_progress("waiting until the producers may begin")
-                for lane in self._lanes:
-                    lane.traffic.start()
-                self._watch.enter(phase_timer.STEPS)
+                for arm_run in self._arm_runs:
+                    arm_run.clients.start()
+                self._timer.enter(phase_timer.STEPS)
                 try:
-                    stepping.all()
+                    executor.all()
                 except (ClusterError, FaultError) as error:
-                    stepping.problems.append(str(error))
-                self._watch.enter(phase_timer.HEAL)
+                    executor.problems.append(str(error))
+                self._timer.enter(phase_timer.HEAL)
                 report_progress("healing")
-                stepping.problems += book.heal_all()
-                stepping.problems += traces(self._cluster, self._cluster.handled)
-                for lane in self._lanes:
-                    lane.workload.stop()
-                self._watch.enter(phase_timer.CLOSE)
+                executor.problems += ledger.heal_all()
+                executor.problems += traces(self._cluster, self._cluster.handled)
+                for arm_run in self._arm_runs:
+                    arm_run.workload.stop()
+                self._timer.enter(phase_timer.CLOSE)
                 report_progress("closing the producers, and the readers at the end")
-                for lane in self._lanes:
-                    stepping.problems += lane.traffic.end()
+                for arm_run in self._arm_runs:
+                    executor.problems += arm_run.clients.end()
             except BaseException as error:
-                # Journals first. Nobody waits to see the cluster whole again, which may end with this run.
-                for lane in self._lanes:
-                    lane.traffic.break_off()
-                stepping.problems += book.undo_all()
+                # Journals first. The cluster may end with this run, so nothing waits until it is healthy.
+                for arm_run in self._arm_runs:
+                    arm_run.clients.abort()
+                executor.problems += ledger.undo_all()
                 what = "interrupted" if isinstance(error, KeyboardInterrupt) else repr(error)
-                stepping.problems.append(f"the run broke: {what}")
-                self._note(stepping, book)
+                executor.problems.append(f"the run broke: {what}")
+                self._save_so_far(executor, ledger)
                 raise
-        self._note(stepping, book)
+        self._save_so_far(executor, ledger)
 
     def _progress(self) -> AbstractContextManager[None]:
-        """What progress of all arms together is reported under."""
-        arms = " + ".join(lane.arm.name for lane in self._lanes)
+        """Report progress in the block as that of all arms together."""
+        arms = " + ".join(arm_run.arm.name for arm_run in self._arm_runs)
         return progress_under(f"{self._experiment.name} · {arms}")
 
-    def _note(self, stepping: StepExecutor, book: FaultLedger) -> None:
-        for lane in self._lanes:
-            lane.note(stepping.done, book.windows(), stepping.problems)
+    def _save_so_far(self, executor: StepExecutor, ledger: FaultLedger) -> None:
+        for arm_run in self._arm_runs:
+            arm_run.note(executor.done, ledger.windows(), executor.problems)
 
-    def _scene(self, name: str) -> InjectionContext:
-        first = self._lanes[0]
+    def _injection_context(self, name: str) -> InjectionContext:
+        first = self._arm_runs[0]
         return InjectionContext(
             cluster=self._cluster,
             topic=first.topic,
             session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
             tag=f"kafka-chaos-{first.run_id:x}-{name}",
             seed=f"{self._seed}/{name}",
-            beside=tuple(topic for lane in self._lanes for topic in lane.topics),
+            beside=tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics),
         )
 
 
-class _Copied:
-    """Fault events into the journal of every lane."""
+class _EveryArm:
+    """Appends fault events to the journal of every arm."""
 
-    def __init__(self, lanes: list[ArmRun]) -> None:
-        self._lanes = lanes
+    def __init__(self, arm_runs: list[ArmRun]) -> None:
+        self._arm_runs = arm_runs
 
     def append(self, row: dict[str, Any]) -> None:
-        for lane in self._lanes:
-            lane.faults.append(row)
+        for arm_run in self._arm_runs:
+            arm_run.faults.append(row)

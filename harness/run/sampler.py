@@ -1,4 +1,4 @@
-"""Samples what every broker believes, on a clock, into the journal, for the whole run."""
+"""Samples each broker's view of the cluster at a fixed interval into the journal, for the whole run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harness.protocol.connection import BrokerConnection
 
 EVERY_SECONDS = 0.25
 _CONTROLLER_EVERY = 4
-"""The controller is asked for with every fourth sample: a broker must forward that question."""
+"""The controller is queried with every fourth sample only, because a broker must forward this request."""
 
 
 class Sampler:
-    """One thread that asks, one connection a broker. `connect` makes one from a broker's id and a time-out in
-    seconds; `latest` is the last complete view."""
+    """Samples in one thread, with one connection per broker. `connect` opens a connection from a broker's id
+    and a time-out in seconds; `latest` is the last complete view."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Sampler:
         self._sink = sink
         self._every = every
         self._on_sample = on_sample
-        # A broker that is cut or paused must not hold the clock up for longer than a beat.
+        # A partitioned or paused broker must not delay a sample for longer than one interval.
         self._connections = [connect(number, max(every, 0.2)) for number in brokers]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -64,7 +64,7 @@ class Sampler:
                     beat += 1
                     due = max(due + self._every, time.monotonic())
                     self._stop.wait(due - time.monotonic())
-        except Exception as error:  # told to the run, which records it as a problem
+        except Exception as error:  # the run records it as a problem
             self.failure = error
 
     def _sample(self, pool: ThreadPoolExecutor, beat: int) -> None:

@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.1
 
 
 class ArmTarget(Protocol):
-    """What steps work on for one arm: its topic, who writes to it, and where answers of brokers go."""
+    """The part of an arm that steps use: its topic, its workload, and the journal of brokers' answers."""
 
     @property
     def topic(self) -> str: ...
@@ -44,21 +44,21 @@ class ArmTarget(Protocol):
 
 
 class StepExecutor:
-    """The steps of one run. `done` holds those that have begun, `problems` what went wrong in words.
+    """The steps of one run. `done` holds the steps that have begun, `problems` what went wrong, in words.
 
-    All `lanes` write at the same time; a wait step waits until the state is seen of every lane's topic, an
-    ask step asks about each. Faults are the run's, on the first lane's topic; only those on partitions, of an
-    inject step, are done to every lane's. `note` is called whenever a step begins or ends, so that a run that
-    is killed can be checked. `view` gives the last sample of the brokers, `seed` decides what is random in
-    schedules.
+    All `arms` write at the same time. A wait step waits until every arm's topic has the state, and an ask
+    step queries the brokers about each topic. Faults act on the first arm's topic; only partition faults of
+    inject steps act on every arm's topic. `note` is called whenever a step begins or ends, so that a run that
+    is killed can be checked. `view` returns the last sample of the brokers; `seed` decides the random choices
+    of schedules.
     """
 
     def __init__(
         self,
         cluster: LiveCluster,
         experiment: Experiment,
-        lanes: Sequence[ArmTarget],
-        book: FaultLedger,
+        arms: Sequence[ArmTarget],
+        ledger: FaultLedger,
         delivery_seconds: float,
         note: Callable[[StepExecutor], None],
         *,
@@ -67,8 +67,8 @@ class StepExecutor:
     ) -> None:
         self._cluster = cluster
         self._experiment = experiment
-        self._lanes = lanes
-        self._book = book
+        self._arms = arms
+        self._ledger = ledger
         self._delivery_seconds = delivery_seconds
         self._note = note
         self._view = view
@@ -84,7 +84,7 @@ class StepExecutor:
         """Carry out every step.
 
         Raises:
-            ClusterError: a state that was waited for did not come.
+            ClusterError: a wait step timed out.
             FaultError: a fault could not be injected.
         """
         for index, step in enumerate(self._experiment.steps):
@@ -105,37 +105,37 @@ class StepExecutor:
             self._write(index, action)
         elif isinstance(action, Drive):
             report_progress(f"driving {action.by}")
-            for lane in self._lanes:
-                assert isinstance(lane.workload, ScriptedWorkload), "checked when the experiment was made"
-                self.problems += lane.workload.drive(index, action)
+            for arm in self._arms:
+                assert isinstance(arm.workload, ScriptedWorkload), "checked when the experiment was made"
+                self.problems += arm.workload.drive(index, action)
         elif isinstance(action, Wait):
             self._wait(action)
         elif isinstance(action, Inject):
             self._inject(action)
         elif isinstance(action, Heal) and action.only:
             report_progress(f"healing {', '.join(action.only)}")
-            heal = self._book.heal if action.awaited else self._book.take_back
+            heal = self._ledger.heal if action.awaited else self._ledger.undo
             for fault in (fault for name in action.only for fault in self._named[name]):
                 heal(fault)
         elif isinstance(action, Heal):
             report_progress("healing")
-            self.problems += self._book.heal_all()
+            self.problems += self._ledger.heal_all()
         elif isinstance(action, Ask):
             report_progress(f"asking {action.of}")
-            for lane in self._lanes:
-                ask(self._cluster, lane.topic, action, self._look(lane), lane.answers)
+            for arm in self._arms:
+                ask(self._cluster, arm.topic, action, self._observer(arm), arm.answers)
         else:
             time.sleep(action.seconds)
 
     def _inject(self, inject: Inject) -> None:
         report_progress("injecting")
         every = isinstance(inject.fault, PartitionFault)
-        topics = [lane.topic for lane in self._lanes if every or lane is self._lanes[0]]
+        topics = [arm.topic for arm in self._arms if every or arm is self._arms[0]]
         faults = self._named.setdefault(inject.name or "", [])
         for topic in topics:
-            fault = self._book.inject(inject.fault, topic=topic)
+            fault = self._ledger.inject(inject.fault, topic=topic)
             faults.append(fault)
-            self._book.verify(fault)
+            self._ledger.verify(fault)
 
     def _write(self, index: int, write: Write) -> None:
         scheduler = Scheduler(
@@ -146,15 +146,15 @@ class StepExecutor:
                 seconds=write.ends,
                 at_most_down=write.at_most_down,
             ),
-            self._book,
-            self._lanes[0].topic,
+            self._ledger,
+            self._arms[0].topic,
             self.problems,
             view=self._view,
             acked=self._reported,
             down_before=down_before(self._experiment, index),
         )
-        for lane in self._lanes:
-            lane.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
+        for arm in self._arms:
+            arm.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
         try:
             scheduler.start()
             self._await_reports(write)
@@ -166,7 +166,7 @@ class StepExecutor:
             raise
 
     def _reported(self) -> int:
-        progress = [lane.workload.progress() for lane in self._lanes]
+        progress = [arm.workload.progress() for arm in self._arms]
         return sum(one.acked + one.unconfirmed for one in progress)
 
     def _await_reports(self, write: Write) -> None:
@@ -174,7 +174,7 @@ class StepExecutor:
         deadline = time.monotonic() + (write.at_most or longest)
         while time.monotonic() < deadline:
             until = time.monotonic() + _POLL_SECONDS
-            if all(lane.workload.finish(until) for lane in self._lanes):
+            if all(arm.workload.finish(until) for arm in self._arms):
                 return
             self._progress()
         if write.at_most is None:
@@ -182,46 +182,48 @@ class StepExecutor:
 
     def _wait(self, wait: Wait) -> None:
         deadline = time.monotonic() + wait.within
-        for lane in self._lanes:
-            self._wait_for(wait, lane, max(0.0, deadline - time.monotonic()))
+        for arm in self._arms:
+            self._wait_for(wait, arm, max(0.0, deadline - time.monotonic()))
 
-    def _wait_for(self, wait: Wait, lane: ArmTarget, seconds: float) -> None:
+    def _wait_for(self, wait: Wait, arm: ArmTarget, seconds: float) -> None:
         topic = self._experiment.topic
         if (condition := wait.condition) is not None:
             report_progress(f"waiting for {condition}")
-            look = self._look(lane)
-            wait_until(lambda: condition.missing(look), what=str(condition), seconds=seconds)
+            observer = self._observer(arm)
+            wait_until(lambda: condition.missing(observer), what=str(condition), seconds=seconds)
             return
         if isinstance(wait.isr, int):
             report_progress(f"waiting for an ISR of {wait.isr}")
-            await_isr(self._cluster, lane.topic, topic.partitions, wait.isr, seconds)
+            await_isr(self._cluster, arm.topic, topic.partitions, wait.isr, seconds)
             return
         report_progress("waiting until replicated")
         wait_until(
             lambda: unsettled(
-                self._cluster.view((lane.topic,)), lane.topic, topic.partitions, topic.replication_factor
+                self._cluster.view((arm.topic,)), arm.topic, topic.partitions, topic.replication_factor
             ),
             what="every replica's log end offset equals the high watermark",
             seconds=seconds,
         )
 
-    def _look(self, lane: ArmTarget) -> BrokerObserver:
-        return BrokerObserver(self._cluster, lane.topic, lambda: self._book.scene("wait"), self._since_ns)
+    def _observer(self, arm: ArmTarget) -> BrokerObserver:
+        return BrokerObserver(
+            self._cluster, arm.topic, lambda: self._ledger.context_of("wait"), self._since_ns
+        )
 
     def _progress(self) -> None:
-        faults = self._book.open_names()
-        line = line_of([lane.workload.progress() for lane in self._lanes], self._rate)
+        faults = self._ledger.open_names()
+        line = progress_line([arm.workload.progress() for arm in self._arms], self._rate)
         report_progress(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
 
 
 class ReportRate:
-    """Success reports a second, over about the last second."""
+    """Success reports per second, over about the last second."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def of(self, done: int, now: float) -> float:
-        """Take the count at a moment (seconds); returns the rate since about a second before."""
+        """Add the count `done` at the time `now` (seconds); returns the rate since about a second before."""
         self._seen.append((now, done))
         while len(self._seen) > 2 and now - self._seen[1][0] >= 1.0:
             self._seen.popleft()
@@ -229,18 +231,18 @@ class ReportRate:
         return (done - before) / (now - then) if now > then else 0.0
 
 
-def line_of(lanes: Sequence[Progress], rate: ReportRate) -> str:
-    """Counts and rate of the workloads of all lanes in one line."""
-    sent = sum(one.sent for one in lanes)
-    done = sum(one.acked + one.unconfirmed for one in lanes)
+def progress_line(arms: Sequence[Progress], rate: ReportRate) -> str:
+    """Counts and rate of the workloads of all arms in one line."""
+    sent = sum(one.sent for one in arms)
+    done = sum(one.acked + one.unconfirmed for one in arms)
     parts = [
         f"{rate.of(done, time.monotonic()):,.0f}/s",
         f"sent {sent:,}",
         f"acked {done:,}",
-        f"open {sum(one.open for one in lanes):,}",
+        f"open {sum(one.open for one in arms):,}",
     ]
-    failed = sum(one.rejected + one.indeterminate for one in lanes)
+    failed = sum(one.rejected + one.indeterminate for one in arms)
     if failed:
-        last = next(one.last_error for one in reversed(lanes) if one.rejected + one.indeterminate)
+        last = next(one.last_error for one in reversed(arms) if one.rejected + one.indeterminate)
         parts.append(f"errors {failed:,} (last {last})")
     return " · ".join(parts)

@@ -1,7 +1,7 @@
-"""What was acknowledged, and is not among the records read? Streams over the journals with numpy.
+"""Finds partitions with acknowledged records that were not read back, by streaming the journals with numpy.
 
-This only decides whose segment files are worth reading before the cluster is gone; the check itself is
-Spark's. Memory: one byte a send.
+This only decides which segment files to read before the cluster is removed; the check itself runs on Spark.
+Memory: one byte per send.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from harness.model.journal_reader import journal_batches
 
 
 def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
-    """Partitions of a topic with at least one acknowledged send whose identity was not read back."""
+    """Partitions of `topic` with at least one acknowledged send whose identity was not read back."""
     seen: dict[int, np.ndarray] = {}
     for batch in journal_batches(folder / READS_DIR, ["state", "producer", "seq"]):
         ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
         for producer, seqs, _ in _by_producer(ours):
-            marks = _room(seen.get(producer), int(seqs.max()) + 1)
+            marks = _grown(seen.get(producer), int(seqs.max()) + 1)
             marks[seqs] = True
             seen[producer] = marks
     unread: set[int] = set()
@@ -31,7 +31,7 @@ def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
         here = pc.equal(batch["topic"], topic)
         acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], SendOutcome.ACKED.value)))
         for producer, seqs, mine in _by_producer(acked):
-            marks = _room(seen.get(producer), int(seqs.max()) + 1)
+            marks = _grown(seen.get(producer), int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())
     return frozenset(unread)
 
@@ -42,7 +42,7 @@ def _by_producer(table: pa.Table) -> Iterator[tuple[int, np.ndarray, pa.Table]]:
         yield producer, mine["seq"].to_numpy(), mine
 
 
-def _room(marks: np.ndarray | None, size: int) -> np.ndarray:
+def _grown(marks: np.ndarray | None, size: int) -> np.ndarray:
     if marks is None:
         return np.zeros(size, dtype=bool)
     if len(marks) >= size:

@@ -1,4 +1,4 @@
-"""The client that writes a run: librdkafka in this process, or the Java client, in containers or driven."""
+"""Creates the workload of a run: librdkafka in this process, or Java clients, in containers or scripted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workloads.producer.tally import Progress
 
 
 class WorkloadBackend(Protocol):
-    """What steps need of a workload; `workloads.producer.producers.Workload` says what each means."""
+    """What steps need of a workload; `workloads.producer.producers.Workload` documents each method."""
 
     def start(
         self, step: int, *, records: int | None = ..., seconds: float | None = ..., rate: float | None = ...
@@ -44,10 +44,10 @@ class WorkloadBackend(Protocol):
 
 @runtime_checkable
 class ScriptedWorkload(Protocol):
-    """A workload whose producers do what drive steps say."""
+    """A workload whose producers carry out drive steps."""
 
     def drive(self, step: int, drive: Drive) -> list[str]:
-        """Make the calls of a drive step; returns what kept one from being made at all."""
+        """Make the calls of a drive step; returns a sentence for each call that could not be made at all."""
         ...
 
 
@@ -64,7 +64,7 @@ def start_workload(
     journal: SendJournal | None,
     transactions: RowSink | None,
 ) -> WorkloadBackend:
-    """A workload; `journal` is librdkafka's alone, the Java client writes its own into `folder`.
+    """Create a workload. `journal` is None for the Java client, which writes its own journal into `folder`.
 
     Raises:
         BadInput: the client refuses the settings.
@@ -74,8 +74,8 @@ def start_workload(
             raise BadInput(
                 "the Java client cannot write to this cluster",
                 where="workload.client",
-                expected="a cluster of ours, whose image has the client",
-                found="a cluster that is not ours",
+                expected="a cluster that kafka-chaos starts, whose image contains the client",
+                found="an existing cluster",
                 next_step="use `client: librdkafka`",
             )
         return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
@@ -84,11 +84,11 @@ def start_workload(
             raise BadInput(
                 "driven producers cannot write to this cluster",
                 where="workload.client",
-                expected="a cluster of ours without `security`",
-                found="one that is not ours, or whose clients must come with TLS or a password",
+                expected="a cluster that kafka-chaos starts, without `security`",
+                found="an existing cluster, or one that requires TLS or a password",
                 next_step="use `client: librdkafka`",
             )
-        # Loads what speaks to a JVM, which nobody else needs.
+        # Imported here because it loads py4j, which nothing else needs.
         from harness.java.scripted_workload import PyScriptedWorkload
 
         return PyScriptedWorkload(
@@ -116,7 +116,7 @@ def start_workload(
 
 
 def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveCluster) -> dict[str, Any]:
-    """What the client of a workload is given, by its own names."""
+    """The configuration of a workload's client, by the client's own names."""
     if spec.client == "java":
         assert isinstance(cluster, ManagedCluster)
         return dict(java_properties(settings, tools_bootstrap(cluster)))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.cluster.managed import ManagedCluster
 from harness.protocol.client_security import PLAIN_TEXT
-from harness.run.clients import RunClients, processed, topics_of
+from harness.run.clients import RunClients, processed_topic, topics_of
 from harness.spec.experiment import Experiment
 from workloads.producer.processor import key_of, source_of
 
@@ -71,11 +71,11 @@ def test_each_source_record_is_processed_in_exactly_one_committed_transaction(
     tmp_path: Path, mock_bootstrap: str, mock_topic: str
 ) -> None:
     made = experiment()
-    assert topics_of(made, made.arms[0], mock_topic) == (mock_topic, processed(mock_topic))
+    assert topics_of(made, made.arms[0], mock_topic) == (mock_topic, processed_topic(mock_topic))
     ran(made, mock_bootstrap, mock_topic, tmp_path)
     sends = rows(tmp_path / "sends")
     source = {(row["partition"], row["offset"]) for row in sends if row["topic"] == mock_topic}
-    written = [row for row in sends if row["topic"] == processed(mock_topic)]
+    written = [row for row in sends if row["topic"] == processed_topic(mock_topic)]
     assert len(source) == RECORDS
     assert {row["producer"] for row in written} == {1}
     assert sorted(row["seq"] for row in written) == list(range(len(written)))
@@ -98,6 +98,6 @@ def test_the_control_a_group_that_does_not_go_back_skips_what_was_aborted(
     monkeypatch.setattr(Processor, "_rewind", lambda _: None)
     ran(experiment(abort=0.4), mock_bootstrap, mock_topic, tmp_path)
     ended = {row["txn"]: row["outcome"] for row in rows(tmp_path / "transactions")}
-    written = [row for row in rows(tmp_path / "sends") if row["topic"] == processed(mock_topic)]
+    written = [row for row in rows(tmp_path / "sends") if row["topic"] == processed_topic(mock_topic)]
     done = [row for row in written if ended[row["txn"]] == "committed"]
     assert 0 < len(done) < RECORDS

@@ -16,7 +16,7 @@ from faults.restart import Restart
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.run.clients import processed
+from harness.run.clients import processed_topic
 from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
@@ -78,12 +78,12 @@ def in_a_run(**more: object) -> InjectionContext:
     experiment = Experiment.model_validate({**together, **more})
     folders = {Path(arm.name): arm for arm in experiment.arms}
     cluster = cast(ManagedCluster, SimpleNamespace(spec=ClusterSpec()))
-    return ExperimentRun(cluster, experiment, folders, 1)._scene("stop-1")
+    return ExperimentRun(cluster, experiment, folders, 1)._injection_context("stop-1")
 
 
 def test_a_run_names_the_topics_that_its_processors_write_to() -> None:
     at = in_a_run(arms=[{"name": "one"}], together=False, workload={"process": {}})
-    assert at.topics == (at.topic, processed(at.topic))
+    assert at.topics == (at.topic, processed_topic(at.topic))
 
 
 def test_a_run_names_the_topics_of_all_its_arms() -> None:

@@ -100,18 +100,18 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
 
 
 @pytest.fixture
-def book(rows: Rows) -> FaultLedger:
+def ledger(rows: Rows) -> FaultLedger:
     return FaultLedger(
         lambda name: InjectionContext(cast(FaultCluster, None), "t", 1.0, name, beside=("u",)), rows, "kc-1"
     )
 
 
-def test_the_life_of_a_fault_is_journaled(book: FaultLedger, rows: Rows) -> None:
+def test_the_life_of_a_fault_is_journaled(ledger: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = Effect()
-    fault = book.inject(Planned())
-    assert book.open_names() == "planned-1 (broker 1)"
-    assert book.verify(fault)
-    book.heal(fault)
+    fault = ledger.inject(Planned())
+    assert ledger.open_names() == "planned-1 (broker 1)"
+    assert ledger.verify(fault)
+    ledger.heal(fault)
     assert rows.phases() == [
         ("planned-1", "decided"),
         ("planned-1", "aimed"),
@@ -120,52 +120,52 @@ def test_the_life_of_a_fault_is_journaled(book: FaultLedger, rows: Rows) -> None
         ("planned-1", "undone"),
         ("planned-1", "healed"),
     ]
-    (window,) = book.windows()
+    (window,) = ledger.windows()
     assert window.verified
     assert window.closed_ns is not None
     assert window.closed_ns >= window.opened_ns
-    assert book.open_names() == ""
+    assert ledger.open_names() == ""
 
 
-def test_healing_twice_heals_once(book: FaultLedger) -> None:
+def test_healing_twice_heals_once(ledger: FaultLedger) -> None:
     EFFECTS["planned-1"] = effect = Effect()
-    fault = book.inject(Planned())
-    book.heal(fault)
-    book.heal(fault)
-    assert book.heal_all() == []
+    fault = ledger.inject(Planned())
+    ledger.heal(fault)
+    ledger.heal(fault)
+    assert ledger.heal_all() == []
     assert effect.heals == 1
 
 
-def test_an_effect_that_was_not_seen_stays_unverified(book: FaultLedger, rows: Rows) -> None:
+def test_an_effect_that_was_not_seen_stays_unverified(ledger: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = Effect(seen=False)
-    assert not book.verify(book.inject(Planned()))
+    assert not ledger.verify(ledger.inject(Planned()))
     assert rows.phases()[-1] == ("planned-1", "not-verified")
-    assert not book.windows()[0].verified
+    assert not ledger.windows()[0].verified
 
 
-def test_a_failed_heal_is_told_and_the_others_are_healed(book: FaultLedger, rows: Rows) -> None:
+def test_a_failed_heal_is_told_and_the_others_are_healed(ledger: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = good = Effect()
     EFFECTS["planned-2"] = Effect(heal_fails=2)
-    book.inject(Planned())
-    book.inject(Planned())
-    (failure,) = book.heal_all()
+    ledger.inject(Planned())
+    ledger.inject(Planned())
+    (failure,) = ledger.heal_all()
     assert "planned-2" in failure
     assert good.heals == 1
     assert ("planned-2", "failed") in rows.phases()
-    assert [window.closed_ns is None for window in book.windows()] == [False, True]
+    assert [window.closed_ns is None for window in ledger.windows()] == [False, True]
 
 
-def test_a_failed_injection_opens_no_window(book: FaultLedger, rows: Rows) -> None:
+def test_a_failed_injection_opens_no_window(ledger: FaultLedger, rows: Rows) -> None:
     with pytest.raises(FaultError):
-        book.inject(Planned(fails=True))
+        ledger.inject(Planned(fails=True))
     assert rows.phases() == [("planned-1", "decided"), ("planned-1", "failed")]
-    assert book.windows() == ()
+    assert ledger.windows() == ()
 
 
-def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: FaultLedger) -> None:
+def test_the_record_is_there_before_the_act_and_goes_with_the_healing(ledger: FaultLedger) -> None:
     EFFECTS["planned-1"] = Effect(apply_fails=True)
     with pytest.raises(FaultError):
-        book.inject(Planned())
+        ledger.inject(Planned())
     (record,) = state_records.open_faults("kc-1")
     assert (record.kind, record.tag, record.injection) == (
         "planned",
@@ -173,48 +173,48 @@ def test_the_record_is_there_before_the_act_and_goes_with_the_healing(book: Faul
         {"kind": "planned", "at": [1]},
     )
     assert record.beside == ("u",)
-    assert book.heal_all() == []
+    assert ledger.heal_all() == []
     assert EFFECTS["planned-1"].undone == 1
     assert state_records.open_faults("kc-1") == []
 
 
-def test_a_fault_that_does_not_heal_keeps_its_record(book: FaultLedger) -> None:
+def test_a_fault_that_does_not_heal_keeps_its_record(ledger: FaultLedger) -> None:
     EFFECTS["planned-1"] = Effect(heal_fails=9)
-    book.inject(Planned())
-    assert len(book.heal_all()) == 1
+    ledger.inject(Planned())
+    assert len(ledger.heal_all()) == 1
     assert len(state_records.open_faults("kc-1")) == 1
 
 
-def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(book: FaultLedger) -> None:
+def test_a_cluster_that_is_not_whole_while_others_are_open_is_looked_at_again(ledger: FaultLedger) -> None:
     EFFECTS["planned-1"], EFFECTS["planned-2"] = Effect(heal_fails=1), Effect()
-    first, _ = book.inject(Planned()), book.inject(Planned())
-    book.heal(first)
+    first, _ = ledger.inject(Planned()), ledger.inject(Planned())
+    ledger.heal(first)
     assert first.closed_ns is None
-    assert book.heal_all() == []
+    assert ledger.heal_all() == []
     assert first.closed_ns is not None
 
 
-def test_alone_it_must_heal(book: FaultLedger) -> None:
+def test_alone_it_must_heal(ledger: FaultLedger) -> None:
     EFFECTS["planned-1"] = Effect(heal_fails=1)
     with pytest.raises(FaultError):
-        book.heal(book.inject(Planned()))
+        ledger.heal(ledger.inject(Planned()))
 
 
-def test_a_return_that_shows_no_effect_takes_the_proof_away(book: FaultLedger, rows: Rows) -> None:
+def test_a_return_that_shows_no_effect_takes_the_proof_away(ledger: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = Effect(returns=False)
-    fault = book.inject(Planned())
-    assert book.verify(fault)
-    book.heal(fault)
+    fault = ledger.inject(Planned())
+    assert ledger.verify(fault)
+    ledger.heal(fault)
     assert ("planned-1", "not-verified") in rows.phases()
-    assert not book.windows()[0].verified
+    assert not ledger.windows()[0].verified
 
 
-def test_what_a_restart_took_away_is_applied_again_while_it_is_open(book: FaultLedger, rows: Rows) -> None:
+def test_what_a_restart_took_away_is_applied_again_while_it_is_open(ledger: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = effect = Effect()
-    fault = book.inject(Planned())
-    book.restarted(2)
-    book.restarted(1)
-    book.heal(fault)
-    book.restarted(1)
+    fault = ledger.inject(Planned())
+    ledger.restarted(2)
+    ledger.restarted(1)
+    ledger.heal(fault)
+    ledger.restarted(1)
     assert effect.reapplied == [1]
     assert rows.phases().count(("planned-1", "reapplied")) == 1

@@ -18,7 +18,7 @@ from harness.model.journal import READS, READS_DIR, SENDS, SENDS_DIR
 from harness.model.run import FinalRead, PartitionBounds
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.run import final_read
-from harness.run.final_read import FinalReadTarget, differences, held_back, together
+from harness.run.final_read import FinalReadTarget, differences, held_back, merge_reads
 from harness.run.offset_gaps import gap_reasons, unexplained_gaps
 from harness.run.unread_partitions import unread_partitions
 from tests.support.builders.batches import batch, marker, old_message
@@ -182,12 +182,12 @@ def test_the_reads_of_two_topics_are_complete_together_or_not_at_all() -> None:
         finished_ns=9,
         replicas_inspected=(2, 3),
     )
-    both = together([one, other])
+    both = merge_reads([one, other])
     assert (both.complete, both.reasons, both.bounds) == (False, ("why",), BOUNDS)
     assert (both.records, both.committed_records, both.finished_ns) == (9, 6, 9)
     assert both.replicas_inspected == (2, 3)
     plain = FinalRead(complete=True, records=3, settled_seconds=0.5)
-    assert together([plain]) == plain
+    assert merge_reads([plain]) == plain
 
 
 Sends = list[tuple[int, int, str]]
@@ -286,7 +286,9 @@ def ended() -> tuple[int, dict[int, int]]:
         bootstrap = "b:1"
         access = PLAIN_TEXT
 
-    found, held = final_read._ended(cast(ManagedCluster, Somewhere()), FinalReadTarget("t", 2, 1, 7, 5.0))
+    found, held = final_read._settle_transactions(
+        cast(ManagedCluster, Somewhere()), FinalReadTarget("t", 2, 1, 7, 5.0)
+    )
     return len(found), held
 
 
@@ -304,7 +306,7 @@ def test_one_that_is_open_long_after_its_time_out_hangs(monkeypatch: pytest.Monk
 
 def test_a_leader_that_does_not_tell_proves_no_hanging_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     Looks(monkeypatch, {0: -1, 1: 4})
-    with pytest.raises(ClusterError, match="last stable offset is not told"):
+    with pytest.raises(ClusterError, match="last stable offset is not known"):
         ended()
 
 
@@ -313,7 +315,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalR
     left = list(settled)
     monkeypatch.setattr(final_read, "_settle", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
     digest = DigestBuilder(0, 10).done()
-    monkeypatch.setattr(final_read, "_both", lambda *_: ({0: digest}, None))
+    monkeypatch.setattr(final_read, "_one_pass", lambda *_: ({0: digest}, None))
     monkeypatch.setattr(final_read, "differences", lambda *_: [])
     monkeypatch.setattr(final_read, "gap_reasons", lambda *_, **__: [])
     monkeypatch.setattr(final_read, "unread_partitions", lambda *_: set())

@@ -183,4 +183,4 @@ def test_a_record_that_cannot_be_read_is_one_clear_error_and_can_be_swept(folder
     ],
 )
 def test_what_came_of_it_is_told(done: list[healing.HealedCluster], words: str) -> None:
-    assert words in "\n".join(healing.told(done))
+    assert words in "\n".join(healing.summary_lines(done))

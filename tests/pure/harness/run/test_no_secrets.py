@@ -128,9 +128,9 @@ def test_fault_events_hold_none(experiment: Experiment) -> None:
         def append(self, row: dict[str, Any]) -> None:
             rows.append(row)
 
-    book = FaultLedger(lambda _: None, Sink(), "kc-test")  # type: ignore[arg-type,return-value]
+    ledger = FaultLedger(lambda _: None, Sink(), "kc-test")  # type: ignore[arg-type,return-value]
     with pytest.raises(AttributeError):
-        book.inject(Kill.model_validate({"target": {"leader": 0}}), why={"said": f"with {PASSWORD}"})
+        ledger.inject(Kill.model_validate({"target": {"leader": 0}}), why={"said": f"with {PASSWORD}"})
     assert rows
     assert PASSWORD not in json.dumps(rows)
 

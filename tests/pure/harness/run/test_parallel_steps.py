@@ -122,7 +122,7 @@ class Writer:
 
 
 @dataclass
-class Lane:
+class PlannedArm:
     topic: str
     workload: Any
     answers: Rows = field(default_factory=Rows)
@@ -131,7 +131,7 @@ class Lane:
 @dataclass
 class Scenery:
     towns: Towns
-    lanes: list[Lane]
+    arms: list[PlannedArm]
     events: Rows
     stepping: StepExecutor
 
@@ -141,13 +141,13 @@ def scenery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenery
     monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
     towns, events = Towns(), Rows()
     cluster = cast(ManagedCluster, towns)
-    lanes = [Lane(name, Writer(towns, name)) for name in ("first", "second")]
-    book = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
+    arms = [PlannedArm(name, Writer(towns, name)) for name in ("first", "second")]
+    ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
     stepping = StepExecutor(
-        cluster, experiment(), lanes, book, 1.0, lambda _: None, view=lambda: None, seed=1
+        cluster, experiment(), arms, ledger, 1.0, lambda _: None, view=lambda: None, seed=1
     )
-    yield Scenery(towns, lanes, events, stepping)
-    book.heal_all()
+    yield Scenery(towns, arms, events, stepping)
+    ledger.heal_all()
 
 
 def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(scenery: Scenery) -> None:
@@ -155,12 +155,12 @@ def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(sce
     assert scenery.towns.elected == ["first", "second"]
     verified = [row["fault"] for row in scenery.events.rows if row["phase"] == "verified"]
     assert verified == ["elect-1", "elect-2"]
-    assert [lane.workload.started for lane in scenery.lanes] == [[2], [2]]
+    assert [arm.workload.started for arm in scenery.arms] == [[2], [2]]
 
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_state_must_be_seen_of_every_topic(scenery: Scenery, late: int) -> None:
-    scenery.lanes[late].workload.arrive = 4
+    scenery.arms[late].workload.arrive = 4
     with pytest.raises(ClusterError, match="log end offset"):
         scenery.stepping.all()
-    assert scenery.towns.ends[scenery.lanes[1 - late].topic] == 5
+    assert scenery.towns.ends[scenery.arms[1 - late].topic] == 5

@@ -21,7 +21,7 @@ from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.run.fault_ledger import FaultLedger
 from harness.run.fault_scheduler import Scheduler
-from harness.run.step_executor import ReportRate, line_of
+from harness.run.step_executor import ReportRate, progress_line
 from workloads.producer.tally import Progress
 
 pytestmark = pytest.mark.pure
@@ -41,10 +41,10 @@ def test_the_rate_is_that_of_the_last_second() -> None:
 
 
 def test_errors_are_shown_only_when_there_are_any() -> None:
-    quiet = line_of([Progress(sent=10, acked=7)], ReportRate())
+    quiet = progress_line([Progress(sent=10, acked=7)], ReportRate())
     assert quiet == "0/s · sent 10 · acked 7 · open 3"
     timed_out = Progress(sent=10, acked=7, indeterminate=1, last_error="_MSG_TIMED_OUT")
-    loud = line_of([timed_out, Progress(sent=10, acked=10)], ReportRate())
+    loud = progress_line([timed_out, Progress(sent=10, acked=10)], ReportRate())
     assert "errors 1 (last _MSG_TIMED_OUT)" in loud
 
 
@@ -133,7 +133,7 @@ class Step:
     scheduler: Scheduler
     rows: Rows
     problems: list[str]
-    book: FaultLedger
+    ledger: FaultLedger
     acked: list[int]
 
     def until(self, seen: Callable[[], bool]) -> None:
@@ -157,18 +157,18 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     def of(*tracks: Track, **limits: Any) -> Step:
         rows, acked = Rows(), [500]
         problems: list[str] = []
-        book = FaultLedger(
+        ledger = FaultLedger(
             lambda name: InjectionContext(cast(FaultCluster, None), "t", 1.0, name), rows, "kc-1"
         )
         scheduler = Scheduler(
             Schedule(tracks, "7/w", SHAPE, **limits),
-            book,
+            ledger,
             "t",
             problems,
             view=lambda: None,
             acked=lambda: acked[0],
         )
-        made.append(Step(scheduler, rows, problems, book, acked))
+        made.append(Step(scheduler, rows, problems, ledger, acked))
         scheduler.start()
         return made[-1]
 
@@ -202,7 +202,7 @@ def test_a_slow_proof_and_a_slow_heal_hold_up_no_other_fault(step: Callable[...,
         GATES[node].heal.set()
     under_way.finish()
     assert under_way.problems == []
-    assert all(window.closed_ns and window.verified for window in under_way.book.windows())
+    assert all(window.closed_ns and window.verified for window in under_way.ledger.windows())
 
 
 def test_the_decision_is_journaled_with_its_entry_and_time(step: Callable[..., Step]) -> None:
@@ -225,7 +225,7 @@ def test_a_node_that_another_fault_holds_is_waited_for(step: Callable[..., Step]
     under_way.until(lambda: under_way.rows.count("healed") == 2)
     under_way.finish()
     assert under_way.problems == []
-    assert len(under_way.book.windows()) == 2
+    assert len(under_way.ledger.windows()) == 2
 
 
 def test_what_never_got_its_turn_is_a_problem(step: Callable[..., Step]) -> None:
@@ -303,7 +303,7 @@ def test_a_heal_that_fails_alone_is_a_problem(step: Callable[..., Step]) -> None
     under_way.until(lambda: bool(under_way.problems))
     under_way.finish()
     assert under_way.problems == ["it is not back"]
-    assert under_way.book.windows()[0].closed_ns is None
+    assert under_way.ledger.windows()[0].closed_ns is None
 
 
 def test_an_end_known_beforehand_ends_it(step: Callable[..., Step]) -> None:

@@ -20,7 +20,7 @@ from harness.containers import engine
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
-from harness.run.replay import pinned, replay, replayed
+from harness.run.replay import replay, replay_run, with_named_nodes
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import specs_of, without
 from harness.spec.files import load, parse
@@ -398,12 +398,12 @@ def test_a_replay_without_samples_is_a_replay(tmp_path: Path, content: bytes | N
 
 def test_a_replay_takes_the_runs_seed_and_arm_unless_told_otherwise(tmp_path: Path) -> None:
     saved_run(tmp_path)
-    _, seed, arms = replayed([mine()], tmp_path, None, None)
+    _, seed, arms = replay_run([mine()], tmp_path, None, None)
     assert (seed, arms) == (7, ["a"])
-    _, seed, arms = replayed([mine()], tmp_path, 9, ["b"])
+    _, seed, arms = replay_run([mine()], tmp_path, 9, ["b"])
     assert (seed, arms) == (9, ["b"])
     with pytest.raises(BadInput, match="repeats one run"):
-        replayed([mine(), mine()], tmp_path, None, None)
+        replay_run([mine(), mine()], tmp_path, None, None)
 
 
 def test_another_run_is_refused(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not one of this experiment"):
         replay(mine(), tmp_path)
     saved_run(tmp_path, steps=STEPS[:3])
-    with pytest.raises(BadInput, match="did not get to the last step"):
+    with pytest.raises(BadInput, match="did not reach the last step"):
         replay(mine(), tmp_path)
     with pytest.raises(BadInput, match="not one of this experiment"):
         replay(load("kill-leader"), tmp_path)
@@ -433,4 +433,8 @@ def test_a_journal_that_cannot_be_read_is_told(
 def test_targets_inside_targets_are_pinned() -> None:
     chosen = [{"target": {"any": [{"leader": 0}, {"broker": 2}]}, "nodes": [1, 2]}]
     spec = {"kind": "ring", "sides": [{"any": [{"leader": 0}, {"broker": 2}]}, {"broker": 3}], "n": 1}
-    assert pinned(spec, chosen) == {"kind": "ring", "sides": [{"nodes": [1, 2]}, {"broker": 3}], "n": 1}
+    assert with_named_nodes(spec, chosen) == {
+        "kind": "ring",
+        "sides": [{"nodes": [1, 2]}, {"broker": 3}],
+        "n": 1,
+    }
