@@ -22,7 +22,7 @@ TAKEN, REFUSED = "taken", "refused"
 """What a broker made of a request: it answered without an error, or with one."""
 
 
-def shows(finding: FindingClass) -> Expectation:
+def invalid_for(finding: FindingClass) -> Expectation:
     """The check calls the run invalid, for this finding among others."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
@@ -31,7 +31,7 @@ def shows(finding: FindingClass) -> Expectation:
     return Expectation("verdict", f"invalid: {finding.value}", look)
 
 
-def clean() -> Expectation:
+def valid() -> Expectation:
     """The check calls the run valid."""
     return Expectation("verdict", "valid", lambda run: (verdict_of(run), _word(run) is VerdictWord.VALID))
 
@@ -75,7 +75,7 @@ class RequestOutcomes:
         return TAKEN if self.error == "NONE" else REFUSED
 
 
-def parsed(lines: list[str]) -> list[RequestOutcomes]:
+def parse_requests(lines: list[str]) -> list[RequestOutcomes]:
     """The requests in lines of a broker's log, in the order in which they were answered; others are left
     out."""
     found = []
@@ -111,7 +111,7 @@ def _codes(told: Any) -> Iterator[int]:
             yield from _codes(one)
 
 
-def answers(
+def answered_requests(
     ask: str, broker: int, api: str, outcomes: tuple[str, ...], *, client: str, **fields: object
 ) -> Expectation:
     """A broker, by its own log in an ask step, took or refused a client's requests of a kind, one after the
@@ -138,7 +138,7 @@ def _of(
     lines = run.answer(ask, "printed", broker)["detail"]["lines"]
     return [
         one
-        for one in parsed(lines)
+        for one in parse_requests(lines)
         if one.api == api
         and one.client == client
         and all(one.request.get(name) == value for name, value in fields.items())
@@ -163,7 +163,7 @@ def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expecta
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         lines = run.answer(ask, "printed", node)["detail"]["lines"]
-        for one in parsed(lines):
+        for one in parse_requests(lines):
             if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
                 return _said(one.error), one.error == error
         raise EvidenceMissing(f"controller {node} has answered no request for an ISR with broker {broker}")

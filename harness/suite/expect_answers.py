@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 
-from harness.suite.expectations import Expectation, between, exactly, told
+from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
-def read_by(ask: str, broker: int, count: int) -> Expectation:
+def read_from_broker(ask: str, broker: int, count: int) -> Expectation:
     """So many records a consumer was given by a broker that was asked."""
     return exactly(
         f"records that broker {broker} gives a consumer in {ask}",
         count,
-        lambda run: len(records(run.answer(ask, "fetch", broker))),
+        lambda run: len(records_of(run.answer(ask, "fetch", broker))),
     )
 
 
-def records(answer: JournalRow) -> list[tuple[int, int, int]]:
+def records_of(answer: JournalRow) -> list[tuple[int, int, int]]:
     """(offset, producer, seq) of what an answer holds."""
     if answer["error"] is not None:
         raise EvidenceMissing(f"broker {answer['broker']} answered {answer['error']}")
@@ -39,7 +39,7 @@ def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
     served = [row for row in run.answers(ask, "fetch").values() if row["error"] is None]
     if not served:
         raise EvidenceMissing(f"nobody served a consumer in {ask}")
-    return max((records(row) for row in served), key=len)
+    return max((records_of(row) for row in served), key=len)
 
 
 def answered(ask: str, question: str, broker: int, error: str | None) -> Expectation:
@@ -51,7 +51,7 @@ def answered(ask: str, question: str, broker: int, error: str | None) -> Expecta
     )
 
 
-def number(ask: str, question: str, broker: int, value: int) -> Expectation:
+def answered_number(ask: str, question: str, broker: int, value: int) -> Expectation:
     """The number that a broker answered."""
 
     def of(run: FinishedRun) -> object:
@@ -73,14 +73,14 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
             if one["base_offset"] != place or not one["crc_ok"]:
                 return f"a broken batch at offset {place}", False
             place = one["last_offset"] + 1
-        words = f"offsets 0 to {place - 1}, leader epoch {told(epochs)}, {len(found)} batch(es)"
+        words = f"offsets 0 to {place - 1}, leader epoch {format_value(epochs)}, {len(found)} batch(es)"
         return words, place == records and epochs == {leader_epoch}
 
     expected = f"offsets 0 to {records - 1}, leader epoch {leader_epoch}"
     return Expectation(f"dump of broker {broker} in {ask}", expected, look)
 
 
-def unlike(ask: str, one: int, other: int, count: int) -> Expectation:
+def differing_offsets(ask: str, one: int, other: int, count: int) -> Expectation:
     """At so many offsets the files of two brokers hold different records."""
 
     def of(run: FinishedRun) -> int:
@@ -93,7 +93,7 @@ def unlike(ask: str, one: int, other: int, count: int) -> Expectation:
     return exactly(f"offsets where brokers {one} and {other} differ in {ask}", count, of)
 
 
-def told_epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
+def epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
     """What the leader says of where an epoch ends: the largest epoch up to it that wrote, and its end."""
 
     def of(run: FinishedRun) -> object:
@@ -104,11 +104,11 @@ def told_epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
     return exactly(f"epoch {epoch} ends, says the leader, at (epoch, offset)", end, of)
 
 
-def missed(ask: str, broker: int, count: int) -> Expectation:
+def missed_by_read(ask: str, broker: int, count: int) -> Expectation:
     """So many of the records in the log at the end were not given to a consumer by a broker."""
 
     def of(run: FinishedRun) -> int:
-        given = {offset for offset, _, _ in records(run.answer(ask, "fetch", broker))}
+        given = {offset for offset, _, _ in records_of(run.answer(ask, "fetch", broker))}
         return sum(row["offset"] not in given for row in run.final_log)
 
     return exactly(f"committed records that a read from broker {broker} misses in {ask}", count, of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from harness.suite.expectations import Expectation, between, exactly, told
+from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, PartitionBelief
 from workloads.log_format.checkpoints import EPOCH_FILE
 
@@ -80,22 +80,10 @@ def epoch_lines(*lines: tuple[int, int]) -> Expectation:
             for broker in _inspected(run)
         }
         alike = len(set(seen.values())) == 1
-        words = told(next(iter(seen.values()))) if alike else told(seen)
+        words = format_value(next(iter(seen.values()))) if alike else format_value(seen)
         return words, alike and set(seen.values()) == {lines}
 
-    return Expectation("lines of leader-epoch-checkpoint on every replica", told(lines), look)
-
-
-def last_epoch(epoch: int) -> Expectation:
-    """The leader epoch at the end."""
-
-    def of(run: FinishedRun) -> int:
-        read = run.meta.final_read
-        if read is None or not read.bounds:
-            raise EvidenceMissing("there was no final read")
-        return read.bounds[0].leader_epoch
-
-    return exactly("leader epoch at the end", epoch, of)
+    return Expectation("lines of leader-epoch-checkpoint on every replica", format_value(lines), look)
 
 
 def replicas_identical(brokers: int = 3) -> Expectation:
@@ -157,7 +145,7 @@ def elections(least: int) -> Expectation:
     return between("elections", least, None, of)
 
 
-def ends_fall(times: int) -> Expectation:
+def end_went_back(times: int) -> Expectation:
     """So many times a leader told an end of partition 0 before one that a leader had told earlier."""
 
     def of(run: FinishedRun) -> int:
@@ -177,13 +165,13 @@ def leaders_at_end_of(step: str, leaders: dict[int, tuple[int, ...]]) -> Expecta
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         end = run.step(step).ended_ns or 0
         now = {number: run.during(0, end, number)[-1].leader for number in leaders}
-        return told(now), all(now[number] in allowed for number, allowed in leaders.items())
+        return format_value(now), all(now[number] in allowed for number, allowed in leaders.items())
 
     expected = {number: " or ".join(map(str, allowed)) for number, allowed in leaders.items()}
-    return Expectation(f"leader by partition at the end of {step}", told(expected), look)
+    return Expectation(f"leader by partition at the end of {step}", format_value(expected), look)
 
 
-def all_led(kind: str, leaders: Collection[int], least: float, most: float) -> Expectation:
+def all_partitions_led(kind: str, leaders: Collection[int], least: float, most: float) -> Expectation:
     """So many seconds after a fault was there, every partition was first seen led by one of these brokers."""
 
     def of(run: FinishedRun) -> float:

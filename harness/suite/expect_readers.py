@@ -8,7 +8,7 @@ from harness.suite.expectations import Expectation, exactly
 from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
-def given_and_gone(reader: str, count: int) -> Expectation:
+def received_and_gone(reader: str, count: int) -> Expectation:
     """So many records that a live reader was given do not stand in the log at the end where it got them."""
 
     def of(run: FinishedRun) -> int:
@@ -31,7 +31,7 @@ def went_back(reader: str, times: int) -> Expectation:
     return exactly(f"times that consumer {reader} went back", times, of)
 
 
-def was_given(reader: str, count: int) -> Expectation:
+def received(reader: str, count: int) -> Expectation:
     """So many records a live reader was given in all."""
     return exactly(f"records that consumer {reader} was given", count, lambda run: len(_rows(run, reader)))
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
-from harness.suite.expectations import Expectation, between, exactly, told
+from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 
 
@@ -16,7 +16,7 @@ def acked(step: str, count: int) -> Expectation:
     return exactly(f"acked in {step}", count, lambda run: run.summary.acked_by_step.get(step, 0))
 
 
-def acked_meanwhile(step: str, count: int) -> Expectation:
+def acked_during(step: str, count: int) -> Expectation:
     """So many sends of a write step were acknowledged before the step ended."""
 
     def of(run: FinishedRun) -> int:
@@ -48,7 +48,7 @@ def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
-        return told(found), sum(found.values()) == count and set(found) <= allowed
+        return format_value(found), sum(found.values()) == count and set(found) <= allowed
 
     return Expectation(f"errors in {step}", f"{count:,} times {' or '.join(sorted(allowed))}", look)
 
@@ -63,14 +63,14 @@ def lost(count: int, of: int | None = None) -> Expectation:
     return exactly(what, count, lambda run: run.count(FindingClass.LOST))
 
 
-def found(finding: FindingClass, count: int) -> Expectation:
+def findings(finding: FindingClass, count: int) -> Expectation:
     """So many findings of a class."""
     return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
 
 
 def duplicates(count: int) -> Expectation:
     """So many records are in the log more than once."""
-    return found(FindingClass.DUPLICATE, count)
+    return findings(FindingClass.DUPLICATE, count)
 
 
 def in_log(step: str, count: int) -> Expectation:
@@ -88,7 +88,7 @@ def unavailable() -> Expectation:
     return between("unavailable for", 0, 600, lambda run: run.summary.unavailable_seconds, "s")
 
 
-def log_reads(messages: str) -> Expectation:
+def log_content(messages: str) -> Expectation:
     """The whole log, in order; the n-th record that was sent is called Mn."""
 
     def of(run: FinishedRun) -> str:
@@ -97,7 +97,7 @@ def log_reads(messages: str) -> Expectation:
     return exactly("the log", messages, of)
 
 
-def stall(step: str, least: float, most: float | None) -> Expectation:
+def longest_stall(step: str, least: float, most: float | None) -> Expectation:
     """The longest time in a write step without an acknowledgement, in seconds, until the last one came."""
     return between(f"longest wait for an ack in {step}", least, most, lambda run: _stall(run, step), "s")
 
@@ -134,7 +134,7 @@ def stall_as_long_as(step: str, kind: str) -> Expectation:
     return Expectation(f"longest wait for an ack in {step}", f"about as long as the {kind}", look)
 
 
-def slowest(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:
+def slowest_ack(step: str, least: float, most: float | None, partition: int | None = None) -> Expectation:
     """The longest time from a send of a write step to its acknowledgement, in seconds."""
     where = "" if partition is None else f", partition {partition}"
     return between(
@@ -151,7 +151,7 @@ def _slowest(run: FinishedRun, step: str, partition: int | None) -> float:
     return max(waits, default=0) / SECOND
 
 
-def spared(step: str, partition: int, least: float | None, most: float | None) -> Expectation:
+def faster_than_others(step: str, partition: int, least: float | None, most: float | None) -> Expectation:
     """By how many seconds the slowest acknowledgement of a partition is earlier than that of every other one
     (least None: or later). What makes all of them slow, as a busy machine does, is not in it."""
 

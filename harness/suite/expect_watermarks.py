@@ -59,7 +59,7 @@ def _judged(rows: list[JournalRow]) -> Iterator[Round]:
         yield Round(rows[0]["at_ns"], leader, isr, marks[leader], ends)
 
 
-def never_above(*asks: str) -> Expectation:
+def high_watermark_never_above(*asks: str) -> Expectation:
     """In no round was the leader's high watermark above the smallest log end of the ISR."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
@@ -70,7 +70,7 @@ def never_above(*asks: str) -> Expectation:
     return Expectation("rounds with HW above min LEO of the ISR", "0 of 25 or more", look)
 
 
-def behind(ask: str, isr: tuple[int, ...]) -> Expectation:
+def high_watermark_behind(ask: str, isr: tuple[int, ...]) -> Expectation:
     """In every round with this ISR the high watermark was below the leader's log end."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
@@ -83,7 +83,7 @@ def behind(ask: str, isr: tuple[int, ...]) -> Expectation:
     return Expectation(f"rounds of {ask} with HW below the leader's LEO", "all, while the ISR is full", look)
 
 
-def longest_stand(ask: str, least: float, most: float) -> Expectation:
+def high_watermark_stands_still(ask: str, least: float, most: float) -> Expectation:
     """For so many seconds the leader's high watermark did not move, at most."""
 
     def of(run: FinishedRun) -> float:
@@ -98,7 +98,7 @@ def longest_stand(ask: str, least: float, most: float) -> Expectation:
     return between(f"HW stands still in {ask} for", least, most, of, "s")
 
 
-def equal_at_rest(ask: str) -> Expectation:
+def high_watermark_at_log_end(ask: str) -> Expectation:
     """With nothing being written the high watermark is every replica's log end."""
 
     def of(run: FinishedRun) -> bool:

@@ -33,7 +33,7 @@ class Expectation:
         )
 
 
-def given(expectation: Expectation) -> Expectation:
+def precondition(expectation: Expectation) -> Expectation:
     """The same as something that must be so for the rest to mean anything."""
     return replace(expectation, given=True)
 
@@ -43,9 +43,9 @@ def exactly(what: str, expected: object, of: Callable[[FinishedRun], object]) ->
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = of(run)
-        return told(found), found == expected
+        return format_value(found), found == expected
 
-    return Expectation(what, told(expected), look)
+    return Expectation(what, format_value(expected), look)
 
 
 def between(
@@ -64,18 +64,20 @@ def between(
     return Expectation(what, expected, look, measure=of)
 
 
-def told(value: object) -> str:
+def format_value(value: object) -> str:
     """A value in words: numbers with commas, sets and mappings in order."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {told(one)}" for key, one in value.items()) or "none"
+        return ", ".join(f"{key}: {format_value(one)}" for key, one in value.items()) or "none"
     if isinstance(value, (set, frozenset)):
-        return ", ".join(told(one) for one in sorted(value)) or "none"
+        return ", ".join(format_value(one) for one in sorted(value)) or "none"
     if isinstance(value, (tuple, list)):
-        return " ".join(f"({told(one)})" if isinstance(one, (tuple, list)) else told(one) for one in value)
+        return " ".join(
+            f"({format_value(one)})" if isinstance(one, (tuple, list)) else format_value(one) for one in value
+        )
     return str(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.bugs.expectations import clean, free_of, shows
+from harness.bugs.expectations import free_of, invalid_for, valid
 from harness.bugs.model import Bug
 from harness.claims.catalog import r06, r07, r24
 from harness.claims.model import Claim
@@ -39,7 +39,9 @@ LOSS = Bug(
     set_up=r06.CLAIM.set_up,
     proof="In both arms the follower's checkpoint says 100 and its log holds 200 when it dies, and broker 1 "
     "still leads when it is back.",
-    arms=_arms(r06.CLAIM, {"old": (Role.AFFECTED, shows(FindingClass.LOST)), "new": (Role.FIXED, clean())}),
+    arms=_arms(
+        r06.CLAIM, {"old": (Role.AFFECTED, invalid_for(FindingClass.LOST)), "new": (Role.FIXED, valid())}
+    ),
 )
 DIVERGENCE = Bug(
     id="KIP-101-divergence",
@@ -54,7 +56,7 @@ DIVERGENCE = Bug(
     arms=_arms(
         r07.CLAIM,
         {
-            "old": (Role.AFFECTED, shows(FindingClass.DIVERGED)),
+            "old": (Role.AFFECTED, invalid_for(FindingClass.DIVERGED)),
             "new": (Role.FIXED, free_of(FindingClass.DIVERGED)),
         },
     ),
@@ -74,10 +76,10 @@ LAST_STANDING = Bug(
     arms=_arms(
         r24.CLAIM,
         {
-            "stop-elr-off": (Role.AFFECTED, shows(FindingClass.LOST)),
-            "cut-elr-off": (Role.AFFECTED, shows(FindingClass.LOST)),
-            "stop": (Role.FIXED, clean()),
-            "cut": (Role.FIXED, clean()),
+            "stop-elr-off": (Role.AFFECTED, invalid_for(FindingClass.LOST)),
+            "cut-elr-off": (Role.AFFECTED, invalid_for(FindingClass.LOST)),
+            "stop": (Role.FIXED, valid()),
+            "cut": (Role.FIXED, valid()),
         },
     ),
 )

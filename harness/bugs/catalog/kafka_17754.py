@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, FIRST_TRANSACTIONS, TRANSACTIONS
-from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
+from harness.bugs.expectations import REFUSED, TAKEN, answered_requests, invalid_for, transaction, valid
 from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
@@ -11,7 +11,7 @@ from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked
-from harness.suite.expectations import Expectation, given
+from harness.suite.expectations import Expectation, precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -53,18 +53,22 @@ _VERSION_0 = _torn("version-0", FIRST_TRANSACTIONS, _arm("version-0", _BROKEN))
 _OLD = _torn("3.9.2", BEFORE_KRAFT_ONLY, _arm("old", _BROKEN))
 
 _HAPPENED = (
-    given(acked("one", 1)),
-    given(acked("two", 1)),
-    given(transaction(0, 0, TxnOutcome.COMMITTED)),
-    given(transaction(0, 1, TxnOutcome.ABORTED)),
+    precondition(acked("one", 1)),
+    precondition(acked("two", 1)),
+    precondition(transaction(0, 0, TxnOutcome.COMMITTED)),
+    precondition(transaction(0, 1, TxnOutcome.ABORTED)),
 )
 
 
 def _late(answer: str) -> tuple[Expectation, ...]:
-    return (given(answers("requests", 1, "END_TXN", (TAKEN, answer), client="writer", committed=True)),)
+    return (
+        precondition(
+            answered_requests("requests", 1, "END_TXN", (TAKEN, answer), client="writer", committed=True)
+        ),
+    )
 
 
-_SHOWN = (shows(FindingClass.ABORTED_READ), *_HAPPENED, *_late(TAKEN))
+_SHOWN = (invalid_for(FindingClass.ABORTED_READ), *_HAPPENED, *_late(TAKEN))
 
 BUG = Bug(
     id="KAFKA-17754",
@@ -90,6 +94,6 @@ BUG = Bug(
         SuiteArm(Role.AFFECTED, _SHIPPED, "old-client", _SHOWN),
         SuiteArm(Role.AFFECTED, _VERSION_0, "version-0", _SHOWN),
         SuiteArm(Role.AFFECTED, _OLD, "old", _SHOWN),
-        SuiteArm(Role.FIXED, _SHIPPED, "shipped", (clean(), *_HAPPENED, *_late(REFUSED))),
+        SuiteArm(Role.FIXED, _SHIPPED, "shipped", (valid(), *_HAPPENED, *_late(REFUSED))),
     ),
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import PATIENT
-from harness.bugs.expectations import clean, in_partitions, shows
+from harness.bugs.expectations import in_partitions, invalid_for, valid
 from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, outcomes
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -72,11 +72,11 @@ _TIMED_OUT = experiment(
     PATIENT,
 )
 _HAPPENED = (
-    given(acked("warm", 11)),
-    given(acked("slow", 1)),
-    given(outcomes("tails", indeterminate=6)),
-    given(acked("others", 5)),
-    given(in_partitions(range(1, 6), 2)),
+    precondition(acked("warm", 11)),
+    precondition(acked("slow", 1)),
+    precondition(outcomes("tails", indeterminate=6)),
+    precondition(acked("others", 5)),
+    precondition(in_partitions(range(1, 6), 2)),
 )
 
 BUG = Bug(
@@ -97,7 +97,9 @@ BUG = Bug(
     proof="The six records have timed out, and yet the broker has written a record into each of their "
     "partitions: so their request arrived.",
     arms=(
-        SuiteArm(Role.AFFECTED, _TIMED_OUT, "client-4.1.1", (shows(FindingClass.MISPLACED), *_HAPPENED)),
-        SuiteArm(Role.FIXED, _TIMED_OUT, "client-4.3.1", (clean(), *_HAPPENED)),
+        SuiteArm(
+            Role.AFFECTED, _TIMED_OUT, "client-4.1.1", (invalid_for(FindingClass.MISPLACED), *_HAPPENED)
+        ),
+        SuiteArm(Role.FIXED, _TIMED_OUT, "client-4.3.1", (valid(), *_HAPPENED)),
     ),
 )

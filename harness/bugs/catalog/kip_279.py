@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import OLD_PROTOCOL, OWN_PROTOCOL
-from harness.bugs.expectations import free_of, shows
+from harness.bugs.expectations import free_of, invalid_for
 from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.suite.expect_answers import unlike
+from harness.suite.expect_answers import differing_offsets
 from harness.suite.expect_records import acked
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -57,7 +57,7 @@ def _by_turns(name: str, cluster: ClusterSpec, diverged: int) -> Experiment:
 
 
 _HAPPENED = tuple(
-    given(acked(step, count)) for step, count in {"m1": 10, "m2": 10, "m3": 5, "m4": 10}.items()
+    precondition(acked(step, count)) for step, count in {"m1": 10, "m2": 10, "m3": 5, "m4": 10}.items()
 )
 
 BUG = Bug(
@@ -82,13 +82,13 @@ BUG = Bug(
             Role.AFFECTED,
             _by_turns("protocol-1.1", OLD_PROTOCOL, 5),
             "protocol-1.1",
-            (shows(FindingClass.DIVERGED), *_HAPPENED, unlike("end", 1, 2, 5)),
+            (invalid_for(FindingClass.DIVERGED), *_HAPPENED, differing_offsets("end", 1, 2, 5)),
         ),
         SuiteArm(
             Role.FIXED,
             _by_turns("shipped", OWN_PROTOCOL, 0),
             "shipped",
-            (free_of(FindingClass.DIVERGED), *_HAPPENED, unlike("end", 1, 2, 0)),
+            (free_of(FindingClass.DIVERGED), *_HAPPENED, differing_offsets("end", 1, 2, 0)),
         ),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
-from harness.bugs.expectations import REFUSED, TAKEN, answers, clean, shows, transaction
+from harness.bugs.expectations import REFUSED, TAKEN, answered_requests, invalid_for, transaction, valid
 from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
@@ -11,7 +11,7 @@ from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked, outcomes
-from harness.suite.expectations import Expectation, given
+from harness.suite.expectations import Expectation, precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -44,11 +44,11 @@ def _late(name: str, cluster: ClusterSpec, lost: str = "0") -> Experiment:
 
 def _happened(answer: str) -> tuple[Expectation, ...]:
     return (
-        given(acked("warm", 1)),
-        given(outcomes("late", indeterminate=1)),
-        given(transaction(0, 1, TxnOutcome.ABORTED)),
-        given(acked("after", 100)),
-        given(answers("requests", 2, "PRODUCE", (TAKEN, answer), client="writer")),
+        precondition(acked("warm", 1)),
+        precondition(outcomes("late", indeterminate=1)),
+        precondition(transaction(0, 1, TxnOutcome.ABORTED)),
+        precondition(acked("after", 100)),
+        precondition(answered_requests("requests", 2, "PRODUCE", (TAKEN, answer), client="writer")),
     )
 
 
@@ -73,9 +73,9 @@ BUG = Bug(
             Role.AFFECTED,
             _late("unverified", UNVERIFIED, "acked in after"),
             "unverified",
-            (shows(FindingClass.LOST), *_happened(TAKEN)),
+            (invalid_for(FindingClass.LOST), *_happened(TAKEN)),
         ),
-        SuiteArm(Role.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", (clean(), *_happened(REFUSED))),
-        SuiteArm(Role.FIXED, _late("shipped", TRANSACTIONS), "shipped", (clean(), *_happened(REFUSED))),
+        SuiteArm(Role.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", (valid(), *_happened(REFUSED))),
+        SuiteArm(Role.FIXED, _late("shipped", TRANSACTIONS), "shipped", (valid(), *_happened(REFUSED))),
     ),
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
-from harness.bugs.expectations import clean, isr_change, shows
+from harness.bugs.expectations import invalid_for, isr_change, valid
 from harness.bugs.model import Bug
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.suite.expect_answers import number
+from harness.suite.expect_answers import answered_number
 from harness.suite.expect_records import acked
-from harness.suite.expectations import Expectation, given
+from harness.suite.expectations import Expectation, precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -59,10 +59,10 @@ def _emptied(name: str, cluster: ClusterSpec, lost: str) -> Experiment:
 
 def _happened(error: str) -> tuple[Expectation, ...]:
     return (
-        given(acked("three", 100)),
-        given(acked("two", 100)),
-        given(number("empty", "log_end", 2, 0)),
-        given(isr_change("printed", 101, 2, error)),
+        precondition(acked("three", 100)),
+        precondition(acked("two", 100)),
+        precondition(answered_number("empty", "log_end", 2, 0)),
+        precondition(isr_change("printed", 101, 2, error)),
     )
 
 
@@ -91,19 +91,19 @@ BUG = Bug(
             Role.AFFECTED,
             _emptied("metadata-3.4", OLD_METADATA, "200"),
             "metadata-3.4",
-            (shows(FindingClass.LOST), *_happened("NONE")),
+            (invalid_for(FindingClass.LOST), *_happened("NONE")),
         ),
         SuiteArm(
             Role.FIXED,
             _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
             "metadata-3.9",
-            (clean(), *_happened("INELIGIBLE_REPLICA")),
+            (valid(), *_happened("INELIGIBLE_REPLICA")),
         ),
         SuiteArm(
             Role.FIXED,
             _emptied("shipped", PRINTING, "0"),
             "shipped",
-            (clean(), *_happened("INELIGIBLE_REPLICA")),
+            (valid(), *_happened("INELIGIBLE_REPLICA")),
         ),
     ),
 )

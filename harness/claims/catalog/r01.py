@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_records import acked, acked_meanwhile, lost
-from harness.suite.expectations import given
+from harness.suite.expect_records import acked, acked_during, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _ONE_BY_ONE = experiment("""
@@ -65,7 +65,7 @@ CLAIM = Claim(
             Role.CONTROL,
             _CUT_OFF,
             "acks=1",
-            (given(acked_meanwhile("two", 100)), given(acked("one", 100)), lost(100, of=300)),
+            (precondition(acked_during("two", 100)), precondition(acked("one", 100)), lost(100, of=300)),
         ),
     ),
 )

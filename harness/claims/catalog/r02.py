@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import answered, read_by
-from harness.suite.expect_readers import was_given
+from harness.suite.expect_answers import answered, read_from_broker
+from harness.suite.expect_readers import received
 from harness.suite.expect_records import acked, duplicates, lost
 from harness.suite.model import Role, SuiteArm
 
@@ -51,7 +51,7 @@ CLAIM = Claim(
                 answered("followers", "produce", 2, _NO),
                 answered("followers", "produce", 3, _NO),
                 answered("followers", "fetch_v10", 3, _NO),
-                read_by("followers", 2, 20),
+                read_from_broker("followers", 2, 20),
                 answered("moved", "fetch_v10", 1, _NO),
                 acked("after", 20),
                 duplicates(0),
@@ -64,8 +64,8 @@ CLAIM = Claim(
             "asked",
             (
                 answered("leader", "fetch_v10", 1, None),
-                read_by("leader", 1, 20),
-                was_given("near", 40),
+                read_from_broker("leader", 1, 20),
+                received("near", 40),
                 answered("moved", "fetch_v10", 2, None),
             ),
         ),

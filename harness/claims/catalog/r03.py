@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import LAG, experiment
 from harness.claims.model import Claim
 from harness.suite.expect_brokers import back_in_isr, isr_history, left_isr
-from harness.suite.expect_records import errors, lost, stall, stall_as_long_as
+from harness.suite.expect_records import errors, longest_stall, lost, stall_as_long_as
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -45,7 +45,7 @@ CLAIM = Claim(
             (
                 isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
                 left_isr(3, "partition", 7.5, 14.0),
-                stall("writing", 6.5, 15.0),
+                longest_stall("writing", 6.5, 15.0),
                 # TCP tries again after twice as long each time: at most as late as the cut was long.
                 back_in_isr(3, "partition", 18.0),
                 errors("writing", {}),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import read_by, vanished_between
-from harness.suite.expect_readers import given_and_gone
-from harness.suite.expect_records import acked, acked_meanwhile, lost
-from harness.suite.expectations import given
+from harness.suite.expect_answers import read_from_broker, vanished_between
+from harness.suite.expect_readers import received_and_gone
+from harness.suite.expect_records import acked, acked_during, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _CLEAN = experiment("""
@@ -67,10 +67,10 @@ CLAIM = Claim(
             _CLEAN,
             "clean",
             (
-                given(acked_meanwhile("message2", 10)),
+                precondition(acked_during("message2", 10)),
                 vanished_between("a", "b", 0),
-                given_and_gone("c", 0),
-                read_by("a", 1, 20),
+                received_and_gone("c", 0),
+                read_from_broker("a", 1, 20),
                 lost(10, of=30),
             ),
         ),
@@ -79,10 +79,10 @@ CLAIM = Claim(
             _UNCLEAN,
             "unclean",
             (
-                given(acked("message2", 10)),
+                precondition(acked("message2", 10)),
                 vanished_between("a", "b", 10),
-                given_and_gone("c", 10),
-                read_by("a", 1, 30),
+                received_and_gone("c", 10),
+                read_from_broker("a", 1, 30),
                 lost(10, of=30),
             ),
         ),

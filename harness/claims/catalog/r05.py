@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import batches, number, read_by
+from harness.suite.expect_answers import answered_number, batches, read_from_broker
 from harness.suite.expect_brokers import replicas_identical
-from harness.suite.expect_records import acked_meanwhile, lost
-from harness.suite.expectations import given
+from harness.suite.expect_records import acked_during, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _BEGIN = """
@@ -61,13 +61,13 @@ CLAIM = Claim(
             _COMMITTED,
             "acks=1",
             (
-                given(acked_meanwhile("message2", 5)),
+                precondition(acked_during("message2", 5)),
                 replicas_identical(),
-                number("above", "files", 1, 15),
-                number("above", "checkpoint", 1, 10),
-                read_by("above", 1, 10),
-                number("committed", "checkpoint", 1, 15),
-                read_by("committed", 1, 15),
+                answered_number("above", "files", 1, 15),
+                answered_number("above", "checkpoint", 1, 10),
+                read_from_broker("above", 1, 10),
+                answered_number("committed", "checkpoint", 1, 15),
+                read_from_broker("committed", 1, 15),
                 batches("committed", 1, leader_epoch=0, records=15),
             ),
         ),
@@ -76,10 +76,10 @@ CLAIM = Claim(
             _NEVER,
             "acks=1",
             (
-                given(acked_meanwhile("message2", 5)),
-                number("dead", "files", 1, 15),
-                read_by("above", 1, 10),
-                read_by("after", 2, 10),
+                precondition(acked_during("message2", 5)),
+                answered_number("dead", "files", 1, 15),
+                read_from_broker("above", 1, 10),
+                read_from_broker("after", 2, 10),
                 lost(5, of=15),
             ),
         ),

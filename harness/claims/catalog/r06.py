@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harness.claims.clusters import PATIENT_LEADER, experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import number
+from harness.suite.expect_answers import answered_number
 from harness.suite.expect_records import acked, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _RESTARTS = experiment(
@@ -50,10 +50,10 @@ arms:
 )
 
 _GIVEN = (
-    given(acked("m2", 100)),
-    given(number("dead", "checkpoint", 2, 100)),
-    given(number("dead", "files", 2, 200)),
-    given(number("back", "leader", 2, 1)),
+    precondition(acked("m2", 100)),
+    precondition(answered_number("dead", "checkpoint", 2, 100)),
+    precondition(answered_number("dead", "files", 2, 200)),
+    precondition(answered_number("back", "leader", 2, 1)),
 )
 
 CLAIM = Claim(
@@ -71,9 +71,14 @@ CLAIM = Claim(
     "had on brokers before that. 2.8 is tried since it takes the format as a topic's setting.",
     pinned=True,
     arms=(
-        SuiteArm(Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), number("back", "files", 2, 200))),
         SuiteArm(
-            Role.CONTROL, _RESTARTS, "old", (*_GIVEN, lost(100, of=200), number("back", "files", 2, 100))
+            Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), answered_number("back", "files", 2, 200))
+        ),
+        SuiteArm(
+            Role.CONTROL,
+            _RESTARTS,
+            "old",
+            (*_GIVEN, lost(100, of=200), answered_number("back", "files", 2, 100)),
         ),
     ),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from harness.claims.clusters import TWO_OF_OLD, experiment
 from harness.claims.model import Claim
 from harness.model.result import FindingClass
-from harness.suite.expect_answers import number, unlike
-from harness.suite.expect_records import acked, found, lost
-from harness.suite.expectations import given
+from harness.suite.expect_answers import answered_number, differing_offsets
+from harness.suite.expect_records import acked, findings, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _BOTH_DIE = experiment(
@@ -57,12 +57,12 @@ arms:
 )
 
 _GIVEN = (
-    given(acked("m2", 100)),
-    given(acked("m3", 100)),
-    given(acked("m4", 100)),
-    given(number("dead", "files", 1, 200)),
-    given(number("dead", "files", 2, 100)),
-    given(lost(100, of=400)),
+    precondition(acked("m2", 100)),
+    precondition(acked("m3", 100)),
+    precondition(acked("m4", 100)),
+    precondition(answered_number("dead", "files", 1, 200)),
+    precondition(answered_number("dead", "files", 2, 100)),
+    precondition(lost(100, of=400)),
 )
 
 CLAIM = Claim(
@@ -84,13 +84,13 @@ CLAIM = Claim(
             Role.CLAIM,
             _BOTH_DIE,
             "new",
-            (*_GIVEN, unlike("end", 1, 2, 0), found(FindingClass.DIVERGED, 0)),
+            (*_GIVEN, differing_offsets("end", 1, 2, 0), findings(FindingClass.DIVERGED, 0)),
         ),
         SuiteArm(
             Role.CONTROL,
             _BOTH_DIE,
             "old",
-            (*_GIVEN, unlike("end", 1, 2, 100), found(FindingClass.DIVERGED, 100)),
+            (*_GIVEN, differing_offsets("end", 1, 2, 100), findings(FindingClass.DIVERGED, 100)),
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import told_epoch_end
+from harness.suite.expect_answers import epoch_end
 from harness.suite.expect_brokers import epoch_lines
 from harness.suite.expect_records import lost
 from harness.suite.model import Role, SuiteArm
@@ -58,7 +58,7 @@ CLAIM = Claim(
             "acks=all",
             (
                 epoch_lines((0, 0), (1, 5), (2, 10)),
-                told_epoch_end("ends", 1, (1, 10)),
+                epoch_end("ends", 1, (1, 10)),
                 lost(0, of=15),
             ),
         ),
@@ -68,7 +68,7 @@ CLAIM = Claim(
             "acks=all",
             (
                 epoch_lines((0, 0), (2, 5)),
-                told_epoch_end("ends", 1, (0, 5)),
+                epoch_end("ends", 1, (0, 5)),
                 lost(0, of=10),
             ),
         ),

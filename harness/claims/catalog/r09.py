@@ -7,9 +7,9 @@ import json
 from harness.claims.clusters import MANY, experiment
 from harness.claims.model import Claim
 from harness.spec.experiment import Experiment
-from harness.suite.expect_brokers import all_led
+from harness.suite.expect_brokers import all_partitions_led
 from harness.suite.expect_records import acked, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 
@@ -37,19 +37,19 @@ arms:
 def _arms(partitions: int, killed: float, stopped: float) -> tuple[SuiteArm, SuiteArm]:
     """`killed`, `stopped`: seconds at most until every partition has a new leader."""
     size = _size(partitions)
-    all_acked = given(acked("before", min(partitions, 20)))
+    all_acked = precondition(acked("before", min(partitions, 20)))
     return (
         SuiteArm(
             Role.CLAIM,
             size,
             f"of-{partitions}",
-            (all_acked, all_led("kill", {2, 3}, 2.5, killed), lost(0)),
+            (all_acked, all_partitions_led("kill", {2, 3}, 2.5, killed), lost(0)),
         ),
         SuiteArm(
             Role.CONTROL,
             size,
             f"of-{partitions}",
-            (all_acked, all_led("stop", {1, 3}, 0, stopped), lost(0)),
+            (all_acked, all_partitions_led("stop", {1, 3}, 0, stopped), lost(0)),
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
 from harness.suite.expect_answers import lines_printed, load_seconds
-from harness.suite.expect_records import lost, stall
+from harness.suite.expect_records import longest_stall, lost
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -45,7 +45,7 @@ CLAIM = Claim(
             _STOP,
             "stop",
             (
-                stall("writing", 0, 2.5),
+                longest_stall("writing", 0, 2.5),
                 lines_printed("recovering", 1, 0, 0),
                 load_seconds("loaded", 1),
                 lost(0),
@@ -57,7 +57,7 @@ CLAIM = Claim(
             _KILL,
             "kill",
             (
-                stall("writing", 2.5, 10),
+                longest_stall("writing", 2.5, 10),
                 lines_printed("recovering", 1, 1, None),
                 load_seconds("loaded", 1),
                 lost(0),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
 from harness.model.result import FindingClass
-from harness.suite.expect_records import acked, found, in_log, lost
-from harness.suite.expectations import given
+from harness.suite.expect_records import acked, findings, in_log, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _EXPIRED = experiment("""
@@ -70,17 +70,17 @@ CLAIM = Claim(
             Role.CLAIM,
             _EXPIRED,
             "retention",
-            (given(acked("old", 100)), found(FindingClass.EXPIRED, 100), lost(0)),
+            (precondition(acked("old", 100)), findings(FindingClass.EXPIRED, 100), lost(0)),
         ),
         SuiteArm(
             Role.CLAIM,
             _COMPACTED,
             "compaction",
             (
-                given(acked("old", 30)),
-                found(FindingClass.COMPACTED, 27),
+                precondition(acked("old", 30)),
+                findings(FindingClass.COMPACTED, 27),
                 in_log("old", 3),
-                found(FindingClass.EXPIRED, 0),
+                findings(FindingClass.EXPIRED, 0),
                 lost(0),
             ),
         ),
@@ -88,7 +88,7 @@ CLAIM = Claim(
             Role.CONTROL,
             _GONE,
             "gone",
-            (given(acked("old", 100)), lost(100, of=100), found(FindingClass.EXPIRED, 0)),
+            (precondition(acked("old", 100)), lost(100, of=100), findings(FindingClass.EXPIRED, 0)),
         ),
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
 from harness.model.result import FindingClass
-from harness.suite.expect_records import acked, acked_meanwhile, errors, found, lost, outcomes
-from harness.suite.expectations import given
+from harness.suite.expect_records import acked, acked_during, errors, findings, lost, outcomes
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _CUT = experiment("""
@@ -56,9 +56,12 @@ CLAIM = Claim(
             Role.CLAIM,
             _CUT,
             "acks=0",
-            (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 500)),
+            (
+                precondition(outcomes("alone", unconfirmed=500)),
+                findings(FindingClass.UNCONFIRMED_ABSENT, 500),
+            ),
         ),
-        SuiteArm(Role.CLAIM, _CUT, "acks=1", (given(acked_meanwhile("alone", 500)), lost(500, of=1000))),
+        SuiteArm(Role.CLAIM, _CUT, "acks=1", (precondition(acked_during("alone", 500)), lost(500, of=1000))),
         SuiteArm(
             Role.CLAIM,
             _CUT,
@@ -69,9 +72,9 @@ CLAIM = Claim(
             Role.CONTROL,
             _NO_CUT,
             "acks=0",
-            (given(outcomes("alone", unconfirmed=500)), found(FindingClass.UNCONFIRMED_ABSENT, 0)),
+            (precondition(outcomes("alone", unconfirmed=500)), findings(FindingClass.UNCONFIRMED_ABSENT, 0)),
         ),
-        SuiteArm(Role.CONTROL, _NO_CUT, "acks=1", (given(acked("alone", 500)), lost(0, of=1000))),
-        SuiteArm(Role.CONTROL, _NO_CUT, "acks=all", (given(acked("alone", 500)), lost(0, of=1000))),
+        SuiteArm(Role.CONTROL, _NO_CUT, "acks=1", (precondition(acked("alone", 500)), lost(0, of=1000))),
+        SuiteArm(Role.CONTROL, _NO_CUT, "acks=all", (precondition(acked("alone", 500)), lost(0, of=1000))),
     ),
 )

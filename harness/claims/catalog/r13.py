@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_records import acked, duplicates, in_log, log_reads, lost
-from harness.suite.expectations import given
+from harness.suite.expect_records import acked, duplicates, in_log, log_content, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _ANSWERS = experiment("""
@@ -72,25 +72,25 @@ CLAIM = Claim(
             Role.CLAIM,
             _ANSWERS,
             "plain",
-            (given(acked("batch", 50)), duplicates(50), lost(0, of=51)),
+            (precondition(acked("batch", 50)), duplicates(50), lost(0, of=51)),
         ),
         SuiteArm(
             Role.CLAIM,
             _FIGURE,
             "plain",
-            (given(acked("m4", 1)), log_reads("M1 M2 M3 M3 M4 M5")),
+            (precondition(acked("m4", 1)), log_content("M1 M2 M3 M3 M4 M5")),
         ),
         SuiteArm(
             Role.CONTROL,
             _ANSWERS,
             "idempotent",
-            (given(acked("batch", 50)), duplicates(0), in_log("batch", 50)),
+            (precondition(acked("batch", 50)), duplicates(0), in_log("batch", 50)),
         ),
         SuiteArm(
             Role.CONTROL,
             _FIGURE,
             "idempotent",
-            (given(acked("m4", 1)), log_reads("M1 M2 M3 M4 M5")),
+            (precondition(acked("m4", 1)), log_content("M1 M2 M3 M4 M5")),
         ),
     ),
 )

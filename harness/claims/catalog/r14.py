@@ -5,7 +5,13 @@ from __future__ import annotations
 from harness.claims.clusters import FOUR, experiment
 from harness.claims.model import Claim
 from harness.suite.expect_brokers import leaders_at_end_of
-from harness.suite.expect_records import acked_meanwhile, lost, refused_partitions, slowest, spared
+from harness.suite.expect_records import (
+    acked_during,
+    faster_than_others,
+    lost,
+    refused_partitions,
+    slowest_ack,
+)
 from harness.suite.model import Role, SuiteArm
 
 _TOPIC = "{assignment: [[1, 2, 3], [2, 3, 4], [3, 4, 1], [4, 1, 2]], config: {min.insync.replicas: 1}}"
@@ -66,11 +72,11 @@ CLAIM = Claim(
             "killed",
             (
                 leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
-                slowest("one-down", 2.5, 9, partition=0),
+                slowest_ack("one-down", 2.5, 9, partition=0),
                 # Those wait until the dead broker is fenced, 3 to 4 s; this one does not.
-                spared("one-down", 1, 1.0, None),
-                slowest("one-down", 2.5, 9, partition=2),
-                slowest("one-down", 2.5, 9, partition=3),
+                faster_than_others("one-down", 1, 1.0, None),
+                slowest_ack("one-down", 2.5, 9, partition=2),
+                slowest_ack("one-down", 2.5, 9, partition=3),
                 refused_partitions("all-down", {0}),
                 lost(0),
             ),
@@ -80,8 +86,8 @@ CLAIM = Claim(
             _QUIET,
             "quiet",
             (
-                spared("one-down", 1, None, 1.0),
-                acked_meanwhile("all-down", 40),
+                faster_than_others("one-down", 1, None, 1.0),
+                acked_during("all-down", 40),
                 refused_partitions("all-down", set()),
                 lost(0),
             ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import number, unlike
+from harness.suite.expect_answers import answered_number, differing_offsets
 from harness.suite.expect_brokers import replicas_identical
-from harness.suite.expect_records import acked, acked_meanwhile, lost
-from harness.suite.expectations import given
+from harness.suite.expect_records import acked, acked_during, lost
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _DIVERGED = experiment("""
@@ -63,12 +63,12 @@ CLAIM = Claim(
             _DIVERGED,
             "cut",
             (
-                given(acked_meanwhile("alone", 5)),
-                given(acked("after", 3)),
+                precondition(acked_during("alone", 5)),
+                precondition(acked("after", 3)),
                 replicas_identical(),
-                number("before", "files", 1, 15),
-                number("before", "files", 2, 13),
-                unlike("before", 1, 2, 3),
+                answered_number("before", "files", 1, 15),
+                answered_number("before", "files", 2, 13),
+                differing_offsets("before", 1, 2, 3),
                 lost(5, of=18),
             ),
         ),
@@ -77,11 +77,11 @@ CLAIM = Claim(
             _ALIKE,
             "no-cut",
             (
-                given(acked("after", 3)),
+                precondition(acked("after", 3)),
                 replicas_identical(),
-                number("before", "files", 1, 15),
-                number("before", "files", 2, 18),
-                unlike("before", 1, 2, 0),
+                answered_number("before", "files", 1, 15),
+                answered_number("before", "files", 2, 18),
+                differing_offsets("before", 1, 2, 0),
                 lost(0, of=18),
             ),
         ),

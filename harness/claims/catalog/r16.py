@@ -6,7 +6,7 @@ from harness.claims.clusters import experiment
 from harness.claims.model import Claim
 from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, errors_among, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _LAST = experiment("""
@@ -53,7 +53,7 @@ CLAIM = Claim(
             _LAST,
             "unclean=false",
             (
-                given(acked("alone", 40)),
+                precondition(acked("alone", 40)),
                 lost(0, of=60),
                 led_during("after", {-1}),
                 errors_among("after", 5, _GAVE_UP),
@@ -63,7 +63,7 @@ CLAIM = Claim(
             Role.CONTROL,
             _LAST,
             "unclean=true",
-            (given(acked("alone", 40)), lost(40, of=65), acked("after", 5)),
+            (precondition(acked("alone", 40)), lost(40, of=65), acked("after", 5)),
         ),
     ),
 )

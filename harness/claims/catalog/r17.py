@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
 from harness.suite.expect_records import acked, errors, in_log, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _DOWN = experiment("""
@@ -53,7 +53,7 @@ CLAIM = Claim(
             Role.CONTROL,
             _DOWN,
             "min.insync.replicas=1",
-            (given(acked("one-down", 20)), acked("two-down", 20), lost(0, of=60)),
+            (precondition(acked("one-down", 20)), acked("two-down", 20), lost(0, of=60)),
         ),
     ),
 )

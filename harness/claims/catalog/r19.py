@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_brokers import elections, ends_fall
+from harness.suite.expect_brokers import elections, end_went_back
 from harness.suite.expect_readers import went_back
 from harness.suite.expect_records import acked, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _CLEAN = experiment("""
@@ -61,15 +61,18 @@ CLAIM = Claim(
     "one partition.",
     arms=(
         SuiteArm(
-            Role.CLAIM, _CLEAN, "clean", (given(elections(1)), ends_fall(0), went_back("c", 0), lost(0))
+            Role.CLAIM,
+            _CLEAN,
+            "clean",
+            (precondition(elections(1)), end_went_back(0), went_back("c", 0), lost(0)),
         ),
         SuiteArm(
             Role.CONTROL,
             _UNCLEAN,
             "unclean",
             (
-                given(acked("alone", 30)),
-                ends_fall(1),
+                precondition(acked("alone", 30)),
+                end_went_back(1),
                 went_back("c", 1),
                 lost(30, of=55),
             ),

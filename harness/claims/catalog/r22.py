@@ -5,7 +5,12 @@ from __future__ import annotations
 from harness.claims.clusters import LAG, experiment
 from harness.claims.model import Claim
 from harness.suite.expect_records import lost
-from harness.suite.expect_watermarks import behind, equal_at_rest, longest_stand, never_above
+from harness.suite.expect_watermarks import (
+    high_watermark_at_log_end,
+    high_watermark_behind,
+    high_watermark_never_above,
+    high_watermark_stands_still,
+)
 from harness.suite.model import Role, SuiteArm
 
 _ROUNDS = "of: {nodes: [1, 2, 3]}, what: [leader, high_watermark, log_end, leader]"
@@ -69,10 +74,10 @@ CLAIM = Claim(
             _CUT,
             "cut",
             (
-                never_above("whole", "middle"),
-                behind("middle", (1, 2, 3)),
-                longest_stand("middle", 2.0, 14.0),
-                equal_at_rest("rest"),
+                high_watermark_never_above("whole", "middle"),
+                high_watermark_behind("middle", (1, 2, 3)),
+                high_watermark_stands_still("middle", 2.0, 14.0),
+                high_watermark_at_log_end("rest"),
                 lost(0),
             ),
         ),
@@ -81,9 +86,9 @@ CLAIM = Claim(
             _WHOLE,
             "whole",
             (
-                longest_stand("middle", 0, 1.5),
-                never_above("whole", "middle"),
-                equal_at_rest("rest"),
+                high_watermark_stands_still("middle", 0, 1.5),
+                high_watermark_never_above("whole", "middle"),
+                high_watermark_at_log_end("rest"),
                 lost(0),
             ),
         ),

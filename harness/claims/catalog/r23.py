@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import FIVE_CONTROLLERS, experiment
 from harness.claims.model import Claim
 from harness.suite.expect_brokers import leaders_at_end_of, led_during
-from harness.suite.expect_records import acked, acked_meanwhile, lost
+from harness.suite.expect_records import acked, acked_during, lost
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -47,8 +47,8 @@ CLAIM = Claim(
             _MAJORITY,
             "three-dead",
             (
-                acked_meanwhile("without-leader", 0),
-                acked_meanwhile("with-leader", 20),
+                acked_during("without-leader", 0),
+                acked_during("with-leader", 20),
                 led_during("without-leader", {1}),
                 lost(0),
             ),
@@ -59,7 +59,7 @@ CLAIM = Claim(
             "two-dead",
             (
                 acked("without-leader", 20),
-                acked_meanwhile("with-leader", 20),
+                acked_during("with-leader", 20),
                 leaders_at_end_of("without-leader", {0: (2,)}),
                 lost(0),
             ),

@@ -7,7 +7,7 @@ from harness.claims.model import Claim
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -58,10 +58,12 @@ CLAIM = Claim(
     "that was killed is not eligible when it returns: it too may have lost its tail.",
     since="4.1",
     arms=(
-        SuiteArm(Role.CLAIM, _STOP, "stop", (given(acked("two", 50)), lost(0, of=150))),
-        SuiteArm(Role.CLAIM, _CUT_OFF, "cut", (given(acked("two", 50)), lost(0, of=150))),
-        SuiteArm(Role.CONTROL, _STOP_OFF, "stop-elr-off", (given(acked("two", 50)), lost(50, of=150))),
-        SuiteArm(Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (given(acked("two", 50)), lost(50, of=150))),
-        SuiteArm(Role.CONTROL, _KILL, "kill", (given(acked("two", 50)), lost(50, of=150))),
+        SuiteArm(Role.CLAIM, _STOP, "stop", (precondition(acked("two", 50)), lost(0, of=150))),
+        SuiteArm(Role.CLAIM, _CUT_OFF, "cut", (precondition(acked("two", 50)), lost(0, of=150))),
+        SuiteArm(Role.CONTROL, _STOP_OFF, "stop-elr-off", (precondition(acked("two", 50)), lost(50, of=150))),
+        SuiteArm(
+            Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (precondition(acked("two", 50)), lost(50, of=150))
+        ),
+        SuiteArm(Role.CONTROL, _KILL, "kill", (precondition(acked("two", 50)), lost(50, of=150))),
     ),
 )

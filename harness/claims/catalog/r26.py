@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim
-from harness.suite.expect_answers import missed, read_by
+from harness.suite.expect_answers import missed_by_read, read_from_broker
 from harness.suite.expect_brokers import final_read_complete
 from harness.suite.expect_records import acked, lost
-from harness.suite.expectations import given
+from harness.suite.expectations import precondition
 from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
@@ -57,9 +57,9 @@ CLAIM = Claim(
             _STALE,
             "stale",
             (
-                given(acked("after", 50)),
-                missed("old", 1, 50),
-                read_by("old", 1, 100),
+                precondition(acked("after", 50)),
+                missed_by_read("old", 1, 50),
+                read_from_broker("old", 1, 100),
                 final_read_complete(),
                 lost(0, of=150),
             ),
@@ -69,8 +69,8 @@ CLAIM = Claim(
             _SETTLED,
             "settled",
             (
-                given(acked("after", 50)),
-                missed("old", 1, 0),
+                precondition(acked("after", 50)),
+                missed_by_read("old", 1, 0),
                 final_read_complete(),
                 lost(0, of=150),
             ),

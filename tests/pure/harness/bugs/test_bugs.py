@@ -166,7 +166,7 @@ def test_requests_are_read_off_a_brokers_log() -> None:
         "Completed request:{not JSON at all",
         "[2026-11-22] INFO END_TXN is what I say",
     ]
-    asked = expectations.answers(
+    asked = expectations.answered_requests(
         "a", 1, "END_TXN", (expectations.TAKEN, expectations.REFUSED), client="writer", committed=True
     )
     seen = asked.observe(Run(lines))
@@ -178,7 +178,7 @@ def test_requests_are_read_off_a_brokers_log() -> None:
 
 def test_an_error_may_lie_deep_in_an_answer() -> None:
     response = {"responses": [{"partitionResponses": [{"index": 0, "errorCode": 0}, {"errorCode": 48}]}]}
-    (found,) = expectations.parsed([line("PRODUCE", {}, response)])
+    (found,) = expectations.parse_requests([line("PRODUCE", {}, response)])
     assert found.error == "INVALID_TXN_STATE"
 
 

@@ -23,7 +23,7 @@ from harness.model.run import (
     StepInfo,
 )
 from harness.suite import expect_answers, expect_brokers, expect_readers, expect_records, expect_watermarks
-from harness.suite.expectations import Expectation, Observation, between, exactly, given, told
+from harness.suite.expectations import Expectation, Observation, between, exactly, format_value, precondition
 from harness.suite.run_evidence import SECOND, FinishedRun
 from tests.support.builders.summaries import summary_with
 
@@ -196,8 +196,8 @@ def test_acks_that_come_after_the_step_do_not_count_for_it(folder: Folder) -> No
     folder.send(step, 2, closed_ns=None, outcome="indeterminate", error="_MSG_TIMED_OUT")
     assert seen(
         folder,
-        expect_records.acked_meanwhile("alone", 1),
-        expect_records.acked_meanwhile("alone", 2),
+        expect_records.acked_during("alone", 1),
+        expect_records.acked_during("alone", 2),
         expect_records.outcomes("alone", acked=2, indeterminate=1),
         expect_records.outcomes("alone", acked=3),
         expect_records.errors("alone", {"_MSG_TIMED_OUT": 1}),
@@ -218,8 +218,8 @@ def test_the_log_reads_in_the_order_of_offsets(folder: Folder) -> None:
         folder.read(offset, seq)
     assert seen(
         folder,
-        expect_records.log_reads("M1 M2 M3 M3 ?"),
-        expect_records.log_reads("M1 M2 M3 M3"),
+        expect_records.log_content("M1 M2 M3 M3 ?"),
+        expect_records.log_content("M1 M2 M3 M3"),
         expect_records.in_log("all", 3),
         expect_records.in_log("all", 4),
     ) == [True, False, True, False]
@@ -233,11 +233,11 @@ def test_a_stall_is_the_longest_time_without_an_ack(folder: Folder) -> None:
     folder.send(step, 5, outcome="indeterminate", closed_ns=at(19))
     assert seen(
         folder,
-        expect_records.stall("writing", 4.9, 5.1),
-        expect_records.stall("writing", 0, 4.9),
-        expect_records.slowest("writing", 2.9, 3.1),
-        expect_records.slowest("writing", 0, 0.6, partition=0),
-        expect_records.slowest("writing", 0, 0.6, partition=1),
+        expect_records.longest_stall("writing", 4.9, 5.1),
+        expect_records.longest_stall("writing", 0, 4.9),
+        expect_records.slowest_ack("writing", 2.9, 3.1),
+        expect_records.slowest_ack("writing", 0, 0.6, partition=0),
+        expect_records.slowest_ack("writing", 0, 0.6, partition=1),
     ) == [True, False, True, True, False]
 
 
@@ -247,11 +247,11 @@ def test_a_partition_is_spared_if_all_others_wait_longer(folder: Folder) -> None
         folder.send(step, seq, partition=partition, sent_ns=at(1), closed_ns=at(1 + waited))
     assert seen(
         folder,
-        expect_records.spared("writing", 1, 2.9, None),
-        expect_records.spared("writing", 1, 3.1, None),
-        expect_records.spared("writing", 1, None, 3.1),
-        expect_records.spared("writing", 1, None, 2.9),
-        expect_records.spared("writing", 0, None, 0.0),
+        expect_records.faster_than_others("writing", 1, 2.9, None),
+        expect_records.faster_than_others("writing", 1, 3.1, None),
+        expect_records.faster_than_others("writing", 1, None, 3.1),
+        expect_records.faster_than_others("writing", 1, None, 2.9),
+        expect_records.faster_than_others("writing", 0, None, 0.0),
     ) == [True, False, True, False, True]
 
 
@@ -309,14 +309,17 @@ def test_every_partition_must_have_a_new_leader(folder: Folder) -> None:
     folder.sample(3, 2, [2], leader_epoch=1)
     # An old belief at the same moment does not count.
     folder.sample(3, 1, [1, 2], broker=3)
-    wanted, near = expect_brokers.all_led("kill", {2, 3}, 1.5, 2.5), expect_brokers.all_led("kill", {3}, 0, 9)
+    wanted, near = (
+        expect_brokers.all_partitions_led("kill", {2, 3}, 1.5, 2.5),
+        expect_brokers.all_partitions_led("kill", {3}, 0, 9),
+    )
     assert seen(folder, wanted, near) == [True, None]
 
 
 def test_an_end_that_goes_back_is_counted(folder: Folder) -> None:
     for seconds, mark in enumerate([5, 9, None, 7, 8]):
         folder.sample(seconds, 1, [1], high_watermark=mark)
-    assert seen(folder, expect_brokers.ends_fall(1), expect_brokers.ends_fall(0)) == [True, False]
+    assert seen(folder, expect_brokers.end_went_back(1), expect_brokers.end_went_back(0)) == [True, False]
 
 
 def test_what_consumers_were_given(folder: Folder) -> None:
@@ -331,18 +334,18 @@ def test_what_consumers_were_given(folder: Folder) -> None:
     no = "NOT_LEADER_OR_FOLLOWER"
     assert seen(
         folder,
-        expect_answers.read_by("a", 1, 2),
-        expect_answers.read_by("a", 1, 1),
-        expect_answers.read_by("c", 3, 0),
+        expect_answers.read_from_broker("a", 1, 2),
+        expect_answers.read_from_broker("a", 1, 1),
+        expect_answers.read_from_broker("c", 3, 0),
         # Another record at the same offset is not the same record.
         expect_answers.vanished_between("a", "b", 1),
         expect_answers.vanished_between("a", "b", 0),
         expect_answers.answered("b", "fetch_v10", 2, no),
         expect_answers.answered("b", "fetch", 2, no),
-        expect_answers.number("a", "fetch", 1, 2),
-        expect_answers.number("c", "fetch", 3, 2),
-        expect_answers.missed("b", 2, 1),
-        expect_answers.missed("b", 2, 0),
+        expect_answers.answered_number("a", "fetch", 1, 2),
+        expect_answers.answered_number("c", "fetch", 3, 2),
+        expect_answers.missed_by_read("b", 2, 1),
+        expect_answers.missed_by_read("b", 2, 0),
     ) == [True, False, None, True, False, True, False, True, False, True, False]
 
 
@@ -354,12 +357,12 @@ def test_what_a_live_reader_was_given(folder: Folder) -> None:
         folder.live("c", position, offset, seq)
     assert seen(
         folder,
-        expect_readers.was_given("c", 5),
-        expect_readers.given_and_gone("c", 2),
-        expect_readers.given_and_gone("c", 1),
+        expect_readers.received("c", 5),
+        expect_readers.received_and_gone("c", 2),
+        expect_readers.received_and_gone("c", 1),
         expect_readers.went_back("c", 1),
         expect_readers.went_back("c", 0),
-        expect_readers.was_given("nobody", 0),
+        expect_readers.received("nobody", 0),
     ) == [True, True, False, True, False, None]
 
 
@@ -385,7 +388,11 @@ def test_a_dump_is_whole(folder: Folder, batches: list[dict[str, Any]], ok: bool
 def test_dumps_are_compared_where_both_have_something(folder: Folder) -> None:
     folder.answer("now", "files", 1, detail={"records": [[0, 0, 0], [1, 0, 1], [2, 0, 2]]})
     folder.answer("now", "files", 2, detail={"records": [[0, 0, 0], [1, 0, 5]]})
-    assert seen(folder, expect_answers.unlike("now", 1, 2, 1), expect_answers.unlike("now", 1, 2, 2)) == [
+    assert seen(
+        folder,
+        expect_answers.differing_offsets("now", 1, 2, 1),
+        expect_answers.differing_offsets("now", 1, 2, 2),
+    ) == [
         True,
         False,
     ]
@@ -421,9 +428,9 @@ def test_what_the_leader_says_of_an_epoch(folder: Folder) -> None:
     folder.answer("ends", "epoch_ends", 3, 2, detail={"ends": {"0": [0, 5], "1": [0, 5], "2": None}})
     assert seen(
         folder,
-        expect_answers.told_epoch_end("ends", 1, (0, 5)),
-        expect_answers.told_epoch_end("ends", 1, (1, 5)),
-        expect_answers.told_epoch_end("ends", 2, (2, 9)),
+        expect_answers.epoch_end("ends", 1, (0, 5)),
+        expect_answers.epoch_end("ends", 1, (1, 5)),
+        expect_answers.epoch_end("ends", 2, (2, 9)),
     ) == [True, False, False]
 
 
@@ -464,12 +471,12 @@ def test_the_high_watermark_is_never_above_the_smallest_log_end(folder: Folder) 
     a_round(folder, 50, 5, [9, 6, 2], [1, 2, 3], later_isr=[1, 2])
     assert seen(
         folder,
-        expect_watermarks.never_above("look"),
-        expect_watermarks.behind("look", (1, 2)),
-        expect_watermarks.behind("look", (1, 2, 3)),
-        expect_watermarks.longest_stand("look", 48, 50),
-        expect_watermarks.longest_stand("look", 0, 48),
-        expect_watermarks.equal_at_rest("look"),
+        expect_watermarks.high_watermark_never_above("look"),
+        expect_watermarks.high_watermark_behind("look", (1, 2)),
+        expect_watermarks.high_watermark_behind("look", (1, 2, 3)),
+        expect_watermarks.high_watermark_stands_still("look", 48, 50),
+        expect_watermarks.high_watermark_stands_still("look", 0, 48),
+        expect_watermarks.high_watermark_at_log_end("look"),
     ) == [True, True, None, True, False, False]
 
 
@@ -477,13 +484,17 @@ def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
     for number in range(50):
         a_round(folder, number, 7 if number == 30 else 6, [9, 6, 6], [1, 2, 3])
     run = folder.finished()
-    row = expect_watermarks.never_above("look").observe(run)
+    row = expect_watermarks.high_watermark_never_above("look").observe(run)
     assert (row.seen, row.ok) == ("1 of 50", False)
 
 
 def test_few_rounds_prove_nothing(folder: Folder) -> None:
     a_round(folder, 0, 9, [9, 9, 9], [1, 2, 3])
-    assert seen(folder, expect_watermarks.never_above("look"), expect_watermarks.equal_at_rest("look")) == [
+    assert seen(
+        folder,
+        expect_watermarks.high_watermark_never_above("look"),
+        expect_watermarks.high_watermark_at_log_end("look"),
+    ) == [
         False,
         True,
     ]
@@ -494,7 +505,7 @@ def test_expectations_in_words(folder: Folder) -> None:
     assert between("x", 1, 2, lambda _: 1.5, "s").observe(run).expected == "1 to 2 s"
     assert between("x", 0, 2, lambda _: 2.5).observe(run).expected == "at most 2"
     assert between("x", 3, None, lambda _: 2).observe(run).ok is False
-    assert given(exactly("x", 1, lambda _: 1)).observe(run).given
-    assert told(((1, 2, 3), (1, 2))) == "(1 2 3) (1 2)"
-    assert told({"a": 1000, "b": True}) == "a: 1,000, b: yes"
-    assert told(frozenset()) == "none"
+    assert precondition(exactly("x", 1, lambda _: 1)).observe(run).given
+    assert format_value(((1, 2, 3), (1, 2))) == "(1 2 3) (1 2)"
+    assert format_value({"a": 1000, "b": True}) == "a: 1,000, b: yes"
+    assert format_value(frozenset()) == "none"
