@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.stats import DegenerateDataWarning, binom, bootstrap
 
 from checkers.statistics.shares import CONFIDENCE, Interval
 
@@ -16,6 +19,7 @@ RESAMPLES = 10_000
 _BATCH_CELLS = 2_000_000
 
 Floats = NDArray[np.float64]
+Method = Literal["BCa", "percentile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,9 @@ def per_million(
         return EventRate(value, None, total, whole)
     if not total:
         return EventRate(0.0, Interval(0.0, None), total, whole)
-    draws = _drawn(counted, of, seed, resamples)
-    levels = _bca_levels(draws, counted, of, confidence)
-    low, high = np.quantile(draws, levels)
-    return EventRate(value, Interval(float(low), float(high)), total, whole)
+    # Left out, as the acceleration does, a run that has all records leaves no rate.
+    method: Method = "BCa" if (of < whole).all() else "percentile"
+    return EventRate(value, _bootstrap([(counted, of)], method, seed, resamples, confidence), total, whole)
 
 
 def rate_difference(
@@ -78,9 +81,8 @@ def rate_difference(
     sides = [_arrays(*new), _arrays(*base)]
     if any(len(events) < 2 or not records.sum() for events, records in sides):
         return None
-    seen = [float(events.sum() / records.sum()) * MILLION for events, records in sides]
-    draws = [_drawn(*side, seed + number, resamples) for number, side in enumerate(sides)]
-    return seen[0] - seen[1], Interval(*_percentile_interval(draws[0] - draws[1], confidence))
+    gap = _per_million(*sides[0]) - _per_million(*sides[1])
+    return float(gap), _bootstrap(sides, "percentile", seed, resamples, confidence)
 
 
 def percentile(values: Sequence[float], q: float) -> float | None:
@@ -107,45 +109,46 @@ def percentile_interval(values: Sequence[float], q: float, confidence: float = C
     return Interval(float(ordered[lower - 1]), float(ordered[upper - 1]))
 
 
-def _drawn(events: Floats, records: Floats, seed: int, resamples: int) -> Floats:
-    """The rate per million of each resample."""
-    generator = np.random.default_rng(seed)
-    runs = len(events)
-    step = max(1, _BATCH_CELLS // runs)
-    found = []
-    for start in range(0, resamples, step):
-        picked = generator.integers(0, runs, size=(min(step, resamples - start), runs))
-        below = records[picked].sum(axis=1)
-        above = events[picked].sum(axis=1)
-        found.append(np.divide(above, below, out=np.zeros_like(above), where=below > 0) * MILLION)
-    return np.concatenate(found)
+def _bootstrap(
+    sides: Sequence[tuple[Floats, Floats]], method: Method, seed: int, resamples: int, confidence: float
+) -> Interval:
+    """An interval of the rate per million of the first side, less that of the second if there is one.
+
+    Resamples draw the runs of each side, so that a run keeps its events and records together.
+    """
+
+    def rate(*drawn: NDArray[np.int64], axis: int) -> Floats:
+        first, *second = (
+            _per_million(events[runs], records[runs], axis)
+            for runs, (events, records) in zip(drawn, sides, strict=True)
+        )
+        return first - second[0] if second else first
+
+    most_runs = max(len(events) for events, _ in sides)
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        found = bootstrap(
+            [np.arange(len(events)) for events, _ in sides],
+            rate,
+            n_resamples=resamples,
+            batch=max(1, _BATCH_CELLS // most_runs),
+            confidence_level=confidence,
+            method=method,
+            rng=np.random.default_rng(seed),
+        )
+    low, high = found.confidence_interval
+    if math.isnan(low) or math.isnan(high):
+        # The correction is undefined where all resamples are alike.
+        half = (1 - confidence) / 2
+        low, high = np.quantile(found.bootstrap_distribution, [half, 1 - half])
+    return Interval(float(low), float(high))
 
 
-def _bca_levels(draws: Floats, events: Floats, records: Floats, confidence: float) -> tuple[float, float]:
-    """Which quantiles of the draws are the interval's ends; plain ones where the correction is undefined."""
-    half = (1 - confidence) / 2
-    value = events.sum() / records.sum() * MILLION
-    # As often as not a draw is the value itself: those count half.
-    below = float((draws < value * (1 - 1e-12)).mean() + (draws < value * (1 + 1e-12)).mean()) / 2
-    without = records.sum() - records
-    if not 0 < below < 1 or not without.all():
-        return half, 1 - half
-    left_out = (events.sum() - events) / without
-    apart = left_out.mean() - left_out
-    spread = float((apart**2).sum()) ** 1.5
-    acceleration = float((apart**3).sum()) / (6 * spread) if spread else 0.0
-    bias = float(norm.ppf(below))
-    ends = []
-    for level in (half, 1 - half):
-        shifted = bias + float(norm.ppf(level))
-        ends.append(float(norm.cdf(bias + shifted / (1 - acceleration * shifted))))
-    return ends[0], ends[1]
-
-
-def _percentile_interval(draws: Floats, confidence: float) -> tuple[float, float]:
-    half = (1 - confidence) / 2
-    low, high = np.quantile(draws, [half, 1 - half])
-    return float(low), float(high)
+def _per_million(events: Floats, records: Floats, axis: int = -1) -> Floats:
+    """The rate of runs along an axis; 0 where there are no records."""
+    above, below = events.sum(axis=axis), records.sum(axis=axis)
+    rates: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0) * MILLION
+    return rates
 
 
 def _arrays(events: Sequence[int], records: Sequence[int]) -> tuple[Floats, Floats]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
-from scipy.stats import beta, norm
+from scipy.stats import binomtest
 
 CONFIDENCE = 0.95
 
@@ -63,21 +64,13 @@ def share(k: int, n: int, confidence: float = CONFIDENCE) -> Share:
 def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """The two-sided interval: half of the error on each side, for k = 0 and k = n too (as tables have it)."""
     _checked(k, n, confidence)
-    half = (1 - confidence) / 2
-    low = float(beta.ppf(half, k, n - k + 1)) if k else 0.0
-    high = float(beta.ppf(1 - half, k + 1, n - k)) if k < n else 1.0
-    return Interval(low, high)
+    return _binomial_interval(k, n, confidence, "exact")
 
 
 def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """Wilson's score interval (JASA 22, 1927, 209-212), of which Newcombe's difference is made."""
     _checked(k, n, confidence)
-    if n == 0:
-        return Interval(0.0, 1.0)
-    z = float(norm.ppf(1 - (1 - confidence) / 2))
-    middle, spread = 2 * k + z * z, z * math.sqrt(z * z + 4 * k * (n - k) / n)
-    below = 2 * (n + z * z)
-    return Interval(max(0.0, (middle - spread) / below), min(1.0, (middle + spread) / below))
+    return _binomial_interval(k, n, confidence, "wilson")
 
 
 def difference(
@@ -98,6 +91,15 @@ def difference(
     down = math.hypot(new - mine.low, (other.high or 0.0) - base)
     up = math.hypot((mine.high or 0.0) - new, base - other.low)
     return gap, Interval(max(-1.0, gap - down), min(1.0, gap + up))
+
+
+@cache
+def _binomial_interval(k: int, n: int, confidence: float, method: str) -> Interval:
+    """0 to 1 for no runs. Cached: scipy searches for the exact one, some milliseconds each."""
+    if n == 0:
+        return Interval(0.0, 1.0)
+    found = binomtest(k, n).proportion_ci(confidence, method=method)
+    return Interval(float(found.low), float(found.high))
 
 
 def _checked(k: int, n: int, confidence: float) -> None:
