@@ -20,11 +20,13 @@ swept: setup
 demo: swept ## both built-in experiments on a real cluster, ending with a table and a report
 	$(BIN)/kafka-chaos run kill-leader cut-then-kill
 
+test: export KAFKA_CHAOS_MAVEN := yes
 test: swept lint ## lint, types and all four tiers of tests
 	$(PYTEST) -n auto -m "pure and not soak" tests/pure
 	$(PYTEST) -n $(SIDE) --dist loadfile --no-loadscope-reorder -m "not pure and not soak"
 
 test-all: export KAFKA_CHAOS_BROWSER := yes
+test-all: export KAFKA_CHAOS_MAVEN := yes
 test-all: swept lint ## as test, with the long ones too
 	$(PYTEST)
 
@@ -37,6 +39,7 @@ test-spark: setup ## only the tests of the checks
 test-mock: setup ## only the tests against librdkafka's mock cluster
 	$(PYTEST) -m "mock and not soak" tests/mock
 
+test-chaos: export KAFKA_CHAOS_MAVEN := yes
 test-chaos: swept ## only the tests with real brokers
 	$(PYTEST) -m "chaos and not soak" tests/chaos
 
@@ -74,6 +77,7 @@ bench: swept ## the check against DuckDB, Polars and pandas, faults to their eff
 nightly: swept ## experiments on several Kafka versions, held against the last good night
 	compose/nightly.sh
 
+spark-jars: export KAFKA_CHAOS_MAVEN := yes
 spark-jars: setup ## fetch the jars for topics read with Spark and for journals on S3
 	$(BIN)/python -m harness.check.spark_jars
 

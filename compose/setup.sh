@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Provide what kafka-chaos needs and leave alone what is there: virtual environment, Java, Docker engine, images.
 # Safe to call again; when everything is there it takes about a second. Installs system packages only as root
-# on Debian and its relatives; elsewhere it says what to install.
+# on Debian and its relatives; elsewhere it says what to install. Nothing else in this project installs any.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -120,10 +120,26 @@ start_engine() {
   say docker "engine ${state#ok } started"
 }
 
+# --- packages that only some machines need -------------------------------------------------------------------------
+
+apt_install() { # Debian packages; the lists of packages may be fresh already
+  export DEBIAN_FRONTEND=noninteractive
+  say apt "installing $*"
+  apt-get install -y -qq --no-install-recommends "$@" >"$scratch/apt.log" 2>&1 ||
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >>"$scratch/apt.log" 2>&1
+}
+
+build_tools() { # what images that are built here are made with
+  local names=()
+  command -v mvn >/dev/null || names+=(maven)
+  command -v mmdebstrap >/dev/null || names+=(mmdebstrap)
+  [[ ${#names[@]} -eq 0 ]] || { can_install && apt_install "${names[@]}"; }
+}
+
 # --- images: the part that needs no Python runs beside the virtual environment -----------------------------------
 
 early_image() {
-  local version base id
+  local version base id tools
   command -v docker >/dev/null || return 0
   version=$(sed -n 's/^DEFAULT_VERSION = "\(.*\)"$/\1/p' harness/model/defaults.py)
   base=kafka-chaos/base:$(sha256sum compose/base/rootfs.sh | cut -c 1-12)
@@ -131,12 +147,18 @@ early_image() {
     ! docker image inspect "$id" >/dev/null 2>&1 || return 0
   done
   ! docker pull -q "apache/kafka:$version" >/dev/null 2>&1 || return 0
-  [[ $EUID -eq 0 ]] && command -v mmdebstrap >/dev/null || return 0
+  build_tools &
+  tools=$!
+  command -v mmdebstrap >/dev/null || wait "$tools" || return 0
+  [[ $EUID -eq 0 ]] || return 0
   # What fails here is tried again, and explained, by harness.containers.images.
   if id=$(sh compose/base/rootfs.sh 2>/dev/null | docker import --change 'LABEL kafka-chaos.image=base' - 2>/dev/null); then
     docker tag "$id" "$base"
   fi
+  wait "$tools" || true
 }
+
+images() { .venv/bin/python -m harness.containers.images 2>"$scratch/images.err"; }
 
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -163,6 +185,10 @@ fi
 # Reports are tried in a real browser by the nightly only: it is large.
 if [[ -n "${KAFKA_CHAOS_BROWSER:-}" ]] && ! command -v chromium >/dev/null && can_install; then
   packages+=(chromium)
+fi
+# Maven fetches jars that a few tests and users need.
+if [[ -n "${KAFKA_CHAOS_MAVEN:-}" ]] && ! command -v mvn >/dev/null && can_install; then
+  packages+=(maven)
 fi
 
 if [[ ${#packages[@]} -gt 0 ]] && ! can_install; then
@@ -226,4 +252,11 @@ else
   say python "$(.venv/bin/python --version) in .venv"
 fi
 
-.venv/bin/python -m harness.containers.images
+code=0
+images || code=$?
+if [[ $code -ne 0 ]]; then
+  # Where it lacks packages it names them; they are installed, and it is called again.
+  missing=$(sed -n "s/^ *next: *install \(.*\) (Debian's package names).*/\1/p" "$scratch/images.err")
+  # shellcheck disable=SC2086 # names of packages
+  [[ -n "$missing" ]] && can_install && apt_install $missing && images || { cat "$scratch/images.err" >&2; exit "$code"; }
+fi

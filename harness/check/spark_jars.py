@@ -17,10 +17,8 @@ from pathlib import Path
 
 import compose
 from harness.host.maven import cache, first_error, require_commands
-from harness.model.errors import PrerequisiteMissing
+from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress
-
-"""Environment variable that names another folder than `~/.cache/kafka-chaos/jars`."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +101,12 @@ def _fetch(jar_set: JarSet, target: Path) -> None:
         )
 
 
-def main() -> None:
-    with progress_on_stdout():
-        for jar_set in ALL:
-            paths = jars_of(jar_set)
-            print(f"{jar_set.name}: {len(paths)} jars in {paths[0].parent}")
-    sys.exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    try:
+        with progress_on_stdout():
+            for one in ALL:
+                paths = jars_of(one)
+                print(f"{one.name}: {len(paths)} jars in {paths[0].parent}")
+    except KafkaChaosError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

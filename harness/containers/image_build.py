@@ -77,7 +77,7 @@ def build_kafka(client: DockerClient, version: str, reference: str) -> None:
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-image-") as scratch:
         stage = Path(scratch) / "context"
         shutil.copytree(compose.context("kafka"), stage)
-        # apt-get does not run twice at once: all that the two parallel downloads need comes first.
+        # All that the two parallel downloads need, so that one error names all of it.
         wanted = {"mvn": "maven"} | ({} if exists(client, base_reference()) else {"mmdebstrap": "mmdebstrap"})
         require_commands(wanted, "building a Kafka image")
         with ThreadPoolExecutor(2) as pool:

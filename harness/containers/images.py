@@ -1,13 +1,12 @@
 """Which images to use: one that is here, one that can be pulled, or one built here
 (`harness.containers.image_build`).
 
-Run as `python -m harness.containers.images` it makes the Kafka image and the toolbox present and says how
-they came.
+`python -m harness.containers.images` makes the Kafka image and the toolbox present and says how they came
+(`kafka-chaos images` for another version or image).
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from typing import Any
@@ -168,24 +167,23 @@ def _info(image: Any, reference: str, origin: str) -> ImageInfo:
     )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Entry of `python -m harness.containers.images`; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m harness.containers.images", description=__doc__)
-    parser.add_argument("--version", default=DEFAULT_VERSION, help="Kafka version (default: %(default)s)")
-    parser.add_argument("--image", help="use this image and no other")
-    options = parser.parse_args(arguments)
+def prepare(version: str = DEFAULT_VERSION, image: str | None = None) -> None:
+    """Make the Kafka image and the toolbox present, and report as progress how they came.
 
-    try:
-        with progress_on_stdout("images: "):
-            client = connect()
-            info = resolve(client, options.version, options.image)
-            report_progress(f"{info.reference} {info.origin}, Kafka {info.kafka_version}, {info.digest[:19]}")
-            report_progress(f"{toolbox(client)} ready")
-    except KafkaChaosError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    Raises:
+        BadInput: `version` is not a version number.
+        PrerequisiteMissing: no engine answers, or no way led to an image.
+    """
+    with progress_on_stdout("images: "):
+        client = connect()
+        info = resolve(client, version, image)
+        report_progress(f"{info.reference} {info.origin}, Kafka {info.kafka_version}, {info.digest[:19]}")
+        report_progress(f"{toolbox(client)} ready")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        prepare()
+    except KafkaChaosError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)

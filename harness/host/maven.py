@@ -4,42 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from harness.model.errors import PrerequisiteMissing
-from harness.model.progress import report_progress
 
 
 def require_commands(packages: dict[str, str], purpose: str) -> None:
-    """See that each command (key) is there; where we are root on Debian, install its package (value).
+    """Check that each command (key) is on PATH; `packages` has the Debian package of each (value).
 
     Raises:
-        PrerequisiteMissing: a command is missing and cannot be installed here.
+        PrerequisiteMissing: commands are missing; its next step names their packages (compose/setup.sh
+            reads them there).
     """
     missing = {command: package for command, package in packages.items() if shutil.which(command) is None}
-    if not missing:
-        return
-    names = " ".join(sorted(missing.values()))
-    if os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get"):
-        report_progress(f"installing {names}")
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        install = f"apt-get install -y -qq --no-install-recommends {names}"
-        # The lists may be fresh already; a mirror of something else that fails to update does not matter.
-        script = f"{install} || {{ apt-get update -qq; {install}; }}"
-        run = subprocess.run(
-            ["sh", "-c", script], env=environment, capture_output=True, text=True, check=False
+    if missing:
+        raise PrerequisiteMissing(
+            f"{purpose} needs {' and '.join(sorted(missing))}",
+            found=f"no {' and no '.join(sorted(missing))} on PATH",
+            next_step=f"install {' '.join(sorted(missing.values()))} (Debian's package names), "
+            "or make an image registry reachable",
         )
-        if run.returncode == 0:
-            return
-        found = last_lines(run.stderr)
-    else:
-        found = f"no {' and no '.join(sorted(missing))} on PATH"
-    raise PrerequisiteMissing(
-        f"{purpose} needs {' and '.join(sorted(missing))}",
-        found=found,
-        next_step=f"install {names} (Debian's package names), or make an image registry reachable",
-    )
 
 
 def first_error(text: str) -> str:
@@ -54,6 +38,7 @@ def last_lines(text: str, count: int = 8) -> str:
 
 
 CACHE_VARIABLE = "KAFKA_CHAOS_JARS"
+"""Environment variable that names another folder than `~/.cache/kafka-chaos/jars`."""
 
 
 def cache() -> Path:

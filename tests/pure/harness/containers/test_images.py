@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -181,11 +182,22 @@ def test_fingerprint_follows_names_bytes_and_extras(tmp_path: Path) -> None:
     assert len({first, second, image_build.fingerprint([tmp_path], "4.3.1")}) == 3
 
 
-def test_a_missing_tool_that_cannot_be_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_named_with_its_package_as_setup_reads_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(maven.shutil, "which", lambda _command: None)
     with pytest.raises(PrerequisiteMissing, match="needs mmdebstrap and mvn") as caught:
         maven.require_commands({"mvn": "maven", "mmdebstrap": "mmdebstrap"}, "building")
-    assert "install maven mmdebstrap" in str(caught.value)
+    (tmp_path / "images.err").write_text(f"{caught.value}\n")
+    setup = (Path(compose.__file__).parent / "setup.sh").read_text()
+    (line,) = (line for line in setup.splitlines() if line.strip().startswith("missing=$(sed"))
+    run = subprocess.run(
+        ["bash", "-c", f'scratch=$1; {line}; echo "$missing"', "bash", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "maven mmdebstrap\n"
 
 
 def test_contexts_are_found_by_name() -> None:

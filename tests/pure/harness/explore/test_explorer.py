@@ -306,7 +306,7 @@ def test_budgets(text: str, seconds: float) -> None:
         (("--confirm", "often"), "K/N"),
         (("--menu", "none.yaml"), "none.yaml"),
         (("--profile", "slow"), "no timing profile"),
-        (("--kafka-version", "3.2.0"), "do not fit the menu"),
+        (("--kafka-version", "3.2.0"), "cannot have this version"),
         (("--resume", "nowhere"), "there is no exploration here"),
     ],
 )

@@ -1,0 +1,23 @@
+"""The command that makes images present before a run needs them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.model.defaults import DEFAULT_VERSION
+
+
+def add(app: typer.Typer) -> None:
+    app.command(hidden=True)(images)
+
+
+def images(
+    version: Annotated[str, typer.Option(help="Kafka version.")] = DEFAULT_VERSION,
+    image: Annotated[str | None, typer.Option(help="Use this image and no other.")] = None,
+) -> None:
+    """Make the Kafka image and the sidecar image present: found here, pulled, or built."""
+    from harness.containers.images import prepare
+
+    prepare(version, image)
