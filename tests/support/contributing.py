@@ -12,6 +12,14 @@ from tests.support.paths import ROOT
 
 DIFFS = ROOT / "tests" / "support" / "diffs"
 PACKAGES = ("harness", "faults", "workloads", "checkers", "compose", "tests/support")
+FILES = tuple(
+    name
+    for name in (
+        *("pyproject.toml", "tests/__init__.py", "tests/conftest.py"),
+        *("tests/spark/__init__.py", "tests/spark/conftest.py", "tests/spark/checkers/__init__.py"),
+    )
+    if (ROOT / name).exists()
+)
 _IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -29,9 +37,9 @@ def patched_tree(diff: Path, folder: Path) -> Path:
     """A copy of the packages in `folder`, with the diff applied by `git apply`."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, folder / name, ignore=_IGNORED)
-    for name in ("tests/__init__.py", "tests/conftest.py", "pyproject.toml"):
-        if (ROOT / name).exists():
-            shutil.copy(ROOT / name, folder / name)
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
     # Within a repository, `git apply` would resolve paths from its root.
     alone = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
     subprocess.run(["git", "apply", "--whitespace=error", diff], cwd=folder, env=alone, check=True)
