@@ -1,21 +1,24 @@
 """The folder of many runs: `runs/.../NNN/`, each a run folder with its `outcome.json`, and one result file.
 
-A run is over when its `outcome.json` is there: it is written last, whole, and renamed into place. So whatever
-kills the process, a later one knows what is left to do.
+A run is over when its `outcome.json` exists: it is written last, and renamed into place as a whole. So
+whatever kills the process, a later one knows what is left to do.
 """
 
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, Self
+from typing import IO, Any, Protocol, Self
 
 from pydantic import BaseModel
 
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, JournalError
+from harness.model.progress import report_progress
+from harness.model.run import RunMeta
 from harness.model.secrets import hidden
 from harness.model.storage import write_whole
 
@@ -38,6 +41,8 @@ class RunStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.lock: IO[Any] | None = None
+        """Open and locked while the store is held."""
 
     @classmethod
     def created(cls, results: Path, name: str) -> Self:
@@ -60,17 +65,19 @@ class RunStore:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from working in this folder meanwhile; the kernel lets go with the process.
+        """Keep other processes from working in this folder; the kernel unlocks it when this process and those
+        that share `lock` have ended.
 
         Raises:
-            BadInput: another one does.
+            BadInput: another process works in it.
         """
         with (self.folder / _LOCK).open("w") as file:
+            self.lock = file
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise BadInput(
-                    "another process is at work in this folder",
+                    "another process is working in this folder",
                     where=str(self.folder),
                     next_step="wait until it has ended, or end it, then resume",
                 ) from error
@@ -81,7 +88,7 @@ class RunStore:
         write_whole(self.folder / name, hidden(result.model_dump_json(indent=2)) + "\n")
 
     def keep(self, outcome: RunOutcome) -> None:
-        """Write that a run is over."""
+        """Record that a run is over."""
         folder = self.folder / outcome.folder
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / OUTCOME_FILE, hidden(outcome.model_dump_json(indent=2)) + "\n")
@@ -90,12 +97,26 @@ class RunStore:
         """The files of runs that are over, in order, of a folder within `runs/`."""
         return sorted(self.folder.joinpath(RUNS, *within).glob(f"[0-9]*/{OUTCOME_FILE}"))
 
+    def new_log_folder(self) -> Path:
+        """Where the next cluster leaves its logs."""
+        return self.folder / "logs" / f"{time.time_ns()}"
 
-def moved_away(folder: Path) -> Path | None:
-    """Move away what a run that was cut short has left; returns where to, None if there was nothing."""
+
+def awaits_check(folder: Path, arm: str) -> bool:
+    """Whether a run of this arm was completed by a process that ended before the run was checked."""
+    try:
+        meta = RunMeta.load(folder)
+    except JournalError:
+        return False
+    return meta.finished and meta.arm == arm
+
+
+def set_aside(folder: Path, run: str) -> None:
+    """Rename the folder of an interrupted run, if there is one, so that the run can be made again."""
     if not folder.exists():
-        return None
+        return
     number = 1
     while (target := folder.with_name(f"cut-short-{folder.name}-{number}")).exists():
         number += 1
-    return folder.rename(target)
+    folder.rename(target)
+    report_progress(f"{run}: it was interrupted; what it left is in {target.name}")

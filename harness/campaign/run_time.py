@@ -1,24 +1,23 @@
-"""How long a run takes, estimated from its experiment."""
+"""How long runs take: an estimate from the experiment, corrected by what earlier runs took."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
 
 from harness.spec.experiment import Experiment
 
 DAY = 86_400.0
-
-
-OF_EVERY_RUN = 8.0
-
-
-_OF_AN_INJECTION = 3.5
-
-
+PER_RUN = 8.0
+"""Seconds for the topic, healing, settling and both final reads, measured with three brokers on two cores."""
+_PER_INJECTION = 3.5
 _FULL_SPEED = 50_000.0
+"""Records per second where no rate is given."""
 
 
 def run_seconds(experiment: Experiment) -> float:
-    """One run, without the start of its cluster."""
-    total = OF_EVERY_RUN
+    """The estimated seconds of one run, without the start of its cluster."""
+    total = PER_RUN
     rate = experiment.workload_of(experiment.arms[0]).rate
     for step in experiment.steps:
         if step.write is not None:
@@ -27,13 +26,43 @@ def run_seconds(experiment: Experiment) -> float:
         elif step.sleep is not None:
             total += step.sleep.seconds
         elif step.inject is not None:
-            total += _OF_AN_INJECTION
+            total += _PER_INJECTION
         elif step.wait is not None:
             total += min(1.0, step.wait.within)
     return total
 
 
-def told(seconds: float) -> str:
+class _Measured(NamedTuple):
+    runs: int = 0
+    seconds: float = 0.0
+    estimated: float = 0.0
+
+    def plus(self, seconds: float, estimated: float) -> _Measured:
+        return _Measured(self.runs + 1, self.seconds + seconds, self.estimated + estimated)
+
+
+class RunTimes:
+    """What runs took so far, by the name of what was run."""
+
+    def __init__(self) -> None:
+        self._of: defaultdict[str, _Measured] = defaultdict(_Measured)
+        self._all = _Measured()
+
+    def add(self, name: str, experiment: Experiment, seconds: float) -> None:
+        estimated = run_seconds(experiment)
+        self._of[name] = self._of[name].plus(seconds, estimated)
+        self._all = self._all.plus(seconds, estimated)
+
+    def expected(self, name: str, experiment: Experiment) -> float:
+        """Seconds of the next run: the mean of those of this name, else the estimate, corrected by what all
+        runs took."""
+        if name in self._of:
+            return self._of[name].seconds / self._of[name].runs
+        factor = self._all.seconds / self._all.estimated if self._all.estimated else 1.0
+        return factor * run_seconds(experiment)
+
+
+def format_duration(seconds: float) -> str:
     """`2 h 05 min`, `3 min 20 s`, `41 days 16 h`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

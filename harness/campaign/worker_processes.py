@@ -1,115 +1,88 @@
-"""Processes that run experiments side by side, each on a cluster of its own.
+"""Processes that make runs in parallel, each on a cluster of its own.
 
-Processes and not threads: producers and samplers of one must not wait until the other's let go of the
-interpreter. What they are given and what they tell goes through a pipe, as plain values; runs are checked by
-the process that gave the orders.
+They are processes and not threads because the producers and samplers of one run must not wait for the
+interpreter lock of another. Requests and messages go through a pipe, as plain values; runs are checked by the
+process that gives the requests.
 """
 
 from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from types import FrameType
-from typing import Self
+from typing import IO, Any, Self
 
-from harness.cluster.managed import ManagedCluster
-from harness.model.errors import KafkaChaosError
-from harness.model.journal import RUN_FILE
+from harness.campaign.backend import Backend
+from harness.campaign.worker import (
+    LocalWorker,
+    RequestFinished,
+    RunRequest,
+    WorkerMessage,
+    Workers,
+    carry_out,
+)
+from harness.cluster.holder import ClusterHolder
+from harness.model.errors import ClusterError
 from harness.model.progress import progress_to, report_progress
-from harness.model.run import RunMeta
-from harness.run.executor import made
 from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
 
+CORES_PER_CLUSTER = 4
+"""With fewer, clusters compete for processors, and the effect of a fault would depend on the neighbour."""
+GIB_PER_CLUSTER = 6
 _END_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """Run the arms of an experiment into `folder`, on the cluster that is up if it is of the same spec, and
-    `reuse` says so; a new one leaves its logs in `logs`."""
-
-    experiment: Experiment
-    arms: tuple[str, ...]
-    folder: Path
-    seed: int
-    skipped: tuple[str, ...]
-    logs: Path
-    reuse: bool = True
-
-
-@dataclass(frozen=True)
-class ProgressMessage:
-    """A line about what is going on."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class RunFinished:
-    """A run folder is there to be checked."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class RequestFinished:
-    """An order was carried out, or broke. `began`: its cluster came up; `fresh`: nothing ran on it before."""
-
-    seconds: float = 0.0
-    error: str | None = None
-    began: bool = True
-    fresh: bool = True
-
-
-WorkerMessage = ProgressMessage | RunFinished | RequestFinished
+def clusters_at_once(cores: int | None = None, memory: int | None = None) -> int:
+    """Number of clusters that this machine can run in parallel, at least 1. `memory` is in bytes."""
+    cores = os.cpu_count() or 1 if cores is None else cores
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if memory is None else memory
+    return max(1, min(cores // CORES_PER_CLUSTER, memory // (GIB_PER_CLUSTER << 30)))
 
 
 class WorkerProcess:
-    """One process, seen from the one that gives the orders. `spec`: of the cluster it has, or is to start."""
+    """One process, seen from the one that gives it requests. `lock` is kept locked until the process ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend, lock: IO[Any] | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs,))
+        # A connection is what multiprocessing can hand over; the lock goes with the open file.
+        held = None if lock is None else Connection(os.dup(lock.fileno()))
+        self._process = context.Process(target=serve, args=(theirs, backend, held))
         self._process.start()
         theirs.close()
         self.spec: ClusterSpec | None = None
-        self.busy = False
+        self.busy = self.replace = False
         self._stopped = False
 
-    def give(self, order: RunRequest) -> None:
-        self.spec, self.busy = order.experiment.cluster, True
-        with suppress(OSError):  # it is gone: `told` says so
-            self.pipe.send(order)
+    def give(self, request: RunRequest) -> None:
+        self.spec, self.busy = request.experiment.cluster, True
+        with suppress(OSError):  # the process has ended, which `receive` reports
+            self.pipe.send(request)
 
-    def told(self) -> WorkerMessage:
-        """What it has to tell; one that is gone has broken its order."""
+    def receive(self) -> WorkerMessage | str:
+        """Its next message, or line of progress. The request of a process that has ended is broken."""
+        message: WorkerMessage | str
         try:
-            message: WorkerMessage = self.pipe.recv()
+            message = self.pipe.recv()
         except (EOFError, OSError):
             self._process.join()
-            message = RequestFinished(
-                error=f"the process that ran it ended with code {self._process.exitcode}"
-            )
+            error = ClusterError(f"the worker process ended with code {self._process.exitcode}")
+            message = RequestFinished(error=error)
         if isinstance(message, RequestFinished):
             self.busy = False
         return message
 
     @property
     def alive(self) -> bool:
-        """Whether it can be given orders."""
         return not self._stopped and self._process.is_alive()
 
     def stop(self, *, at_once: bool) -> None:
-        """Have it end: its cluster is removed. `at_once`: whatever it runs is broken off, faults undone."""
+        """Have it end and remove its cluster. `at_once`: its run is interrupted, and faults are healed."""
         self._stopped = True
         if at_once:
             self._process.terminate()
@@ -121,14 +94,16 @@ class WorkerProcess:
 
 
 class WorkerPool:
-    """Workers, as a context manager that leaves no cluster behind."""
+    """Worker processes. Use it as a context manager: at the end every process has removed its cluster."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, backend: Backend, lock: IO[Any] | None = None) -> None:
         self._size = size
-        self.workers: list[WorkerProcess] = []
+        self._backend = backend
+        self._lock = lock
+        self.workers: Sequence[WorkerProcess] = []
 
     def __enter__(self) -> Self:
-        self.workers = [WorkerProcess() for _ in range(self._size)]
+        self.workers = [WorkerProcess(self._backend, self._lock) for _ in range(self._size)]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -138,79 +113,51 @@ class WorkerPool:
             worker.join()
 
     def messages(self, seconds: float) -> Iterator[tuple[WorkerProcess, WorkerMessage]]:
-        """What the workers that are at it tell next; waits so long for it."""
         by_pipe = {worker.pipe: worker for worker in self.workers if worker.busy}
         for pipe in wait(list(by_pipe), seconds):
             assert isinstance(pipe, Connection)
-            yield by_pipe[pipe], by_pipe[pipe].told()
+            message = by_pipe[pipe].receive()
+            if isinstance(message, str):
+                report_progress(message)
+            else:
+                yield by_pipe[pipe], message
+
+
+def workers_for(size: int, backend: Backend, lock: IO[Any] | None = None) -> Workers:
+    """Worker processes; for a single worker none is needed."""
+    return LocalWorker(backend) if size == 1 else WorkerPool(size, backend, lock)
 
 
 class _ToPipe(logging.Handler):
-    """Sends progress messages to the process that gives the orders. When that process is gone, the OSError
-    reaches whoever reports, and ends the run."""
+    """Sends progress to the process that gives the requests. When that process has ended, the OSError reaches
+    the code that reports progress and ends the run."""
 
     def __init__(self, pipe: Connection) -> None:
         super().__init__()
         self._pipe = pipe
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._pipe.send(ProgressMessage(record.getMessage()))
+        self._pipe.send(record.getMessage())
 
 
-def serve(pipe: Connection) -> None:
-    """Carry out orders until None comes, or nobody is there to give any."""
-    # Ctrl-C reaches every process of a terminal; whoever gives the orders says when to stop, once.
+def serve(pipe: Connection, backend: Backend, _lock: Connection | None = None) -> None:
+    """Carry out requests until None comes, or the process that gives them has ended."""
+    # Ctrl-C reaches every process of a terminal; the process that gives the requests says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
-    with suppress(KeyboardInterrupt, EOFError, OSError), ExitStack() as stack, progress_to(_ToPipe(pipe)):
-        up: ManagedCluster | None = None
-        while (order := pipe.recv()) is not None:
-            fresh = up is None or up.spec != order.experiment.cluster or not order.reuse
-            if fresh:
-                stack.close()
-                try:
-                    up = stack.enter_context(_started(order))
-                except KafkaChaosError as error:
-                    up = None
-                    pipe.send(RequestFinished(error=str(error), began=False))
-                    continue
-            assert up is not None, "it was just started, or was there"
-            pipe.send(_carried_out(order, up, pipe, fresh=fresh))
+    with suppress(KeyboardInterrupt), progress_to(_ToPipe(pipe)):
+        serve_requests(pipe, backend)
 
 
-def _started(order: RunRequest) -> ManagedCluster:
-    spec = order.experiment.cluster
-    report_progress(
-        f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)"
-    )
-    return ManagedCluster(spec, log_folder=order.logs)
-
-
-def _carried_out(
-    order: RunRequest, cluster: ManagedCluster, pipe: Connection, *, fresh: bool
-) -> RequestFinished:
-    began = time.monotonic()
-    broken = None
-    arms = tuple(arm for arm in order.experiment.arms if arm.name in order.arms)
-    try:
-        runs = made(cluster, order.experiment, arms, order.folder, seed=order.seed, skipped=order.skipped)
-        for name in runs:
-            pipe.send(RunFinished(name))
-    except KafkaChaosError as error:
-        broken = str(error)
-    forget_topics(cluster, order.folder)
-    return RequestFinished(time.monotonic() - began, broken, fresh=fresh)
-
-
-def forget_topics(cluster: ManagedCluster, folder: Path) -> None:
-    """Delete what the runs in a folder have written: all has been read, and a broker that dies later would
-    have to recover it."""
-    for path in folder.glob(f"*/{RUN_FILE}"):
-        with suppress(KafkaChaosError):
-            cluster.admin().delete(RunMeta.load(path.parent).topic)
+def serve_requests(pipe: Connection, backend: Backend) -> None:
+    """As `serve`, in a process or thread that is prepared for it."""
+    with suppress(EOFError, OSError), ClusterHolder(backend.start) as clusters:
+        while (request := pipe.recv()) is not None:
+            for message in carry_out(request, clusters, backend):
+                pipe.send(message)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    # Once: what is being undone then must not be interrupted again.
+    # Once: the cleanup that follows must not be interrupted again.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt

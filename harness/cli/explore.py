@@ -60,9 +60,10 @@ def explore(
     (what was found is kept; --resume goes on).
     """
     from harness.cli.progress import show_progress
-    from harness.explore import command
+    from harness.explore.explorer import run_exploration
     from harness.explore.markdown_report import write_page
     from harness.explore.menu import BUILT_IN, MENU
+    from harness.explore.plan import ExploreOptions, plan_exploration
     from harness.explore.result import load_result
     from harness.explore.store import ExploreStore
     from harness.explore.table import lines, tables
@@ -71,22 +72,20 @@ def explore(
         typer.echo(MENU.builtin_text(BUILT_IN) if show else MENU.schema_text(), nl=False)
         return
     chosen_seed = int(time.time()) if seed is None else seed
-    asked = command.ExploreOptions(
-        menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile
-    )
-    planned = command.planned(asked, resume, chosen_seed)
+    options = ExploreOptions(menu, budget, runs, seed, confirm, shrink_share, kafka_version, image, profile)
+    plan = plan_exploration(options, resume, chosen_seed)
     if dry_run:
-        for line in planned.lines():
+        for line in plan.lines():
             _say(line)
         return
     again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
-    store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, planned.menu.name)
+    store = ExploreStore(resume) if resume is not None else ExploreStore.created(results, plan.menu.name)
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
         with store.held(), show_progress(_err, quiet):
-            report_progress(planned.lines()[-1])
-            result = command.executed(planned, store, this_command(*again))
+            report_progress(plan.lines()[-1])
+            result = run_exploration(plan, store, this_command(*again))
     except KeyboardInterrupt:
         kept = load_result(store.folder)
         write_page(kept, store.folder)

@@ -70,11 +70,12 @@ def matrix(
     Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
     arm.
     """
-    from harness.campaign.cluster_pool import room
+    from harness.campaign.worker_processes import clusters_at_once
     from harness.cli.progress import show_progress
-    from harness.matrix import command
     from harness.matrix.files import MATRIX
     from harness.matrix.html import write_page
+    from harness.matrix.plan import MatrixOptions, plan_matrix
+    from harness.matrix.runner import run_matrix
     from harness.matrix.store import MatrixStore
     from harness.matrix.table import notes, table
 
@@ -89,29 +90,24 @@ def matrix(
         typer.echo(MATRIX.schema_text(), nl=False)
         return
     chosen_seed = int(time.time()) if seed is None else seed
-    planned = command.planned(
-        spec,
-        resume,
-        command.MatrixOptions(repeat, budget, seed, kafka_version, image, profile),
-        chosen_seed,
-    )
+    options = MatrixOptions(repeat, budget, seed, kafka_version, image, profile)
+    plan = plan_matrix(spec, resume, options, chosen_seed)
     if dry_run:
         if as_json:
-            print_json(planned.as_json())
+            print_json(plan.as_json())
         else:
-            for line in planned.lines():
+            for line in plan.lines():
                 _say(line)
         return
-    planned.refuse_days(yes)
+    plan.refuse_days(yes)
     again = ("--seed", str(chosen_seed)) if seed is None and resume is None else ()
-    store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, planned.spec.name)
+    store = MatrixStore(resume) if resume is not None else MatrixStore.created(results, plan.spec.name)
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
         with store.held(), show_progress(_err, quiet):
-            for line in planned.lines()[-1:]:
-                report_progress(line)
-            result = command.executed(planned, store, this_command(*again), clusters=clusters or room())
+            report_progress(plan.lines()[-1])
+            result = run_matrix(plan, store, this_command(*again), clusters=clusters or clusters_at_once())
     except KeyboardInterrupt:
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)

@@ -92,7 +92,7 @@ def _run(
     try:
         with show_progress(error, quiet):
             options = Options(results=place, seed=seed, command=this_command())
-            results = run_items(items, options, keep, side_by_side=side_by_side)
+            results = run_items(items, options, keep, parallel=side_by_side)
     except KeyboardInterrupt:
         error.print(
             f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}, "

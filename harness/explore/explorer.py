@@ -1,61 +1,53 @@
-"""Explores: run after run on one cluster, and each violation shrunk as soon as it is seen."""
+"""Explores: one run after the other on one cluster; every violation is shrunk as soon as it is found."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Literal
 
-from harness.campaign.run_time import told
-from harness.explore.backend import ExploreBackend
-from harness.explore.budget import ExploreBudget, ExploreSpent
+from harness.campaign.run_time import format_duration
+from harness.explore.backend import DockerExploreBackend, ExploreBackend
+from harness.explore.budget import ExploreSpent
 from harness.explore.coverage import Coverage
 from harness.explore.coverage_report import coverage_result
-from harness.explore.menu import ExploreMenu, experiment_of
+from harness.explore.menu import experiment_of
 from harness.explore.phases import ClusterPhase
+from harness.explore.plan import ExplorationPlan
 from harness.explore.reproducers import write_violation
 from harness.explore.result import ExploreResult, ShrinkState, TrialRun, Violation
 from harness.explore.selection import choose
-from harness.explore.shrinking import Confirm, Shrinking
+from harness.explore.shrinking import Shrinking
 from harness.explore.store import ExploreStore
 from harness.explore.trial import Trial, TrialFault
 from harness.explore.trial_runner import TrialRunner
 from harness.model.errors import BadInput, JournalError
+from harness.model.progress import progress_under
 from harness.model.result import VerdictWord
 
 
-@dataclass(frozen=True, slots=True)
-class ExplorationInput:
-    """What is to be explored. `before` is what an earlier process left of the same exploration."""
-
-    menu: ExploreMenu
-    store: ExploreStore
-    seed: int
-    confirm: Confirm
-    budget: ExploreBudget
-    command: str
-    before: ExploreResult | None = None
-
-
 class Exploration:
-    """One exploration under way. What comes next hangs on the seed and on the runs so far alone, so that a
+    """One exploration under way. What comes next depends on the seed and on the runs so far alone, so that a
     later process goes on where one stopped: runs that are over are taken from the folder."""
 
-    def __init__(self, given: ExplorationInput, rig: ExploreBackend) -> None:
-        self._given = given
-        self._rig = rig
-        self._menu = given.menu
-        self._kept = given.store.runs()
+    def __init__(
+        self, plan: ExplorationPlan, store: ExploreStore, backend: ExploreBackend, command: str
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._backend = backend
+        self._menu = plan.menu
+        self._kept = store.runs()
         self._runs: list[TrialRun] = []
         self._coverage = Coverage()
         self._violations: list[Violation] = []
         self._left_out: dict[str, str] = {}
-        before = given.before
+        before = plan.before
+        self._command = before.command if before is not None else command
         self._seconds_before = before.seconds if before is not None else 0.0
         self._started_ns = before.started_ns if before is not None else time.time_ns()
         self._began = time.monotonic()
         clusters = before.clusters if before is not None else 0
-        self._maker = TrialRunner(given.menu, given.store, rig, clusters)
+        self._runner = TrialRunner(plan.menu, store, backend, clusters)
 
     def execute(self) -> ExploreResult:
         """Explore until the budget is spent; returns what is also written as result.json.
@@ -66,11 +58,11 @@ class Exploration:
             ClusterError: several runs in a row broke. What was found is kept: `--resume`.
             KeyboardInterrupt: passed on; the same.
         """
-        if self._given.before is None:
+        if self._plan.before is None:
             self._save("under way")
         names = self._possible()
         try:
-            with self._maker:
+            with self._runner:
                 self._explore(names)
         finally:
             self._note()
@@ -86,7 +78,7 @@ class Exploration:
             )
             for fault in self._menu.faults
         ]
-        self._left_out = self._rig.impossible(experiments)
+        self._left_out = self._backend.feasibility(experiments).impossible
         refused = [one.name for one in self._menu.faults if one.if_impossible == "refuse"]
         needed = [name for name in self._left_out if name in refused]
         names = [fault.name for fault in self._menu.faults if fault.name not in self._left_out]
@@ -109,10 +101,10 @@ class Exploration:
                 names,
                 self._coverage,
                 [one.minimal for one in self._violations if one.state != "not confirmed"],
-                self._given.seed,
+                self._plan.seed,
                 len(self._runs) + 1,
             )
-            seed = self._given.seed + len(self._runs)
+            seed = self._plan.seed + len(self._runs)
             run = self._make(drawn.trial, drawn.aims, None, seed, None)
             if run is None:
                 return
@@ -132,7 +124,7 @@ class Exploration:
     def _shrink(self, run: TrialRun) -> None:
         """Make the schedule of a run that failed smaller, for as long as its share of the budget lasts."""
         number = len(self._violations) + 1
-        limit = self._given.budget.for_one(self._spent())
+        limit = self._plan.budget.for_one(self._spent())
         shrinking = Shrinking(self._menu, run.trial)
         outcomes, failed, of = [True], 1, 1
         self._violations.append(self._violation(run, shrinking, number, failed, of, "under way"))
@@ -159,8 +151,8 @@ class Exploration:
     ) -> bool | None:
         """Whether a schedule fails as `run` did, by as many runs as that takes; None: the budget is spent."""
         unclear = 0
-        while (answer := self._given.confirm.answer(outcomes)) is None:
-            if unclear == self._given.confirm.n:
+        while (answer := self._plan.confirm.answer(outcomes)) is None:
+            if unclear == self._plan.confirm.n:
                 return False
             seed = run.seed + len(outcomes) + unclear
             made = self._make(trial, (), number, seed, limit)
@@ -190,7 +182,7 @@ class Exploration:
             runs=len(mine),
             seconds=round(sum(one.seconds for one in mine), 1),
         )
-        return write_violation(self._given.store.folder, self._menu, found, self._given.confirm)
+        return write_violation(self._store.folder, self._menu, found, self._plan.confirm)
 
     def _make(
         self,
@@ -218,16 +210,16 @@ class Exploration:
         else:
             if not self._allowed(trial, violation, limit):
                 return None
-            head = self._progress_head(number, trial, violation)
-            run = self._maker.made(number, trial, aims, violation, seed, head)
+            with progress_under(self._progress(number, trial, violation), last_part=True):
+                run = self._runner.run(number, trial, aims, violation, seed)
         self._runs.append(run)
         self._coverage.add(self._menu, run)
         self._note()
         return run
 
     def _allowed(self, trial: Trial, violation: int | None, limit: float | None) -> bool:
-        expected = self._maker.expected(trial)
-        budget = self._given.budget
+        expected = self._runner.expected(trial)
+        budget = self._plan.budget
         if not budget.allows(self._spent(), expected):
             return False
         if limit is None:
@@ -239,7 +231,7 @@ class Exploration:
 
     def _spent(self) -> ExploreSpent:
         shrinking = [one for one in self._runs if one.violation is not None]
-        in_runs = self._given.budget.runs is not None
+        in_runs = self._plan.budget.runs is not None
         return ExploreSpent(
             seconds=self._elapsed(),
             runs=len(self._runs),
@@ -249,11 +241,11 @@ class Exploration:
     def _elapsed(self) -> float:
         return self._seconds_before + time.monotonic() - self._began
 
-    def _progress_head(self, number: int, trial: Trial, violation: int | None) -> str:
-        """What progress of one run is reported under."""
-        budget = self._given.budget
+    def _progress(self, number: int, trial: Trial, violation: int | None) -> str:
+        """What a run is for, and how much is left after it."""
+        budget = self._plan.budget
         left = budget.left(self._spent())
-        rest = f"{(budget.runs or 0) - number} runs left" if left is None else f"{told(left)} left"
+        rest = f"{(budget.runs or 0) - number} runs left" if left is None else f"{format_duration(left)} left"
         doing = "exploring" if violation is None else f"shrinking violation {violation}"
         return f"run {number}, {rest}, {len(self._violations)} violation(s) · {doing} · {trial}"
 
@@ -263,23 +255,30 @@ class Exploration:
             self._save("under way")
 
     def _save(self, ended: Literal["budget spent", "under way"]) -> ExploreResult:
-        given = self._given
+        plan = self._plan
         result = ExploreResult(
             menu=self._menu.model_dump(mode="json", by_alias=True, exclude_unset=True),
-            seed=given.seed,
-            confirm=str(given.confirm),
-            budget_seconds=given.budget.seconds,
-            budget_runs=given.budget.runs,
-            shrink_share=given.budget.share,
-            command=given.command,
+            seed=plan.seed,
+            confirm=str(plan.confirm),
+            budget_seconds=plan.budget.seconds,
+            budget_runs=plan.budget.runs,
+            shrink_share=plan.budget.share,
+            command=self._command,
             started_ns=self._started_ns,
             seconds=round(self._elapsed(), 1),
-            clusters=self._maker.clusters,
+            clusters=self._runner.clusters,
             ended=ended,
             left_out=self._left_out,
             coverage=coverage_result(self._menu, self._coverage, self._left_out),
             violations=tuple(self._violations),
             runs=tuple(self._runs),
         )
-        given.store.save(result)
+        self._store.save(result)
         return result
+
+
+def run_exploration(
+    plan: ExplorationPlan, store: ExploreStore, command: str, backend: ExploreBackend | None = None
+) -> ExploreResult:
+    """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
+    return Exploration(plan, store, backend or DockerExploreBackend(), command).execute()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.campaign.run_time import told
+from harness.campaign.run_time import format_duration
 from harness.explore.result import ExploreResult
 from harness.explore.table import (
     VIOLATION_COLUMNS,
@@ -86,6 +86,7 @@ def _parts(result: ExploreResult) -> Iterator[str]:
 
 
 def _budget(result: ExploreResult) -> str:
-    whole = f"{result.budget_runs} runs" if result.budget_seconds is None else told(result.budget_seconds)
+    seconds = result.budget_seconds
+    whole = f"{result.budget_runs} runs" if seconds is None else format_duration(seconds)
     share = f"at most {result.shrink_share:.0%} of it for shrinking"
     return f"budget {whole}, {share}, a schedule fails when {result.confirm} of its runs do"

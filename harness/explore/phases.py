@@ -1,10 +1,10 @@
-"""What the cluster was at when a fault hit, read off the run's own journals.
+"""The phase that the cluster was in when a fault hit, from the run's own journals.
 
-    electing          a partition has no leader, or its leader does not answer, or brokers disagree who leads
+    electing          a partition has no leader, its leader does not answer, or brokers disagree on the leader
     isr_shrunk        an ISR is not full, while another fault is open
     recovering        an ISR is not full, or a broker does not answer, and every other fault has been undone
     steady            none of these
-    transaction_open  beside these: a transaction was under way
+    transaction_open  in addition to one of these: a transaction was open
 
 What brokers believed is the last sample before the fault was injected.
 """
@@ -26,7 +26,7 @@ from harness.model.journal_reader import fault_events, journal_rows, reason_of
 
 
 class ClusterPhase(StrEnum):
-    """What the cluster is at; see the module."""
+    """See the module's docstring."""
 
     STEADY = "steady"
     ISR_SHRUNK = "isr_shrunk"
@@ -37,7 +37,7 @@ class ClusterPhase(StrEnum):
 
 class ObservedFault(Frozen):
     """A fault of a schedule as it happened: `place` is its number there (from 0). `phases` are those that the
-    cluster was in when it was injected (empty: no sample tells). `verified`: its effect was seen."""
+    cluster was in when it was injected (empty: there is no sample). `verified`: its effect was seen."""
 
     place: int
     phases: tuple[ClusterPhase, ...]
@@ -46,7 +46,7 @@ class ObservedFault(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class BrokerBelief:
-    """Who leads a partition in which epoch, and the size of the ISR, as one broker believes."""
+    """Leader and leader epoch of a partition, and the size of its ISR, as one broker believes."""
 
     leader: int
     epoch: int
@@ -55,7 +55,7 @@ class BrokerBelief:
 
 @dataclass(frozen=True, slots=True)
 class SampledMoment:
-    """One sample: what each broker that answered believes of each partition; `silent` did not answer."""
+    """One sample: what each broker that answered believes about each partition; `silent` did not answer."""
 
     at_ns: int
     beliefs: Mapping[int, Mapping[int, BrokerBelief]]
@@ -85,17 +85,17 @@ def phases_at(
 
 def _phase(before: Sequence[SampledMoment], replicas: int, others_open: bool) -> ClusterPhase:
     now = before[-1]
-    # A busy machine answers late once; only who was silent twice is gone.
+    # A broker on a busy machine may be late once; one that was silent twice is gone.
     silent = frozenset.intersection(*(moment.silent for moment in before))
     by_partition: dict[int, list[tuple[int, BrokerBelief]]] = {}
     for broker, beliefs in now.beliefs.items():
         for partition, belief in beliefs.items():
             by_partition.setdefault(partition, []).append((broker, belief))
     shrunk = False
-    for told in by_partition.values():
-        # The highest epoch is the newest word; at one epoch the leader's own goes first.
-        newest = max(told, key=lambda one: (one[1].epoch, one[0] == one[1].leader))[1]
-        disagree = len({(belief.leader, belief.epoch) for _, belief in told}) > 1
+    for believed in by_partition.values():
+        # The highest epoch is the newest; at the same epoch, the leader's own belief comes first.
+        newest = max(believed, key=lambda one: (one[1].epoch, one[0] == one[1].leader))[1]
+        disagree = len({(belief.leader, belief.epoch) for _, belief in believed}) > 1
         if newest.leader < 0 or newest.leader in silent or disagree:
             return ClusterPhase.ELECTING
         shrunk = shrunk or newest.isr < replicas
@@ -108,7 +108,7 @@ def _phase(before: Sequence[SampledMoment], replicas: int, others_open: bool) ->
     return ClusterPhase.STEADY
 
 
-def seen_in(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
+def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
     """Each fault of a run's write step that was injected, in the schedule's order.
 
     Raises:
@@ -160,7 +160,7 @@ def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:
         place = re.fullmatch(r"faults\[(\d+)\]", json.loads(moments[FaultPhase.DECIDED][1]).get("entry", ""))
         if place is None:
             continue
-        # Aimed at just before it took effect; injected is noted after, and a kill has shrunk an ISR by then.
+        # `aimed` is just before the effect; `injected` is after it, when a kill has already shrunk an ISR.
         hit_ns = moments.get(FaultPhase.AIMED, moments[FaultPhase.INJECTED])[0]
         undone_ns = moments[FaultPhase.UNDONE][0] if FaultPhase.UNDONE in moments else 2**63 - 1
         found.append(Hit(int(place[1]), hit_ns, undone_ns, FaultPhase.VERIFIED in moments))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from harness.campaign.run_time import OF_EVERY_RUN
+from harness.campaign.run_time import PER_RUN
 from harness.explore.coverage import Coverage, levels_of, pairs_of
 from harness.explore.menu import ExploreMenu, experiment_of, seconds_of
 from harness.explore.phases import ClusterPhase
@@ -152,7 +152,7 @@ def _fresh(times: int) -> float:
 
 def _cost(menu: ExploreMenu, trial: Trial) -> float:
     """Seconds that it takes."""
-    return OF_EVERY_RUN + seconds_of(menu, trial)
+    return PER_RUN + seconds_of(menu, trial)
 
 
 def _lag_seconds(menu: ExploreMenu) -> float:

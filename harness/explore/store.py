@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.campaign.run_store import RUNS, RunStore, moved_away
+from harness.campaign.run_store import RUNS, RunStore
 from harness.explore.result import EXPLORE_VERSION, RESULT_FILE, ExploreResult, TrialRun
 from harness.model.versioned_json import Refusal, VersionedFile
 
@@ -35,16 +35,12 @@ class ExploreStore(RunStore):
                 found[run.number] = run
         return found
 
-    def set_aside(self, number: int) -> Path | None:
-        """Move away what a run that was cut short has left; returns where to, None if there was nothing."""
-        return moved_away(self.run_folder(number))
-
 
 _OUTCOME = VersionedFile(
     TrialRun,
     EXPLORE_VERSION,
     damaged=Refusal(
-        "what is kept of a run cannot be read",
+        "the outcome of a run cannot be read",
         next_step="move this and all later runs away, then resume: they are made again",
     ),
     another=Refusal(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from harness.campaign.run_time import told as time_told
+from harness.campaign.run_time import format_duration
 from harness.explore.menu import ExploreMenu
 from harness.explore.reproducers import told
 from harness.explore.result import CoverageResult, ExploreResult
@@ -127,7 +127,7 @@ def headline(result: ExploreResult) -> str:
         f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(made)} schedules",
         *([f"{shrinking} runs to shrink"] if shrinking else []),
         *([f"{unclear} of which nothing can be said"] if unclear else []),
-        time_told(result.seconds),
+        format_duration(result.seconds),
         f"{result.clusters} cluster{'' if result.clusters == 1 else 's'}",
     ]
     return ", ".join(parts)

@@ -1,14 +1,15 @@
-"""Makes one run after the other on one cluster that is made as good as new in between."""
+"""Makes one run after the other on one cluster, which is reset in between."""
 
 from __future__ import annotations
 
 import time
 import zlib
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
-from harness.campaign.run_time import run_seconds
+from harness.campaign.consecutive_failures import ConsecutiveFailures, broken_reasons
+from harness.campaign.run_store import awaits_check, set_aside
+from harness.campaign.run_time import RunTimes
+from harness.cluster.holder import ClusterHolder
 from harness.explore.backend import ExploreBackend
 from harness.explore.coverage_report import broken_in
 from harness.explore.menu import ExploreMenu, experiment_of
@@ -16,165 +17,105 @@ from harness.explore.phases import ClusterPhase
 from harness.explore.result import TrialRun
 from harness.explore.store import ExploreStore
 from harness.explore.trial import Trial
-from harness.model.errors import (
-    BadInput,
-    CheckError,
-    ClusterError,
-    JournalError,
-    KafkaChaosError,
-    PrerequisiteMissing,
-)
-from harness.model.progress import progress_under, report_progress
+from harness.model.errors import BadInput, CheckError, KafkaChaosError, PrerequisiteMissing
+from harness.model.progress import report_progress
 from harness.model.result import VerdictWord
-from harness.model.run import RunMeta
 from harness.spec.experiment import Experiment
 
-MOST_FAILURES = 3
-"""So many runs that break one after the other say that it is not the schedules."""
-_NOT_KNOWN = "not known: made by a process that was stopped before it was kept"
+_NOT_KNOWN = "not known: the process that made the run ended before it was kept"
 
 
 class TrialRunner:
-    """Holds the cluster. Use as a context manager: at its end the cluster is removed. `clusters` counts
-    starts."""
+    """Holds the cluster. Use it as a context manager: the cluster is removed at the end. `clusters_before` is
+    the number of cluster starts of earlier processes."""
 
     def __init__(
-        self,
-        menu: ExploreMenu,
-        store: ExploreStore,
-        rig: ExploreBackend,
-        clusters: int,
+        self, menu: ExploreMenu, store: ExploreStore, backend: ExploreBackend, clusters_before: int
     ) -> None:
         self._menu = menu
         self._store = store
-        self._rig = rig
-        self.clusters = clusters
-        self._stack = ExitStack()
-        self._cluster: Any = None
-        self._failures = 0
-        self._guessed = self._took = 0.0
+        self._backend = backend
+        self._holder = ClusterHolder(backend.start, self._reset)
+        self._holder.starts = clusters_before
+        self._times = RunTimes()
+        self._failures = ConsecutiveFailures(f"kafka-chaos explore --resume {store.folder}")
 
     def __enter__(self) -> TrialRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._down()
+        self._holder.remove()
+
+    @property
+    def clusters(self) -> int:
+        """Number of cluster starts so far."""
+        return self._holder.starts
 
     def expected(self, trial: Trial) -> float:
         """Seconds of a run: the estimate, corrected by what runs took so far."""
-        guess = run_seconds(experiment_of(self._menu, trial))
-        return guess * (self._took / self._guessed if self._guessed else 1.0)
+        return self._times.expected("", experiment_of(self._menu, trial))
 
-    def made(
-        self,
-        number: int,
-        trial: Trial,
-        aims: tuple[ClusterPhase, ...],
-        violation: int | None,
-        seed: int,
-        progress_head: str,
+    def run(
+        self, number: int, trial: Trial, aims: tuple[ClusterPhase, ...], violation: int | None, seed: int
     ) -> TrialRun:
-        """A run, made, checked and kept; its progress is reported under `progress_head`. The verdict of one
-        that could not be made is unknown.
+        """Make, check and keep a run. One that breaks proves nothing: its verdict is unknown.
 
         Raises:
-            ClusterError, BadInput: several in a row could not be made, or were refused.
+            ClusterError, BadInput: several in a row broke, or were refused.
             PrerequisiteMissing, CheckError: nothing can be run, or nothing checked.
         """
-        began = time.monotonic()
+        began, started_ns = time.monotonic(), time.time_ns()
         arm = f"run-{number:04d}-{zlib.crc32(trial.model_dump_json().encode()):08x}"
         experiment = experiment_of(self._menu, trial, name=f"explore-{self._menu.name}", arm=arm)
-        common: dict[str, Any] = {
-            "number": number,
-            "violation": violation,
-            "trial": trial,
-            "aims": aims,
-            "folder": self._store.path_of(number),
-            "seed": seed,
-            "started_ns": time.time_ns(),
-        }
         try:
-            found = self._found(number, experiment, seed, progress_head)
+            found = self._outcome(number, experiment, seed)
         except (PrerequisiteMissing, CheckError):
             raise
         except KafkaChaosError as error:
-            self._broke(error, number)
-            found = {
-                "verdict": VerdictWord.UNKNOWN,
-                "reasons": (f"the run broke: {error.what}", *((error.found,) if error.found else ())),
-            }
+            report_progress(f"run {number} broke: {error.what}")
+            if not isinstance(error, BadInput):
+                self._holder.remove()
+            self._failures.add(f"run {number}", error)
+            found = {"verdict": VerdictWord.UNKNOWN, "reasons": broken_reasons(error)}
         else:
-            self._failures = 0
-            self._took += time.monotonic() - began
-            self._guessed += run_seconds(experiment)
-        run = TrialRun(**common, **found, seconds=round(time.monotonic() - began, 1))
+            self._failures.reset()
+            self._times.add(arm, experiment, time.monotonic() - began)
+        run = TrialRun(
+            number=number,
+            violation=violation,
+            trial=trial,
+            aims=aims,
+            folder=self._store.path_of(number),
+            seed=seed,
+            started_ns=started_ns,
+            seconds=round(time.monotonic() - began, 1),
+            **found,
+        )
         self._store.keep(run)
         return run
 
-    def _found(self, number: int, experiment: Experiment, seed: int, progress_head: str) -> dict[str, Any]:
-        folder, proof = self._store.run_folder(number), _NOT_KNOWN
-        if not _awaits_check(folder, experiment.arms[0].name):
-            if (aside := self._store.set_aside(number)) is not None:
-                report_progress(f"run {number}: was cut short; what it left is in {aside.name}")
-            cluster, proof = self._ready(progress_head)
-            with progress_under(progress_head, last_part=True):
-                self._rig.run(cluster, experiment, folder, seed)
-        with progress_under(progress_head, last_part=True):
-            result = self._rig.check(folder.parent, folder.name).result()
+    def _outcome(self, number: int, experiment: Experiment, seed: int) -> dict[str, Any]:
+        """What a run comes to, as fields of a `TrialRun`."""
+        folder, condition, (arm,) = self._store.run_folder(number), _NOT_KNOWN, experiment.arms
+        if not awaits_check(folder, arm.name):
+            set_aside(folder, f"run {number}")
+            cluster = self._holder.get(self._menu.cluster, self._store.new_log_folder())
+            proof = self._holder.proof
+            condition = "a new cluster" if proof is None else f"reused: {proof}"
+            self._backend.run(cluster, experiment, {folder: arm}, seed)
+        result = self._backend.check(folder.parent, folder.name).result()
         summary, verdict = result.summary, result.judgement.verdict
         return {
-            "seen": self._rig.look(folder, experiment.topic.replication_factor),
+            "seen": self._backend.observed_faults(folder, experiment.topic.replication_factor),
             "verdict": verdict,
             "reasons": result.judgement.reasons,
             "findings": summary.findings if summary else {},
             "broken": broken_in(result) if verdict is VerdictWord.INVALID else (),
             "sent": summary.sent if summary else 0,
             "acked": summary.outcomes.get("acked", 0) if summary else 0,
-            "reset": proof,
+            "reset": condition,
         }
 
-    def _ready(self, progress_head: str) -> tuple[Any, str]:
-        """A cluster as good as new, and the proof in words."""
-        if self._cluster is not None:
-            try:
-                with progress_under(progress_head, last_part=True):
-                    report_progress("making the cluster as good as new")
-                    return self._cluster, f"reused: {self._rig.reset(self._cluster)}"
-            except ClusterError as error:
-                report_progress(f"a new cluster: the one that ran is not as good as new: {error.found}")
-                self._down()
-        self.clusters += 1
-        logs = self._store.folder / "logs" / f"{time.time_ns()}"
-        with progress_under(progress_head, last_part=True):
-            self._cluster = self._stack.enter_context(self._rig.start(self._menu.cluster, logs))
-        return self._cluster, "a new cluster"
-
-    def _broke(self, error: KafkaChaosError, number: int) -> None:
-        """The next run has a new cluster, unless it was the client or the broker that refused a schedule."""
-        report_progress(f"run {number}: broke: {error.what}")
-        self._failures += 1
-        if isinstance(error, BadInput):
-            if self._failures >= MOST_FAILURES:
-                raise error
-            return
-        self._down()
-        if self._failures >= MOST_FAILURES:
-            raise ClusterError(
-                f"{self._failures} runs in a row broke",
-                where=f"run {number}",
-                found=str(error),
-                next_step=f"see to it, then: kafka-chaos explore --resume {self._store.folder}",
-            ) from error
-
-    def _down(self) -> None:
-        self._cluster = None
-        self._stack.close()
-
-
-def _awaits_check(folder: Path, arm: str) -> bool:
-    """Whether this very run was made whole by a process that was stopped before it was checked."""
-    try:
-        meta = RunMeta.load(folder)
-    except JournalError:
-        return False
-    return meta.finished and meta.arm == arm
+    def _reset(self, cluster: Any) -> str:
+        report_progress("resetting the cluster")
+        return self._backend.reset(cluster)

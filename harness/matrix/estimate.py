@@ -1,4 +1,4 @@
-"""How long a matrix will take: a guess before it starts, and a better one as runs are made."""
+"""Estimates how long a matrix takes, before it starts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from harness.campaign.run_time import run_seconds
 from harness.matrix.expand import MatrixArm
 from harness.matrix.spec import Repeats
 
-"""Topic, healing, settling and the final read twice, as measured with three brokers on two cores."""
-_OF_A_CLUSTER = 15.0
-"""Records a second where no rate is given."""
+_CLUSTER_START = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """`seconds` in all, of `runs` runs at most on `starts` starts of a cluster."""
+    """Total `seconds`, of at most `runs` runs with `starts` cluster starts."""
 
     seconds: float
     runs: int
@@ -24,14 +22,14 @@ class Estimate:
 
 
 def estimate(arms: Sequence[MatrixArm], repeats: Repeats) -> Estimate:
-    """All runs of all arms that are not refused; with a budget, no more than that."""
+    """For all runs of all arms that are not refused; with a budget, no more than that."""
     experiments = [arm.experiment for arm in arms if arm.experiment is not None]
     rounds = repeats.most
     one = sum(run_seconds(experiment) for experiment in experiments)
     clusters = len({experiment.cluster.model_dump_json() for experiment in experiments})
     # A round begins on the cluster that the round before it ended on.
     starts = clusters + (rounds - 1) * (clusters - 1) if clusters else 0
-    seconds = one * rounds + starts * _OF_A_CLUSTER
+    seconds = one * rounds + starts * _CLUSTER_START
     runs = len(experiments) * rounds
     budget = (repeats.budget_minutes or 0) * 60
     if budget and seconds > budget:

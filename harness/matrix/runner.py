@@ -1,76 +1,79 @@
-"""Runs a matrix: round after round, each arm once a round, on clusters that arms share."""
+"""Runs a matrix: round after round, each arm once per round, on clusters that arms share."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Literal
 
-from harness.campaign import run_time
-from harness.campaign.backend import Backend
-from harness.campaign.cluster_pool import ClusterSlot, side_by_side
-from harness.matrix.expand import MatrixArm
+from harness.campaign.backend import Backend, Feasibility
+from harness.campaign.consecutive_failures import ConsecutiveFailures, broken_reasons
+from harness.campaign.docker_backend import DockerBackend
+from harness.campaign.run_store import awaits_check, set_aside
+from harness.campaign.run_time import RunTimes, format_duration
+from harness.campaign.work_queue import WorkQueue
+from harness.campaign.worker import RequestFinished, RunRequest, Worker, WorkerMessage, Workers
+from harness.campaign.worker_processes import workers_for
 from harness.matrix.figures import CellState, arms_of, loss_width
 from harness.matrix.ordering import in_round, is_due
+from harness.matrix.plan import MatrixPlan
 from harness.matrix.result import MatrixResult, RunRow, row_of
-from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
-from harness.model.errors import BadInput, ClusterError, KafkaChaosError, PrerequisiteMissing
-from harness.model.progress import progress_under, report_progress
+from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult, VerdictWord
+from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 
-MOST_FAILURES = 3
-"""So many runs that break one after the other say that it is not the arms."""
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixInput:
-    """What is to be run. `before` is what an earlier process left of the same matrix; None: nothing.
-    `clusters`: how many may be up at a time."""
+class MatrixRunKey:
+    """One run that is due: an arm's `repeat`, counted from 0."""
 
-    spec: MatrixSpec
-    arms: Sequence[MatrixArm]
-    store: MatrixStore
-    seed: int
-    command: str
-    before: MatrixResult | None = None
-    clusters: int = 1
+    arm: str
+    repeat: int
+    cluster: ClusterSpec
+    alone: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.arm}, run {self.repeat + 1}"
 
 
 class MatrixRun:
-    """One matrix under way. `execute` goes on where an earlier process stopped."""
+    """One matrix under way, on at most `clusters` clusters at the same time. `execute` goes on where an
+    earlier process stopped."""
 
-    def __init__(self, given: MatrixInput, rig: Backend) -> None:
-        self._given = given
-        self._rig = rig
+    def __init__(
+        self, plan: MatrixPlan, store: MatrixStore, backend: Backend, command: str, clusters: int = 1
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._backend = backend
+        self._clusters = max(1, clusters)
         self._experiments: dict[str, Experiment] = {
-            arm.name: arm.experiment for arm in given.arms if arm.experiment is not None
+            arm.name: arm.experiment for arm in plan.arms if arm.experiment is not None
         }
-        self._labels = {arm.name: arm.labels for arm in given.arms}
-        self._rows = given.store.outcomes([arm.name for arm in given.arms])
+        self._labels = {arm.name: arm.labels for arm in plan.arms}
+        self._rows = store.outcomes([arm.name for arm in plan.arms])
         self._out: dict[str, tuple[CellState, str]] = {
-            arm.name: ("refused", arm.refusal or "") for arm in given.arms if arm.experiment is None
+            arm.name: ("refused", arm.refusal or "") for arm in plan.arms if arm.experiment is None
         }
-        before = given.before
+        before = plan.before
         for known in before.arms if before is not None else ():
             if known.state == "refused" and known.name in self._experiments:
                 self._out[known.name] = ("refused", known.reason or "")
+        self._command = before.command if before is not None else command
         self._seconds_before = before.seconds if before is not None else 0.0
         self._started_ns = before.started_ns if before is not None else time.time_ns()
         self._began = time.monotonic()
+        self._feasible = Feasibility()
         self._checks: dict[tuple[str, int], Future[ArmResult]] = {}
-        self._took: dict[str, list[float]] = {}
-        self._lanes = [ClusterSlot(rig, given.store) for _ in range(max(1, given.clusters))]
-        # Held for what is kept of runs, never while one is made.
-        self._lock = threading.RLock()
-        self._failures = 0
+        self._times = RunTimes()
+        self._failures = ConsecutiveFailures(f"kafka-chaos matrix --resume {store.folder}")
         self._spent = False
 
     def execute(self) -> MatrixResult:
@@ -79,31 +82,30 @@ class MatrixRun:
         Raises:
             BadInput: every arm is refused or impossible.
             PrerequisiteMissing: no Java, no engine, no image.
-            ClusterError: several runs in a row broke. What was made is kept: `--resume`.
-            KeyboardInterrupt: passed on; the same.
+            ClusterError: several runs in a row broke. Finished runs are kept: `--resume`.
+            KeyboardInterrupt: passed on; finished runs are kept too.
         """
         self._save("under way")
-        impossible = self._rig.impossible(list(self._experiments.values()))
-        self._out |= {name: ("impossible", why) for name, why in impossible.items()}
-        if len(self._out) == len(self._given.arms):
+        self._feasible = self._backend.feasibility(list(self._experiments.values()))
+        self._out |= {name: ("impossible", why) for name, why in self._feasible.impossible.items()}
+        if len(self._out) == len(self._plan.arms):
             self._save("all runs made")
             raise BadInput(
                 "no arm of the matrix can be run",
-                where=self._given.spec.name,
+                where=self._plan.spec.name,
                 found="; ".join(f"{name}: {why}" for name, (_, why) in list(self._out.items())[:3]),
                 next_step="correct the settings, or leave those faults out",
             )
         try:
-            self._rounds()
+            with workers_for(self._clusters, self._backend, self._store.lock) as workers:
+                self._run_rounds(workers)
             self._harvest(wait=True)
         finally:
-            for lane in self._lanes:
-                lane.end()
             self._save("under way")
         return self._save("budget spent" if self._spent else "all runs made")
 
-    def _rounds(self) -> None:
-        repeats = self._given.spec.repeats
+    def _run_rounds(self, workers: Workers) -> None:
+        repeats = self._plan.spec.repeats
         for repeat in range(repeats.most):
             if repeat >= repeats.at_least and repeats.narrower_than is not None:
                 self._harvest(wait=True)
@@ -112,163 +114,153 @@ class MatrixRun:
                 for name in self._experiments
                 if name not in self._out and is_due(repeats, repeat, self._width(name))
             ]
-            if not due:
+            if not due or self._spent:
                 return
-            order = in_round(due, self._key, self._given.seed, repeat, self._lanes[0].up)
-            left = [name for name in order if (name, repeat) not in self._rows]
-            if not side_by_side(self._lanes, left, self._key, partial(self._one, repeat)):
+            up = workers.workers[0].spec
+            order = in_round(
+                due, self._cluster_key, self._plan.seed, repeat, None if up is None else up.model_dump_json()
+            )
+            self._run_round(
+                workers,
+                [
+                    MatrixRunKey(name, repeat, self._experiments[name].cluster)
+                    for name in order
+                    if (name, repeat) not in self._rows
+                ],
+            )
+
+    def _run_round(self, workers: Workers, runs: list[MatrixRunKey]) -> None:
+        queue = WorkQueue(runs, self._request, keep_idle=True)
+        while True:
+            if self._spent:
+                queue.waiting.clear()
+            queue.hand_out(workers.workers)
+            if not any(worker.busy for worker in workers.workers):
                 return
+            for worker, message in workers.messages(_LOOK_SECONDS):
+                self._take(worker, queue.running[worker], message)
 
-    def _one(self, repeat: int, lane: ClusterSlot, name: str) -> bool:
-        """Make a run; False: the budget does not allow it."""
-        with self._lock:
-            folder = self._prepared(name, repeat)
-        if folder is None:
-            return not self._spent
-        started, began = time.time_ns(), time.monotonic()
-        try:
-            experiment = self._experiments[name]
-            cluster = lane.cluster(experiment.cluster, self._key(name))
-            began = time.monotonic()
-            seed = self._given.seed + repeat
-            with progress_under(self._progress_head(name, repeat), last_part=True):
-                self._rig.run(cluster, experiment, folder, seed)
-        except KafkaChaosError as error:
-            with self._lock:
-                self._ended_badly(lane, name, repeat, started, time.monotonic() - began, error)
-        else:
-            with self._lock:
-                self._failures = 0
-                self._took.setdefault(name, []).append(time.monotonic() - began)
-                self._checks[name, repeat] = self._rig.check(folder.parent, folder.name)
-        with self._lock:
-            self._harvest(wait=False)
-            self._save("under way")
-        return True
-
-    def _prepared(self, name: str, repeat: int) -> Path | None:
-        """The folder of a run to be made; None: it was made and is only checked, or the budget is spent."""
-        store = self._given.store
-        folder = store.run_folder(name, repeat)
-        if store.awaits_check(name, repeat):
-            self._checks[name, repeat] = self._rig.check(folder.parent, folder.name)
+    def _request(self, run: MatrixRunKey, worker: Worker) -> RunRequest | None:
+        """What to ask of a worker; None: the run was made and is only checked, or the budget is spent."""
+        folder = self._store.run_folder(run.arm, run.repeat)
+        if self._spent:
             return None
-        budget = self._given.spec.repeats.budget_minutes
-        if budget is not None and self._elapsed() + self._expected(name) > budget * 60:
-            if not self._spent:
-                report_progress("the budget is spent")
+        if awaits_check(folder, run.arm):
+            self._checks[run.arm, run.repeat] = self._backend.check(folder.parent, folder.name)
+            return None
+        budget = self._plan.spec.repeats.budget_minutes
+        if budget is not None and self._elapsed() + self._expected(run.arm) > budget * 60:
             self._spent = True
+            report_progress("the budget is spent")
             return None
-        if (aside := store.set_aside(name, repeat)) is not None:
-            report_progress(f"{name}, run {repeat + 1}: was cut short; what it left is in {aside.name}")
-        return folder
+        set_aside(folder, str(run))
+        experiment, skipped = self._feasible.possible[run.arm]
+        return RunRequest(
+            experiment,
+            ({folder: experiment.arms[0]},),
+            self._plan.seed + run.repeat,
+            self._store.new_log_folder(),
+            skipped,
+            reuse=not worker.replace,
+            head=f"{self._progress()} · {run.arm} {run.repeat + 1}",
+        )
 
-    def _ended_badly(
-        self, lane: ClusterSlot, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
-    ) -> None:
-        """Keep why a run was not made: of the arm, or of the run."""
-        why = f"{error.what}: {error.found}" if error.found else error.what
-        if isinstance(error, BadInput):
-            self._out[name] = ("refused", why)
-            report_progress(f"{name}: refused: {error.what}")
-        elif isinstance(error, PrerequisiteMissing):
-            self._out[name] = ("impossible", why)
-            report_progress(f"{name}: impossible here: {error.what}")
-            lane.down()
-        elif not lane.ended:
-            self._broke(lane, name, repeat, started, seconds, error)
+    def _take(self, worker: Worker, run: MatrixRunKey, message: WorkerMessage) -> None:
+        """Note what came of a run: it can be checked, its arm is refused or impossible, or it broke."""
+        if not isinstance(message, RequestFinished):
+            return
+        folder, error = self._store.run_folder(run.arm, run.repeat), message.error
+        if error is None:
+            self._failures.reset()
+            self._times.add(run.arm, self._experiments[run.arm], message.seconds)
+            self._checks[run.arm, run.repeat] = self._backend.check(folder.parent, folder.name)
+        elif isinstance(error, BadInput | PrerequisiteMissing):
+            state: CellState = "refused" if isinstance(error, BadInput) else "impossible"
+            self._out[run.arm] = (state, f"{error.what}: {error.found}" if error.found else error.what)
+            report_progress(f"{run.arm}: {state}: {error.what}")
+            worker.replace = state == "impossible"
+        else:
+            worker.replace = True
+            self._failures.add(str(run), error)
+            self._keep(self._broken_row(run, message.seconds, error))
+        self._harvest(wait=False)
+        self._save("under way")
 
-    def _broke(
-        self, lane: ClusterSlot, name: str, repeat: int, started: int, seconds: float, error: KafkaChaosError
-    ) -> None:
-        """Keep a run that could not be made as one that says nothing, and take a new cluster."""
-        row = RunRow(
-            arm=name,
-            labels=self._labels[name],
-            repeat=repeat,
-            folder=self._given.store.path_of(name, repeat),
-            seed=self._given.seed + repeat,
+    def _broken_row(self, run: MatrixRunKey, seconds: float, error: KafkaChaosError) -> RunRow:
+        return RunRow(
+            arm=run.arm,
+            labels=self._labels[run.arm],
+            repeat=run.repeat,
+            folder=self._store.path_of(run.arm, run.repeat),
+            seed=self._plan.seed + run.repeat,
             verdict=VerdictWord.UNKNOWN,
             as_promised=None,
-            reasons=(f"the run broke: {error.what}", *((error.found,) if error.found else ())),
-            started_ns=started,
+            reasons=broken_reasons(error),
+            started_ns=time.time_ns() - round(seconds * 1e9),
             seconds=round(seconds, 1),
         )
-        self._failures += 1
-        lane.down()
-        if self._failures >= MOST_FAILURES:
-            raise ClusterError(
-                f"{self._failures} runs in a row broke",
-                where=f"{name}, run {repeat + 1}",
-                found=str(error),
-                next_step=f"see to it, then: kafka-chaos matrix --resume {self._given.store.folder}",
-            ) from error
-        self._given.store.keep(row)
-        self._rows[name, repeat] = row
 
-    def _key(self, name: str) -> str:
+    def _keep(self, row: RunRow) -> None:
+        self._store.keep(row)
+        self._rows[row.arm, row.repeat] = row
+
+    def _cluster_key(self, name: str) -> str:
         return self._experiments[name].cluster.model_dump_json()
 
     def _harvest(self, *, wait: bool) -> None:
-        """Take in the checks that are over."""
+        """Keep the runs whose checks are over."""
         for (name, repeat), future in list(self._checks.items()):
             if wait or future.done():
-                result = future.result()
-                path = self._given.store.path_of(name, repeat)
-                row = row_of(result, arm=name, labels=self._labels[name], repeat=repeat, folder=path)
-                self._given.store.keep(row)
-                self._rows[name, repeat] = row
+                path = self._store.path_of(name, repeat)
+                labels = self._labels[name]
+                self._keep(row_of(future.result(), arm=name, labels=labels, repeat=repeat, folder=path))
                 del self._checks[name, repeat]
 
-    def _runs(self, name: str) -> list[RunRow]:
-        return [self._rows[key] for key in sorted(self._rows) if key[0] == name]
-
     def _width(self, name: str) -> float:
-        return loss_width(self._runs(name))
+        return loss_width([self._rows[key] for key in sorted(self._rows) if key[0] == name])
 
     def _elapsed(self) -> float:
         return self._seconds_before + time.monotonic() - self._began
 
     def _expected(self, name: str) -> float:
-        """Seconds of a run: what runs of this arm took, or the estimate corrected by what others took."""
-        if name in self._took:
-            return sum(self._took[name]) / len(self._took[name])
-        taken = [one for many in self._took.values() for one in many]
-        guessed = sum(
-            len(many) * run_time.run_seconds(self._experiments[arm]) for arm, many in self._took.items()
-        )
-        factor = sum(taken) / guessed if guessed else 1.0
-        return factor * run_time.run_seconds(self._experiments[name])
+        return self._times.expected(name, self._experiments[name])
 
-    def _progress_head(self, name: str, repeat: int) -> str:
-        """What progress of one run is reported under: its number, and how long the remaining runs take."""
-        repeats = self._given.spec.repeats
+    def _progress(self) -> str:
+        """The number of the next run, and how long the rest takes."""
+        repeats = self._plan.spec.repeats
         rounds = repeats.most if repeats.narrower_than is None else repeats.at_least
-        with self._lock:
-            number = len(self._rows) + len(self._checks) + 1
-            over = Counter(arm for arm, _ in (*self._rows, *self._checks))
-            left = sum(
-                self._expected(arm) * max(0, rounds - over[arm])
-                for arm in self._experiments
-                if arm not in self._out
-            ) / len(self._lanes)
+        number = len(self._rows) + len(self._checks) + 1
+        over = Counter(arm for arm, _ in (*self._rows, *self._checks))
+        left = sum(
+            self._expected(arm) * max(0, rounds - over[arm])
+            for arm in self._experiments
+            if arm not in self._out
+        )
+        left /= self._clusters
         if repeats.budget_minutes is not None:
             left = min(left, max(0.0, repeats.budget_minutes * 60 - self._elapsed()))
-        return f"run {number}, {run_time.told(left)} left · {name} {repeat + 1}"
+        return f"run {number}, {format_duration(left)} left"
 
     def _save(self, ended: Literal["all runs made", "budget spent", "under way"]) -> MatrixResult:
-        given = self._given
+        spec = self._plan.spec
         result = MatrixResult(
-            name=given.spec.name,
-            title=given.spec.title,
-            description=given.spec.description,
-            spec=given.spec.kept(),
-            seed=given.seed,
-            command=given.command,
+            name=spec.name,
+            title=spec.title,
+            description=spec.description,
+            spec=spec.kept(),
+            seed=self._plan.seed,
+            command=self._command,
             started_ns=self._started_ns,
             seconds=round(self._elapsed(), 1),
             ended=ended,
-            arms=arms_of(given.arms, list(self._rows.values()), self._out, given.seed),
+            arms=arms_of(self._plan.arms, list(self._rows.values()), self._out, self._plan.seed),
         )
-        given.store.save(result)
+        self._store.save(result)
         return result
+
+
+def run_matrix(
+    plan: MatrixPlan, store: MatrixStore, command: str, backend: Backend | None = None, clusters: int = 1
+) -> MatrixResult:
+    """Run a matrix on at most `clusters` clusters at once. Raises what `MatrixRun.execute` raises."""
+    return MatrixRun(plan, store, backend or DockerBackend(), command, clusters).execute()

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.campaign.run_store import RUNS, RunStore, moved_away
+from harness.campaign.run_store import RUNS, RunStore
 from harness.matrix.result import MATRIX_FILE, MATRIX_VERSION, MatrixResult, RunRow
-from harness.model.errors import JournalError
-from harness.model.journal import RUN_FILE
-from harness.model.run import RunMeta
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
@@ -40,26 +37,12 @@ class MatrixStore(RunStore):
                     found[arm, row.repeat] = row
         return found
 
-    def awaits_check(self, arm: str, repeat: int) -> bool:
-        """Whether a run was made whole and only not checked."""
-        folder = self.run_folder(arm, repeat)
-        if not (folder / RUN_FILE).exists():
-            return False
-        try:
-            return RunMeta.load(folder).finished
-        except JournalError:
-            return False
-
-    def set_aside(self, arm: str, repeat: int) -> Path | None:
-        """Move away what a run that was cut short has left; returns where to, None if there was nothing."""
-        return moved_away(self.run_folder(arm, repeat))
-
 
 _OUTCOME = VersionedFile(
     RunRow,
     MATRIX_VERSION,
     damaged=Refusal(
-        "what is kept of a run cannot be read",
+        "the outcome of a run cannot be read",
         next_step="move the run's folder away; `kafka-chaos matrix --resume` then makes it again",
     ),
     another=Refusal(

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.campaign.backend import Backend
-from harness.campaign.cluster_pool import room
-from harness.matrix.command import MatrixOptions, executed, planned
+from harness.campaign.worker_processes import clusters_at_once
 from harness.matrix.compare import compare
 from harness.matrix.export import junit_text, markdown_text
 from harness.matrix.files import MATRIX
 from harness.matrix.html import write_page
+from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
+from harness.matrix.runner import run_matrix
 from harness.matrix.slo import breaches
 from harness.matrix.spec import MatrixSpec
 from harness.matrix.store import MatrixStore
@@ -54,7 +55,7 @@ def run_matrices(
     last: Path | None,
     seed: int,
     repeat: int | None = None,
-    rig: Backend | None = None,
+    backend: Backend | None = None,
 ) -> list[MatrixNight]:
     """Run every matrix on every version, one that has an axis of versions once. What cannot be run does not
     keep the rest from running.
@@ -71,13 +72,13 @@ def run_matrices(
     for name, version in chosen:
         shown = version or OF_ITS_OWN
         try:
-            plan = planned(name, None, MatrixOptions(repeat=repeat, version=version), seed)
+            plan = plan_matrix(name, None, MatrixOptions(repeat=repeat, version=version), seed)
             plan.refuse_days(yes=False)
             store = MatrixStore.created(results / shown.replace(" ", "-"), plan.spec.name)
             command = f"kafka-chaos matrix {name} --seed {seed}"
             command += f" --kafka-version {version}" if version is not None else ""
             with store.held():
-                result = executed(plan, store, command, rig, room())
+                result = run_matrix(plan, store, command, backend, clusters_at_once())
             write_page(result, store.folder)
         except KafkaChaosError as error:
             report_progress(f"{name} on Kafka {shown}: {error}")

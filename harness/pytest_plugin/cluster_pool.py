@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from harness.cluster.holder import ClusterHolder
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HIGHEST, LOWEST, free_ports
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, ClusterError
 from harness.pytest_plugin.settings import ChaosSpent, Settings
 from harness.run.healing import heal_cluster
 from harness.spec.cluster import ClusterSpec
 
 
-@dataclass
-class _Held:
-    cluster: ManagedCluster
-    key: str
-    users: int = 1
+class _Leased(ClusterHolder):
+    """A cluster, and the number of its present users."""
+
+    users = 0
 
 
-def start_cluster(spec: ClusterSpec, logs: Path, ports: list[int]) -> ManagedCluster:
-    """A started cluster on these host ports."""
-    return ManagedCluster(spec, log_folder=logs, ports=ports).start()
+def start_cluster(spec: ClusterSpec, logs: Path, ports: list[int]) -> AbstractContextManager[ManagedCluster]:
+    """A cluster on these host ports."""
+    return ManagedCluster(spec, log_folder=logs, ports=ports)
 
 
-def spec_of(given: dict[str, Any], settings: Settings) -> ClusterSpec:
-    """The cluster of the fixture `kafka_cluster`: what the test suite says, with options and ini settings
-    over it.
+def spec_of(fields: dict[str, Any], settings: Settings) -> ClusterSpec:
+    """The cluster of the fixture `kafka_cluster`: as the test suite describes it, with options and ini
+    settings over it.
 
     Raises:
         BadInput: it is not a cluster's description.
     """
-    over = {"version": settings.version, "image": settings.image, "profile": settings.profile}
+    options = {"version": settings.version, "image": settings.image, "profile": settings.profile}
     try:
         return ClusterSpec.model_validate(
-            {**given, **{key: value for key, value in over.items() if value is not None}}
+            {**fields, **{key: value for key, value in options.items() if value is not None}}
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -52,61 +52,63 @@ def spec_of(given: dict[str, Any], settings: Settings) -> ClusterSpec:
 
 
 class SessionClusters:
-    """Clusters by their spec. Those that somebody holds are up, and the last one that nobody does.
+    """Clusters by their spec. Running are those that somebody uses, and the last one that nobody does.
 
     `spent` is what their users have had of the session's budget.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        start: Callable[[ClusterSpec, Path, list[int]], ManagedCluster] | None = None,
-        heal: Callable[[ManagedCluster], bool] = lambda cluster: heal_cluster(cluster).clean,
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.spent = ChaosSpent()
         self._settings = settings
-        self._start = start_cluster if start is None else start
-        self._heal = heal
-        self._held: list[_Held] = []
+        self._leased: list[_Leased] = []
 
     def lease(self, spec: ClusterSpec) -> ManagedCluster:
-        """A running cluster of this spec, healed if somebody had it before. Give it back with `release`.
+        """A running cluster of this spec, healed if another test used it before. Give it back with `release`.
 
         Raises:
-            PrerequisiteMissing, ClusterError: it cannot be had.
+            PrerequisiteMissing, ClusterError: it cannot be started.
         """
-        key = spec.model_dump_json()
-        for held in [held for held in self._held if held.key == key and self._settings.reuse]:
-            if held.users == 0 and not self._heal(held.cluster):
-                self._stop(held)
-                continue
-            held.users += 1
-            return held.cluster
-        # What nobody holds makes room: a cluster takes about 1 GiB of memory.
-        for held in [held for held in self._held if held.users == 0]:
-            self._stop(held)
-        ports = worker_ports(spec.brokers, *self._settings.worker)
-        cluster = self._start(spec, self._settings.results / "logs", ports)
-        self._held.append(_Held(cluster, key))
+        for one in self._leased if self._settings.reuse else ():
+            if one.spec == spec and (one.users or one.reuse(spec)):
+                break
+        else:
+            # Unused clusters make room: each takes about 1 GiB of memory.
+            self._remove(one for one in self._leased if not one.users)
+            one = _Leased(self._start, _heal)
+            one.get(spec, self._settings.results / "logs")
+            self._leased.append(one)
+        one.users += 1
+        cluster: ManagedCluster = one.cluster
         return cluster
 
     def release(self, cluster: ManagedCluster) -> None:
-        """Nobody needs it here any more; it stays for the next one, if it may."""
-        held = next((held for held in self._held if held.cluster is cluster), None)
-        if held is None:
-            return
-        held.users -= 1
-        if held.users <= 0 and not self._settings.reuse:
-            self._stop(held)
+        """One user less; an unused cluster is kept for the next one, unless clusters are not to be reused."""
+        for one in self._leased:
+            if one.cluster is cluster:
+                one.users -= 1
+        if not self._settings.reuse:
+            self._remove(one for one in self._leased if one.users <= 0)
 
     def close(self) -> None:
-        """Remove all that is left."""
-        for held in list(self._held):
-            self._stop(held)
+        """Remove all clusters."""
+        self._remove(self._leased)
 
-    def _stop(self, held: _Held) -> None:
-        self._held.remove(held)
-        held.cluster.stop()
+    def _remove(self, some: Iterable[_Leased]) -> None:
+        for one in list(some):
+            self._leased.remove(one)
+            one.remove()
+
+    def _start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[ManagedCluster]:
+        return start_cluster(spec, logs, worker_ports(spec.brokers, *self._settings.worker))
+
+
+def _heal(cluster: ManagedCluster) -> str:
+    healed = heal_cluster(cluster)
+    if not healed.clean:
+        raise ClusterError(
+            "the cluster cannot be healed", found="; ".join((*healed.failures, *healed.traces))
+        )
+    return "healed"
 
 
 def worker_ports(count: int, worker: int, workers: int) -> list[int]:

@@ -1,13 +1,12 @@
-"""Executes whole experiments: one cluster, its arms one after the other, then the check of each."""
+"""Executes whole experiments: their arms one after the other on a cluster, and the check of each run."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,9 @@ from checkers.spark.java import java_of_spark
 from harness.check.recheck import RESULT_FILE
 from harness.check.worker import start_checking
 from harness.cluster.external import ExternalCluster
+from harness.cluster.holder import ClusterHolder
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.running import running_cluster
 from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.progress import report_progress
@@ -26,7 +27,6 @@ from harness.preflight import feasibility
 from harness.preflight.external_limits import refuse_unreachable
 from harness.preflight.kernel_probes import Capability
 from harness.run.runner import ExperimentRun
-from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment
 
 EXPERIMENT_FILE = "experiment.json"
@@ -34,10 +34,9 @@ EXPERIMENT_FILE = "experiment.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to execute. `arms` picks arms by name (empty: all);
-    `command` is what repeats it, for the report. `started` is told the arm and the topic of every run as soon
-    as its topic is there. `owned_containers`: the user says that the containers of clusters that are not ours
-    may be hurt."""
+    """How to execute. `arms` selects arms by name (empty: all); `command` is what repeats the execution, for
+    the report. `started` is called with the arm and the topic of every run as soon as the topic exists.
+    `owned_containers`: the user confirms that faults may act on the containers of an external cluster."""
 
     results: Path = Path("results")
     seed: int = 0
@@ -46,21 +45,6 @@ class Options:
     command: str = ""
     started: Callable[[str, str], None] = lambda _arm, _topic: None
     owned_containers: bool = False
-
-
-@contextmanager
-def running(spec: ClusterSpec, logs: Path) -> Iterator[ManagedCluster | ExternalCluster]:
-    """A started cluster, removed at the end whatever happens; or one that is not ours, left as it was."""
-    if spec.existing is not None:
-        report_progress(f"reaching the cluster at {spec.existing.bootstrap_servers}")
-        with ExternalCluster(spec) as existing:
-            yield existing
-        return
-    report_progress(
-        f"starting Kafka {spec.version}: {spec.brokers} brokers, {spec.controllers} controller(s)"
-    )
-    with ManagedCluster(spec, log_folder=logs) as cluster:
-        yield cluster
 
 
 def choose_arms(experiment: Experiment, names: Sequence[str]) -> tuple[Arm, ...]:
@@ -97,25 +81,24 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     for experiment in experiments:
         choose_arms(experiment, options.arms)
         refuse_unreachable(experiment, owned=options.owned_containers)
-    found = _found(experiments)
-    jobs = [job_of(experiment, options, found) for experiment in experiments]
-    for spec in dict.fromkeys(_key(job.experiment.cluster) for job in jobs):
-        mine = [job for job in jobs if _key(job.experiment.cluster) == spec]
-        with running(mine[0].experiment.cluster, mine[0].folder / "logs") as cluster:
-            for job in mine:
-                job.run(cluster)
+    capabilities = _capabilities(experiments)
+    jobs = [job_of(experiment, options, capabilities) for experiment in experiments]
+    specs = [job.experiment.cluster for job in jobs]
+    with ClusterHolder(running_cluster) as clusters:
+        for job in sorted(jobs, key=lambda job: specs.index(job.experiment.cluster)):
+            job.run(clusters.get(job.experiment.cluster, job.folder / "logs"))
     return [(job.folder, job.result()) for job in jobs]
 
 
-def _found(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
-    """What kernel and engine can do, if a fault that acts on containers wants to know; and whether there is
+def _capabilities(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
+    """What kernel and engine can do, as far as a fault that acts on containers needs it; and whether there is
     an engine at all, if one is needed."""
-    asking = [
+    in_containers = [
         one
         for one in experiments
         if one.cluster.existing is None or one.cluster.existing.containers is not None
     ]
-    return feasibility.probed(engine.connect(), asking) if asking else ()
+    return feasibility.probed(engine.connect(), in_containers) if in_containers else ()
 
 
 def run_on(
@@ -127,42 +110,30 @@ def run_on(
     return job.folder, job.result()
 
 
-def job_of(experiment: Experiment, options: Options, found: Sequence[Capability]) -> RunningExperiment:
-    """An experiment ready to run in a new folder; `found` is what kernel and engine can do.
+def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capability]) -> RunningExperiment:
+    """An experiment ready to run in a new folder; `capabilities` is what kernel and engine can do.
 
     Raises:
         BadInput: no such arm, a fault that this machine cannot have, or a folder that cannot be written.
     """
-    left, skipped = feasibility.sifted(experiment, found)
+    left, skipped = feasibility.sifted(experiment, capabilities)
     for line in skipped:
         report_progress(line)
     return RunningExperiment(left, choose_arms(left, options.arms), options, skipped)
 
 
-def made(
-    cluster: ManagedCluster | ExternalCluster,
-    experiment: Experiment,
-    arms: Sequence[Arm],
-    folder: Path,
-    *,
-    seed: int,
-    skipped: tuple[str, ...] = (),
-    repeat: int = 1,
-    started: Callable[[str, str], None] = lambda _arm, _topic: None,
-) -> Iterator[str]:
-    """Run every arm as often as asked, in turns, those that go together in one run; gives the name of each
-    run folder below `folder` as soon as it is complete.
-
-    Raises:
-        KafkaChaosError: a run could not be made.
-    """
-    sides = (tuple(arms),) if experiment.together else tuple((arm,) for arm in arms)
-    for turn in range(repeat):
-        suffix = "" if repeat == 1 else f"-{turn + 1:03d}"
-        for side in sides:
-            named = {folder / f"{arm.name}{suffix}": arm for arm in side}
-            ExperimentRun(cluster, experiment, named, seed + turn, skipped, started).execute()
-            yield from (path.name for path in named)
+def runs_of(
+    experiment: Experiment, arms: Sequence[Arm], folder: Path, repeat: int = 1
+) -> list[tuple[int, dict[Path, Arm]]]:
+    """Every arm `repeat` times, in turns; arms that go together are one run. Each run is the number of its
+    turn, from 0, and its arms by their folder below `folder`."""
+    groups = (tuple(arms),) if experiment.together else tuple((arm,) for arm in arms)
+    suffixes = [""] if repeat == 1 else [f"-{turn + 1:03d}" for turn in range(repeat)]
+    return [
+        (turn, {folder / f"{arm.name}{suffix}": arm for arm in group})
+        for turn, suffix in enumerate(suffixes)
+        for group in groups
+    ]
 
 
 class RunningExperiment:
@@ -196,18 +167,14 @@ class RunningExperiment:
         """Run every arm as often as asked; a finished run is checked while the next one goes on."""
         began = time.monotonic()
         self.started_ns = time.time_ns()
+        options = self._options
         try:
-            for name in made(
-                cluster,
-                self.experiment,
-                self.arms,
-                self.folder,
-                seed=self._options.seed,
-                skipped=self.skipped,
-                repeat=self._options.repeat,
-                started=self._options.started,
-            ):
-                self.check(name)
+            for turn, arms in runs_of(self.experiment, self.arms, self.folder, options.repeat):
+                ExperimentRun(
+                    cluster, self.experiment, arms, options.seed + turn, self.skipped, options.started
+                ).execute()
+                for folder in arms:
+                    self.check(folder.name)
         except KafkaChaosError as error:
             if self._checks:
                 error.add_note(f"the runs before it: kafka-chaos check {self.folder}")
@@ -236,7 +203,3 @@ class RunningExperiment:
         )
         (self.folder / RESULT_FILE).write_text(hidden(result.model_dump_json(indent=2)) + "\n")
         return result
-
-
-def _key(spec: ClusterSpec) -> str:
-    return spec.model_dump_json()

@@ -1,29 +1,28 @@
-"""Runs items of a suite on real brokers: some side by side, those of one cluster spec one after the other."""
+"""Runs items of a suite on real brokers, several in parallel and those of one cluster one after the other."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from checkers.spark.java import java_of_spark
-from harness.campaign.worker_processes import WorkerPool, forget_topics
-from harness.cluster.managed import ManagedCluster
+from harness.campaign.backend import Backend
+from harness.campaign.docker_backend import DockerBackend
+from harness.campaign.worker import Workers
+from harness.campaign.worker_processes import WorkerPool
 from harness.containers import engine, images
-from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, VerdictWord
 from harness.preflight import feasibility
 from harness.run.executor import Options
-from harness.spec.cluster import ClusterSpec
 from harness.spec.overrides import overridden
 from harness.suite.expect_records import acks_curve
 from harness.suite.expectations import Observation
 from harness.suite.model import Item, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, judge
 from harness.suite.narrative import story
 from harness.suite.run_evidence import FinishedRun
-from harness.suite.work_queue import ScheduledExperiment, WorkQueue, prepared, runs_of
+from harness.suite.scheduled_experiments import ExperimentSchedule, ScheduledExperiment, experiments_of
 
 _LOOK_SECONDS = 0.25
 
@@ -44,61 +43,35 @@ def run_items(
     options: Options,
     done: Callable[[SuiteResult], None] = lambda _: None,
     *,
-    side_by_side: int = 2,
-    crew: Callable[[int], WorkerPool] = WorkerPool,
+    parallel: int = 2,
+    workers: Callable[[int, Backend], Workers] = WorkerPool,
 ) -> list[SuiteResult]:
-    """Run items of a suite and judge them; the results come in the order given, whatever shared a cluster.
+    """Run items of a suite and judge them; the results are in the order given.
 
-    `done` gets each result as soon as it is complete. `side_by_side` is the number of experiments to run in
-    parallel, each on its own cluster. An experiment that this machine or Kafka version cannot run, or that
+    `done` gets each result as soon as it is complete. At most `parallel` experiments run at the same time,
+    each on its own cluster. An experiment that this machine or Kafka version cannot run, or that
     does not run to its end, makes its item `unknown`; after one that broke the next one gets a new cluster.
 
     Raises:
         PrerequisiteMissing: no Java, no engine or no image: before anything is started.
     """
     java_of_spark(os.environ)
-    ran = runs_of(items)
+    experiments = experiments_of(items)
     client = engine.connect()
-    found = feasibility.probed(client, [one.experiment for one in ran])
-    for version, image in {(one.experiment.cluster.version, one.experiment.cluster.image) for one in ran}:
+    capabilities = feasibility.probed(client, [one.experiment for one in experiments])
+    for version, image in {(one.cluster.version, one.cluster.image) for one in experiments}:
         images.resolve(client, version, image)
-    of = {item.id: [one for one in ran if item.has(one.experiment)] for item in items}
-    todo = WorkQueue([one for one in ran if prepared(one, options, found)], options, found)
+    schedule = ExperimentSchedule(experiments, options, capabilities)
+    of = {item.id: [one for one in experiments if item.has(one.experiment)] for item in items}
     results: dict[str, SuiteResult] = {}
-    with crew(min(side_by_side, len(todo.waiting))) as workers:
+    with workers(min(parallel, len(schedule)), DockerBackend()) as pool:
         while len(results) < len(items):
-            todo.hand_out(workers.workers)
-            for worker, message in workers.messages(_LOOK_SECONDS):
-                todo.take(worker, message)
+            schedule.step(pool, _LOOK_SECONDS)
             for item in items:
                 if item.id not in results and all(one.over for one in of[item.id]):
                     results[item.id] = _result(item, of[item.id])
                     done(results[item.id])
     return [results[item.id] for item in items]
-
-
-def run_on(
-    started: Callable[[ClusterSpec], ManagedCluster], item: SuiteItem, options: Options
-) -> SuiteResult:
-    """Run one item; `started` gives a cluster of a spec."""
-    ran = runs_of([item])
-    found = feasibility.probed(engine.connect(), [one.experiment for one in ran])
-    able = [one for one in ran if prepared(one, options, found)]
-    specs = [one.experiment.cluster for one in able]
-    for one in sorted(able, key=lambda one: specs.index(one.experiment.cluster)):
-        _run(one, started(one.experiment.cluster))
-    return _result(item, ran)
-
-
-def _run(one: ScheduledExperiment, cluster: ManagedCluster) -> None:
-    assert one.job is not None, "it was prepared"
-    began = time.monotonic()
-    try:
-        one.job.run(cluster)
-    except KafkaChaosError as error:
-        one.error = str(error)
-    forget_topics(cluster, one.job.folder)
-    one.seconds = time.monotonic() - began
 
 
 def _result(item: SuiteItem, ran: Sequence[ScheduledExperiment]) -> SuiteResult:

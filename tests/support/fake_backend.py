@@ -1,4 +1,4 @@
-"""A rig without brokers for matrices: runs are drawn by the seed of each, at once."""
+"""A backend without brokers for matrices: the result of each run is drawn by its seed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.campaign.backend import Feasibility
 from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
+from harness.spec.experiment import Arm, Experiment
 from tests.support.builders.summaries import summary_with
 
 ACKED = 10_000
@@ -50,6 +51,9 @@ class FakeBackend:
     of run `die_at` (from 0). A run takes `seconds`; up to `clusters` may be up. `refuse`, `break_` and
     `impossible_` name arms; `unknown` (arm, folder name)."""
 
+    lacks = "netem"
+    """What the machine lacks for impossible arms."""
+
     def __init__(
         self,
         log: Path,
@@ -57,7 +61,7 @@ class FakeBackend:
         die_at: int | None = None,
         refuse: str = "",
         break_: Sequence[str] = (),
-        impossible_: str = "",
+        impossible_: Sequence[str] = (),
         unknown: tuple[str, str] = ("", ""),
         interrupt_at: int | None = None,
         clusters: int = 1,
@@ -72,9 +76,10 @@ class FakeBackend:
     def lines(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
 
-    def impossible(self, experiments: Sequence[Experiment]) -> dict[str, str]:
-        names = [one.arms[0].name for one in experiments]
-        return {name: "no netem" for name in names if name == self.impossible_}
+    def feasibility(self, experiments: Sequence[Experiment]) -> Feasibility:
+        named = {one.arms[0].name: one for one in experiments}
+        out = {name: f"no {self.lacks}" for name in named if name in self.impossible_}
+        return Feasibility({name: (one, ()) for name, one in named.items() if name not in out}, out)
 
     def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:  # noqa: ARG002
         @contextmanager
@@ -89,13 +94,25 @@ class FakeBackend:
 
         return cluster()
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None:
-        arm = experiment.arms[0]
+    def reset(self, cluster: Any) -> str:  # noqa: ARG002
+        return "nothing left"
+
+    def delete_topics(self, cluster: Any, folders: Sequence[Path]) -> None:
+        """There are none."""
+
+    def run(
+        self,
+        cluster: Any,
+        experiment: Experiment,
+        arms: Mapping[Path, Arm],
+        seed: int,
+        skipped: tuple[str, ...] = (),
+    ) -> None:
+        assert not skipped
+        ((folder, arm),) = arms.items()
         assert cluster == experiment.cluster.version
         assert 1 <= self.up <= self.clusters
         time.sleep(self.seconds)
-        if not self.up:
-            raise ClusterError("the cluster is gone")
         report_progress(f"{experiment.name} · {arm.name} · writing")
         if arm.name == self.refuse:
             raise BadInput("the broker refuses the topic", found="Invalid value")

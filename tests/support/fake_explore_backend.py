@@ -1,12 +1,11 @@
-"""A rig without brokers for explorations: what a run finds is a function of its experiment."""
+"""A backend without brokers for explorations: what a run finds is a function of its experiment."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from harness.model.errors import BadInput, ClusterError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Judgement, VerdictWord
 from harness.model.run import RunMeta
-from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
-from tests.support.fake_backend import judged, summary_of
+from harness.spec.experiment import Arm, Experiment
+from tests.support.fake_backend import FakeBackend, judged, summary_of
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -61,10 +59,12 @@ def loses(experiment: Experiment) -> bool:
     return experiment.arms[0].producer.acks == "1" and "kill" in kinds
 
 
-class PaperRig:
+class FakeExploreBackend(FakeBackend):
     """Judges by `fails`; `flaky` is how often a run that should fail does not (0 to 1, by its seed). `log`
     gets a line a run. `interrupt_at` and `break_at` are runs (from 0, counted in `log`); `dirty` resets
     fail."""
+
+    lacks = "cgroup freezer"
 
     def __init__(
         self,
@@ -79,42 +79,29 @@ class PaperRig:
         impossible_: Sequence[str] = (),
         dirty: int = 0,
     ) -> None:
-        self.log, self.fails, self.flaky = log, fails, flaky
-        self.interrupt_at, self.break_at, self.unknown_at = interrupt_at, break_at, unknown_at
-        self.refuse_at = refuse_at
-        self.impossible_, self.dirty = impossible_, dirty
-        self.starts = self.resets = self.up = 0
+        super().__init__(log, impossible_=impossible_, interrupt_at=interrupt_at)
+        self.fails, self.flaky, self.dirty = fails, flaky, dirty
+        self.break_at, self.unknown_at, self.refuse_at = break_at, unknown_at, refuse_at
+        self.resets = 0
         self._lost: dict[Path, bool] = {}
-
-    def lines(self) -> list[str]:
-        return self.log.read_text().splitlines() if self.log.exists() else []
-
-    def impossible(self, experiments: Sequence[Experiment]) -> dict[str, str]:
-        names = [one.arms[0].name for one in experiments]
-        return {name: "no cgroup freezer" for name in names if name in self.impossible_}
-
-    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:  # noqa: ARG002
-        @contextmanager
-        def cluster() -> Iterator[str]:
-            self.starts += 1
-            self.up += 1
-            try:
-                yield spec.version
-            finally:
-                self.up -= 1
-
-        return cluster()
 
     def reset(self, cluster: Any) -> str:  # noqa: ARG002
         self.resets += 1
         if self.dirty:
             self.dirty -= 1
-            raise ClusterError("waited 60 s in vain", found="broker 2 does not answer")
+            raise ClusterError("timed out after 60 s", found="broker 2 does not answer")
         return "nothing left"
 
-    def run(self, cluster: Any, experiment: Experiment, folder: Path, seed: int) -> None:  # noqa: ARG002
+    def run(
+        self,
+        cluster: Any,  # noqa: ARG002
+        experiment: Experiment,
+        arms: Mapping[Path, Arm],
+        seed: int,
+        skipped: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> None:
         assert self.up == 1
-        arm = experiment.arms[0]
+        ((folder, arm),) = arms.items()
         number = len(self.lines())
         report_progress(f"{experiment.name} · {arm.name} · writing")
         folder.mkdir(parents=True)
@@ -147,5 +134,5 @@ class PaperRig:
         future.set_result(ArmResult(folder=name, meta=meta, summary=summary, judgement=judgement))
         return future
 
-    def look(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:  # noqa: ARG002
+    def observed_faults(self, folder: Path, replicas: int) -> tuple[ObservedFault, ...]:  # noqa: ARG002
         return (ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),)

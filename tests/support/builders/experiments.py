@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,7 +45,10 @@ class StandInCluster:
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
         self.stopped = False
 
-    def stop(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.stopped = True
 
     def on_start(self, _told: Callable[[int], None]) -> Callable[[], None]:
@@ -70,6 +74,7 @@ class StandIns:
         return self
 
     clean = True
+    failures = traces = ()
 
     def run_on(
         self, _cluster: StandInCluster, experiment: Experiment, options: Options

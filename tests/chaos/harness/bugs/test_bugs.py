@@ -9,10 +9,9 @@ import pytest
 
 from harness.bugs.catalog.registry import BUGS
 from harness.bugs.model import Bug
-from harness.run.executor import Options
 from harness.suite.model import SuiteVerdict
-from harness.suite.runner import run_on
 from tests.chaos.conftest import Started
+from tests.chaos.support.suite import run_on
 
 pytestmark = pytest.mark.chaos
 
@@ -29,5 +28,5 @@ WHOLE = [pytest.param(bug, marks=pytest.mark.soak, id=bug.id) for bug in BUGS]
 
 @pytest.mark.parametrize("bug", [*QUICK, *WHOLE])
 def test_bug(bug: Bug, started: Started, results: Path) -> None:
-    result = run_on(started, bug, Options(results=results))
+    result = run_on(bug, started, results)
     assert result.verdict is SuiteVerdict.REPRODUCED, "\n".join(result.reasons)

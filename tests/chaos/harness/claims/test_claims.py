@@ -9,10 +9,9 @@ import pytest
 
 from harness.claims.catalog.registry import CLAIMS
 from harness.claims.model import Claim
-from harness.run.executor import Options
 from harness.suite.model import SuiteVerdict
-from harness.suite.runner import run_on
 from tests.chaos.conftest import Started
+from tests.chaos.support.suite import run_on
 
 pytestmark = pytest.mark.chaos
 
@@ -31,5 +30,5 @@ def shares_cluster(claim: Claim) -> str:
 
 @pytest.mark.parametrize("claim", [case(claim) for claim in sorted(CLAIMS, key=shares_cluster)])
 def test_claim(claim: Claim, started: Started, results: Path) -> None:
-    result = run_on(started, claim, Options(results=results))
+    result = run_on(claim, started, results)
     assert result.verdict is SuiteVerdict.YES, "\n".join(result.reasons)

@@ -11,17 +11,13 @@ from typing import Self
 import pytest
 from typer.testing import CliRunner
 
-from harness.campaign.worker_processes import (
-    RequestFinished,
-    RunRequest,
-    WorkerMessage,
-    WorkerPool,
-    WorkerProcess,
-)
+from harness.campaign.work_queue import next_for
+from harness.campaign.worker import RequestFinished, RunRequest, WorkerMessage
+from harness.campaign.worker_processes import WorkerPool, WorkerProcess
 from harness.claims.catalog.registry import CLAIMS
 from harness.claims.model import CLAIM_SUITE, Claim, ClaimResult
 from harness.cli.app import app
-from harness.model.errors import BadInput
+from harness.model.errors import BadInput, ClusterError
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
@@ -29,7 +25,7 @@ from harness.suite import runner, table
 from harness.suite.expectations import Observation
 from harness.suite.model import Role, SuiteArmResult, SuiteResult, SuiteVerdict, choose, exit_code, judge
 from harness.suite.runner import on_version
-from harness.suite.work_queue import next_for, runs_of
+from harness.suite.scheduled_experiments import experiments_of
 
 pytestmark = pytest.mark.pure
 
@@ -197,7 +193,7 @@ def test_one_name_is_one_experiment() -> None:
 
 def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() -> None:
     (first, both) = choose(CLAIMS, ["R16", "R21"])
-    runs = runs_of([both, first])
+    runs = experiments_of([both, first])
     assert len({one.experiment.name for one in runs}) == len(runs)
     (shared,) = (one for one in runs if one.experiment.name == "r16-last-in-sync")
     assert shared.item is both
@@ -231,7 +227,7 @@ class Paper(WorkerProcess):
     def __init__(self, log: list[str], answers: dict[str, RequestFinished]) -> None:
         self.log, self.answers = log, answers
         self.spec: ClusterSpec | None = None
-        self.busy = False
+        self.busy = self.replace = False
         self.orders: list[RunRequest] = []
         self.stopped = False
 
@@ -290,8 +286,8 @@ def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
             [choose(CLAIMS, [one])[0] for one in ids],
             Options(results=tmp_path, seed=1),
             lambda one: log.append(one.id),
-            side_by_side=size,
-            crew=lambda _: PaperCrew(workers),
+            parallel=size,
+            workers=lambda *_: PaperCrew(workers),
         )
         return results, log, workers
 
@@ -344,19 +340,19 @@ def test_what_measures_times_runs_while_the_others_rest() -> None:
 
 
 def test_what_broke_on_a_used_cluster_is_run_again_on_a_new_one(run_paper: RunPaper) -> None:
-    broken = RequestFinished(error="the broker ended", fresh=False)
+    broken = RequestFinished(error=ClusterError("the broker ended"), fresh=False)
     results, told, (worker,) = run_paper(
         ["R12", "R16"], r12_cut=broken, r16_last_in_sync=replace(broken, fresh=True)
     )
     assert told == ["r12-cut", "r12-cut", "r12-no-cut", "R12", "r16-last-in-sync", "R16"]
     assert [order.reuse for order in worker.orders] == [True, False, True, True]
-    assert worker.orders[0].folder != worker.orders[1].folder
+    assert worker.orders[0].runs != worker.orders[1].runs
     assert any("the broker ended" in reason for reason in results[1].reasons)
     assert not any("the broker ended" in reason for reason in results[0].reasons)
 
 
 def test_a_cluster_that_does_not_come_up_is_started_once(run_paper: RunPaper) -> None:
-    answer = RequestFinished(error="it did not come up", began=False)
+    answer = RequestFinished(error=ClusterError("it did not come up"), began=False)
     results, told, _ = run_paper(["R12", "R16", "R3"], r12_cut=answer)
     assert told[:1] == ["r12-cut"]
     assert "r16-last-in-sync" not in told

@@ -11,11 +11,12 @@ import jsonschema
 import pytest
 import yaml
 
-from harness.explore import command
+from harness.explore import explorer
 from harness.explore.budget import parse_seconds
-from harness.explore.command import ExploreOptions, executed, planned
+from harness.explore.explorer import run_exploration
 from harness.explore.markdown_report import markdown, write_page
 from harness.explore.menu import MENU, experiment_of
+from harness.explore.plan import ExploreOptions, plan_exploration
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.store import ExploreStore
 from harness.explore.table import headline, lines, pair_rows, phase_rows, tables
@@ -23,7 +24,7 @@ from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError
 from harness.spec import files
 from tests.pure.harness.cli.test_app import call
-from tests.support.fake_explore_backend import SMALL, PaperRig, menu_of
+from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
 
 pytestmark = pytest.mark.pure
 
@@ -35,24 +36,24 @@ def asked(tmp_path: Path, runs: int = 40, confirm: str = "1/1", **changes: Any) 
 
 
 def begun(
-    tmp_path: Path, rig: PaperRig, runs: int = 40, **changes: Any
+    tmp_path: Path, backend: FakeExploreBackend, runs: int = 40, **changes: Any
 ) -> tuple[ExploreStore, ExploreResult]:
     store = ExploreStore.created(tmp_path / "results", "small")
-    plan = planned(asked(tmp_path, runs, **changes), None, 0)
-    return store, executed(plan, store, "kafka-chaos explore", rig)
+    plan = plan_exploration(asked(tmp_path, runs, **changes), None, 0)
+    return store, run_exploration(plan, store, "kafka-chaos explore", backend)
 
 
-def resumed(store: ExploreStore, rig: PaperRig, **options: Any) -> ExploreResult:
-    return executed(planned(ExploreOptions(**options), store.folder, 0), store, "", rig)
+def resumed(store: ExploreStore, backend: FakeExploreBackend, **options: Any) -> ExploreResult:
+    return run_exploration(plan_exploration(ExploreOptions(**options), store.folder, 0), store, "", backend)
 
 
 def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
-    store, result = begun(tmp_path, rig, 60)
+    backend = FakeExploreBackend(tmp_path / "log")
+    store, result = begun(tmp_path, backend, 60)
     assert result.ended == "budget spent"
     assert result.exit_code() == 1
     assert load_result(store.folder) == result
-    assert len(result.runs) == len(rig.lines()) == 60
+    assert len(result.runs) == len(backend.lines()) == 60
     (violation,) = result.violations
     assert violation.state == "shrunk"
     assert violation.minimal.settings == {"acks": "1"}
@@ -62,12 +63,14 @@ def test_what_is_planted_is_found_and_shrunk_to_it(tmp_path: Path) -> None:
     assert violation.again, "it was drawn again, and not shrunk again"
     shrinking = [run for run in result.runs if run.violation == 1]
     assert len(shrinking) == violation.runs <= 36, "no more than its share"
-    assert (rig.starts, rig.resets, rig.up) == (1, 59, 0), "one cluster, made as good as new between runs"
+    assert (len(backend.starts), backend.resets, backend.up) == (1, 59, 0), (
+        "one cluster, made as good as new between runs"
+    )
     assert result.runs[1].reset == "reused: nothing left"
 
 
 def test_nothing_breaks_nothing_is_found(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, PaperRig(tmp_path / "log", fails=lambda _: False), 12)
+    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log", fails=lambda _: False), 12)
     assert result.violations == ()
     assert result.exit_code() == 0
     assert headline(result).startswith("no violations in 12 schedules")
@@ -75,7 +78,7 @@ def test_nothing_breaks_nothing_is_found(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None:
-    _, result = begun(tmp_path, PaperRig(tmp_path / "log", flaky=0.9), 40, confirm="2/3")
+    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log", flaky=0.9), 40, confirm="2/3")
     states = {one.state for one in result.violations}
     assert "not confirmed" in states
     for one in result.violations:
@@ -86,32 +89,32 @@ def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None
 
 
 def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", unknown_at=range(100), fails=lambda _: False)
-    _, result = begun(tmp_path, rig, 5)
+    backend = FakeExploreBackend(tmp_path / "log", unknown_at=range(100), fails=lambda _: False)
+    _, result = begun(tmp_path, backend, 5)
     assert result.exit_code() == 3
     assert "5 of which nothing can be said" in headline(result)
 
 
 def test_the_same_seed_gives_the_same_exploration(tmp_path: Path) -> None:
-    rigs = [PaperRig(tmp_path / f"log{number}") for number in range(2)]
-    for rig in rigs:
-        begun(tmp_path, rig, 20)
-    assert rigs[0].lines() == rigs[1].lines()
+    backends = [FakeExploreBackend(tmp_path / f"log{number}") for number in range(2)]
+    for backend in backends:
+        begun(tmp_path, backend, 20)
+    assert backends[0].lines() == backends[1].lines()
 
 
 @pytest.mark.parametrize("at", [1, 4, 9, 15])
 def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path, at: int) -> None:
-    whole = PaperRig(tmp_path / "whole")
+    whole = FakeExploreBackend(tmp_path / "whole")
     _, expected = begun(tmp_path, whole, 24)
-    rig = PaperRig(tmp_path / "log", interrupt_at=at)
+    backend = FakeExploreBackend(tmp_path / "log", interrupt_at=at)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        executed(planned(asked(tmp_path, 24), None, 0), store, "", rig)
-    assert rig.up == 0
+        run_exploration(plan_exploration(asked(tmp_path, 24), None, 0), store, "", backend)
+    assert backend.up == 0
     kept = load_result(store.folder)
     assert (kept.ended, len(kept.runs)) == ("under way", at)
-    result = resumed(store, rig)
-    assert rig.lines() == whole.lines(), "no run twice, and none else"
+    result = resumed(store, backend)
+    assert backend.lines() == whole.lines(), "no run twice, and none else"
     assert len(list(store.folder.glob("runs/cut-short-*"))) == 1
     plain = [one.model_dump(exclude={"seconds"}) for one in result.violations]
     assert plain == [one.model_dump(exclude={"seconds"}) for one in expected.violations]
@@ -119,13 +122,13 @@ def test_an_interrupted_exploration_goes_on_as_if_it_had_not_been(tmp_path: Path
 
 
 def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
-    first = PaperRig(tmp_path / "whole")
+    first = FakeExploreBackend(tmp_path / "whole")
     _, whole = begun(tmp_path, first, 30)
     in_the_middle = next(run.number for run in whole.runs if run.violation == 1) + 6
-    rig = PaperRig(tmp_path / "log", interrupt_at=in_the_middle)
+    backend = FakeExploreBackend(tmp_path / "log", interrupt_at=in_the_middle)
     store = ExploreStore.created(tmp_path / "results", "small")
     with pytest.raises(KeyboardInterrupt):
-        executed(planned(asked(tmp_path, 30), None, 0), store, "", rig)
+        run_exploration(plan_exploration(asked(tmp_path, 30), None, 0), store, "", backend)
     (violation,) = load_result(store.folder).violations
     assert violation.state == "under way"
     assert len(violation.minimal.faults) <= len(violation.original.faults)
@@ -133,21 +136,21 @@ def test_what_was_found_before_ctrl_c_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_larger_budget_goes_on_with_shrinking(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
-    store, result = begun(tmp_path, rig, 16)
+    backend = FakeExploreBackend(tmp_path / "log")
+    store, result = begun(tmp_path, backend, 16)
     (violation,) = result.violations
     assert violation.state == "budget spent"
-    again = resumed(store, rig, runs=60)
-    assert len(rig.lines()) == 60
+    again = resumed(store, backend, runs=60)
+    assert len(backend.lines()) == 60
     assert again.violations[0].state == "shrunk" or again.violations[0].runs >= violation.runs
     assert again.runs[:16] == result.runs
     # Once more there is nothing to do.
-    resumed(store, rig)
-    assert len(rig.lines()) == 60
+    resumed(store, backend)
+    assert len(backend.lines()) == 60
 
 
 def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
-    store, _ = begun(tmp_path, PaperRig(tmp_path / "log"), 3)
+    store, _ = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 3)
     for options, says in (
         ({"seed": 9}, "--seed 3"),
         ({"confirm": "2/3"}, "--confirm 1/1"),
@@ -155,12 +158,12 @@ def test_resume_refuses_another_exploration(tmp_path: Path) -> None:
         ({"version": "3.9.2"}, "cannot change"),
     ):
         with pytest.raises(BadInput, match=says):
-            planned(ExploreOptions(**options), store.folder, 0)
+            plan_exploration(ExploreOptions(**options), store.folder, 0)
     (store.folder / "result.json").write_text("{}")
     with pytest.raises(JournalError, match="no result of an exploration"):
-        planned(ExploreOptions(), store.folder, 0)
+        plan_exploration(ExploreOptions(), store.folder, 0)
     with pytest.raises(JournalError, match="there is no exploration here"):
-        planned(ExploreOptions(), tmp_path / "nowhere", 0)
+        plan_exploration(ExploreOptions(), tmp_path / "nowhere", 0)
 
 
 def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
@@ -168,74 +171,78 @@ def test_a_secret_of_the_menu_is_in_nothing_that_is_left(
 ) -> None:
     monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
     cluster = SMALL.get("cluster", {}) | {"properties": {"ssl.keystore.password": "correct-horse-battery"}}
-    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 60, cluster=cluster)
+    store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60, cluster=cluster)
     assert result.violations
     write_page(result, store.folder)
     left = [path.read_text() for path in store.folder.rglob("*") if path.is_file()]
     assert len(left) > 4
     assert not any("correct-horse" in text for text in left)
     with pytest.raises(BadInput, match="secrets of this menu are not in its folder"):
-        planned(ExploreOptions(), store.folder, 0)
+        plan_exploration(ExploreOptions(), store.folder, 0)
 
 
 def test_another_run_in_the_folder_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log")
-    store, _ = begun(tmp_path, rig, 3)
+    backend = FakeExploreBackend(tmp_path / "log")
+    store, _ = begun(tmp_path, backend, 3)
     path = store.run_folder(2) / "outcome.json"
     row = json.loads(path.read_text())
     row["trial"]["faults"][0]["lasting"] = 99.0
     path.write_text(json.dumps(row))
     with pytest.raises(JournalError, match="not the one that comes next"):
-        resumed(store, rig, runs=5)
+        resumed(store, backend, runs=5)
     row["schema_version"] = 0
     path.write_text(json.dumps(row))
     with pytest.raises(JournalError, match="another version"):
-        resumed(store, rig, runs=5)
+        resumed(store, backend, runs=5)
 
 
 def test_a_cluster_that_is_not_as_good_as_new_is_not_used_again(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", dirty=2)
-    _, result = begun(tmp_path, rig, 6)
-    assert (rig.starts, result.clusters) == (3, 3)
+    backend = FakeExploreBackend(tmp_path / "log", dirty=2)
+    _, result = begun(tmp_path, backend, 6)
+    assert (len(backend.starts), result.clusters) == (3, 3)
     assert [run.reset for run in result.runs[:3]] == ["a new cluster"] * 3
 
 
 def test_broken_runs_are_told_and_several_in_a_row_end_it(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", break_at=[2])
-    _, result = begun(tmp_path, rig, 6)
+    backend = FakeExploreBackend(tmp_path / "log", break_at=[2])
+    _, result = begun(tmp_path, backend, 6)
     assert "a broker did not start" in result.runs[2].reasons[0]
-    assert rig.starts == 2
-    rig = PaperRig(tmp_path / "log2", break_at=range(9))
+    assert len(backend.starts) == 2
+    backend = FakeExploreBackend(tmp_path / "log2", break_at=range(9))
     with pytest.raises(ClusterError, match="3 runs in a row broke") as caught:
-        begun(tmp_path, rig, 6)
+        begun(tmp_path, backend, 6)
     assert "--resume" in str(caught.value)
 
 
 def test_refused_schedules_are_told_and_several_in_a_row_are_bad_input(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", refuse_at=[1])
-    _, result = begun(tmp_path, rig, 4)
+    backend = FakeExploreBackend(tmp_path / "log", refuse_at=[1])
+    _, result = begun(tmp_path, backend, 4)
     assert "no such property" in result.runs[1].reasons
-    assert rig.starts == 1, "the cluster is none the worse for it"
+    assert len(backend.starts) == 1, "the cluster is none the worse for it"
     with pytest.raises(BadInput, match="the client refuses"):
-        begun(tmp_path, PaperRig(tmp_path / "log2", refuse_at=range(9)), 6)
+        begun(tmp_path, FakeExploreBackend(tmp_path / "log2", refuse_at=range(9)), 6)
 
 
 def test_faults_that_the_machine_cannot_have_are_left_out(tmp_path: Path) -> None:
-    rig = PaperRig(tmp_path / "log", impossible_=["pause-leader"])
-    _, result = begun(tmp_path, rig, 8)
+    backend = FakeExploreBackend(tmp_path / "log", impossible_=["pause-leader"])
+    _, result = begun(tmp_path, backend, 8)
     assert result.left_out == {"pause-leader": "no cgroup freezer"}
-    assert not any("pause" in line for line in rig.lines())
+    assert not any("pause" in line for line in backend.lines())
     assert any(line.startswith("left out: pause-leader") for line in lines(result))
     assert "pause-leader" not in {row.what[0] for row in result.coverage.phases}
     faults = [{**fault, "if_impossible": "refuse"} for fault in SMALL["faults"]]
     with pytest.raises(BadInput, match="'pause-leader' is not possible"):
-        begun(tmp_path, rig, 8, faults=faults)
+        begun(tmp_path, backend, 8, faults=faults)
     with pytest.raises(BadInput, match="no fault of the menu"):
-        begun(tmp_path, PaperRig(tmp_path / "l", impossible_=[one["name"] for one in SMALL["faults"]]), 8)
+        begun(
+            tmp_path,
+            FakeExploreBackend(tmp_path / "l", impossible_=[one["name"] for one in SMALL["faults"]]),
+            8,
+        )
 
 
 def test_the_files_of_a_violation(tmp_path: Path) -> None:
-    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 60)
+    store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 60)
     (violation,) = result.violations
     experiment = files.load(str(store.folder / violation.experiment))
     alone = experiment_of(menu_of(), violation.minimal, name=experiment.name)
@@ -254,7 +261,7 @@ def test_the_files_of_a_violation(tmp_path: Path) -> None:
 
 
 def test_tables_and_report(tmp_path: Path) -> None:
-    store, result = begun(tmp_path, PaperRig(tmp_path / "log"), 30)
+    store, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log"), 30)
     assert [one.row_count for one in tables(result)] == [3, 3, 3]
     header, rows = phase_rows(result.parsed_menu(), result.coverage)
     assert header == ("fault", "target", "steady", "isr shrunk", "electing", "recovering")
@@ -276,7 +283,9 @@ def test_progress_says_what_goes_on_and_how_much_is_left(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
-    executed(planned(asked(tmp_path, 20), None, 0), store, "", PaperRig(tmp_path / "log"))
+    run_exploration(
+        plan_exploration(asked(tmp_path, 20), None, 0), store, "", FakeExploreBackend(tmp_path / "log")
+    )
     heads = [line for line in caplog.messages if "left" in line]
     assert heads[0].startswith("run 1, 19 runs left, 0 violation(s) · exploring · ")
     assert any(" · shrinking violation 1 · " in line for line in heads)
@@ -284,10 +293,10 @@ def test_progress_says_what_goes_on_and_how_much_is_left(
 
 def test_a_budget_of_time_ends_before_the_run_that_would_exceed_it(tmp_path: Path) -> None:
     store = ExploreStore.created(tmp_path / "results", "small")
-    plan = planned(ExploreOptions(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
-    rig = PaperRig(tmp_path / "log")
-    result = executed(plan, store, "", rig)
-    assert rig.lines() == []
+    plan = plan_exploration(ExploreOptions(menu=asked(tmp_path).menu, budget="1s", seed=3), None, 0)
+    backend = FakeExploreBackend(tmp_path / "log")
+    result = run_exploration(plan, store, "", backend)
+    assert backend.lines() == []
     assert result.exit_code() == 3
 
 
@@ -313,7 +322,7 @@ def test_budgets(text: str, seconds: float) -> None:
 def test_bad_options_are_refused(
     arguments: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "executed", lambda *_: pytest.fail("it was run"))
+    monkeypatch.setattr(explorer, "run_exploration", lambda *_: pytest.fail("it was run"))
     code = call(monkeypatch, "explore", *arguments)
     assert says in capsys.readouterr().err
     assert code in (2, 3)
@@ -328,8 +337,8 @@ def test_the_command_line(
     assert call(monkeypatch, "explore", "--show") == 0
     shown = capsys.readouterr().out
     jsonschema.validate(yaml.safe_load(shown.replace("1:", "'1':").replace("2:", "'2':")), MENU.json_schema())
-    rig = PaperRig(tmp_path / "log", interrupt_at=20)
-    monkeypatch.setattr(command, "DockerExploreBackend", lambda: rig)
+    backend = FakeExploreBackend(tmp_path / "log", interrupt_at=20)
+    monkeypatch.setattr(explorer, "DockerExploreBackend", lambda: backend)
     menu = str(asked(tmp_path).menu)
     options = ("--seed", "3", "--results", str(tmp_path / "results"))
     assert call(monkeypatch, "explore", "--menu", menu, "--runs", "30", "--confirm", "1/1", *options) == 130

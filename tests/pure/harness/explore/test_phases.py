@@ -15,8 +15,8 @@ from harness.explore.phases import (
     ClusterPhase,
     ObservedFault,
     SampledMoment,
+    observed_faults,
     phases_at,
-    seen_in,
 )
 from harness.model.errors import JournalError
 from harness.model.journal import FAULTS, SAMPLES, TRANSACTIONS
@@ -120,23 +120,28 @@ def test_two_faults_of_a_run(tmp_path: Path) -> None:
         *(sample(at, broker, shrunk) for at in (25, 29) for broker in (1, 2, 3)),
     ]
     folder = journals(tmp_path / "run", faults, samples)
-    assert seen_in(folder, 3) == (
+    assert observed_faults(folder, 3) == (
         ObservedFault(place=0, phases=(ClusterPhase.STEADY,), verified=True),
         ObservedFault(place=1, phases=(ClusterPhase.ISR_SHRUNK,), verified=False),
     )
     # The same without the first fault: what has shrunk the ISR is over.
     later = journals(tmp_path / "later", [*faults[4:8]], samples)
-    assert seen_in(later, 3) == (ObservedFault(place=1, phases=(ClusterPhase.RECOVERING,), verified=False),)
+    assert observed_faults(later, 3) == (
+        ObservedFault(place=1, phases=(ClusterPhase.RECOVERING,), verified=False),
+    )
     transactions = tmp_path / "run" / "transactions"
     transactions.mkdir()
     row = {"producer": 0, "txn": 0, "begun_ns": 8, "ended_ns": 20, "asked": "commit", "records": 1}
     table = pa.Table.from_pylist([row | {"outcome": "committed", "error": None}], TRANSACTIONS)
     pq.write_table(table, transactions / "part-0.parquet")
-    assert [ClusterPhase.TRANSACTION_OPEN in one.phases for one in seen_in(folder, 3)] == [True, False]
+    assert [ClusterPhase.TRANSACTION_OPEN in one.phases for one in observed_faults(folder, 3)] == [
+        True,
+        False,
+    ]
 
 
 def test_a_run_without_faults_and_one_that_is_damaged(tmp_path: Path) -> None:
-    assert seen_in(tmp_path, 3) == ()
+    assert observed_faults(tmp_path, 3) == ()
     (tmp_path / "faults.parquet").write_text("no Parquet")
     with pytest.raises(JournalError, match="a journal of the run cannot be read"):
-        seen_in(tmp_path, 3)
+        observed_faults(tmp_path, 3)

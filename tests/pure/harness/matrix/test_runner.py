@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.campaign.run_time import told
-from harness.matrix import command
-from harness.matrix.command import MatrixOptions, executed, planned
+from harness.campaign.run_time import format_duration
+from harness.matrix import runner
+from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE, MatrixResult, load_result
+from harness.matrix.runner import run_matrix
 from harness.matrix.store import MatrixStore
 from harness.matrix.table import cells, notes, table
 from harness.model.errors import BadInput, ClusterError, JournalError
@@ -37,29 +38,29 @@ def write(tmp_path: Path, **changes: Any) -> str:
 
 
 def begun(
-    tmp_path: Path, rig: FakeBackend, seed: int = 5, **changes: Any
+    tmp_path: Path, backend: FakeBackend, seed: int = 5, **changes: Any
 ) -> tuple[MatrixStore, MatrixResult]:
     store = MatrixStore.created(tmp_path / "results", "small")
-    plan = planned(write(tmp_path, **changes), None, QUIET, seed)
-    return store, executed(plan, store, "kafka-chaos matrix small.yaml", rig)
+    plan = plan_matrix(write(tmp_path, **changes), None, QUIET, seed)
+    return store, run_matrix(plan, store, "kafka-chaos matrix small.yaml", backend)
 
 
-def resumed(store: MatrixStore, rig: FakeBackend, changes: MatrixOptions = QUIET) -> MatrixResult:
-    plan = planned(None, store.folder, changes, 99)
-    return executed(plan, store, "", rig)
+def resumed(store: MatrixStore, backend: FakeBackend, changes: MatrixOptions = QUIET) -> MatrixResult:
+    plan = plan_matrix(None, store.folder, changes, 99)
+    return run_matrix(plan, store, "", backend)
 
 
-def runs_made(rig: FakeBackend) -> Counter[str]:
-    return Counter(" ".join(line.split()[:2]) for line in rig.lines())
+def runs_made(backend: FakeBackend) -> Counter[str]:
+    return Counter(" ".join(line.split()[:2]) for line in backend.lines())
 
 
 def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
-    rig = FakeBackend(tmp_path / "log")
-    store, result = begun(tmp_path, rig)
+    backend = FakeBackend(tmp_path / "log")
+    store, result = begun(tmp_path, backend)
     assert result.ended == "all runs made"
     assert result.exit_code() == 0
     assert load_result(store.folder) == result
-    lines = [line.split() for line in rig.lines()]
+    lines = [line.split() for line in backend.lines()]
     assert len(lines) == 12
     for number in range(3):
         one = lines[4 * number : 4 * number + 4]
@@ -67,8 +68,8 @@ def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
         assert len({arm for arm, _, _ in one}) == 4
         assert {seed for _, _, seed in one} == {str(5 + number)}
     assert [arm for arm, _, _ in lines[:4]] != [arm for arm, _, _ in lines[4:8]], "orders differ"
-    assert rig.starts == ["4.3.1"], "one cluster for all"
-    assert rig.up == 0
+    assert backend.starts == ["4.3.1"], "one cluster for all"
+    assert backend.up == 0
     for arm in result.arms:
         assert arm.figures is not None
         assert arm.figures.runs == 3
@@ -81,43 +82,44 @@ def test_every_arm_has_its_runs_in_turns(tmp_path: Path) -> None:
 
 
 def test_progress_says_how_long_is_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    plan = planned(write(tmp_path), None, QUIET, 5)
+    plan = plan_matrix(write(tmp_path), None, QUIET, 5)
     store = MatrixStore.created(tmp_path / "results", "small")
-    executed(plan, store, "", FakeBackend(tmp_path / "log"))
+    run_matrix(plan, store, "", FakeBackend(tmp_path / "log"))
     heads = [line for line in caplog.messages if " left · " in line]
     assert len(heads) == 12
-    assert heads[0].startswith(f"run 1, {told(plan.needed.seconds - 15)} left · ")
+    assert heads[0].startswith(f"run 1, {format_duration(plan.needed.seconds - 15)} left · ")
     # Runs on paper take no time, and what is left is told by what runs took.
     assert heads[-1].startswith("run 12, 0 s left · ")
 
 
 def test_the_same_seed_gives_the_same_order(tmp_path: Path) -> None:
-    rigs = [FakeBackend(tmp_path / f"log{number}") for number in range(3)]
-    for rig, seed in zip(rigs, (5, 5, 6), strict=True):
-        begun(tmp_path, rig, seed)
-    assert rigs[0].lines() == rigs[1].lines()
-    assert rigs[0].lines() != rigs[2].lines()
+    backends = [FakeBackend(tmp_path / f"log{number}") for number in range(3)]
+    for backend, seed in zip(backends, (5, 5, 6), strict=True):
+        begun(tmp_path, backend, seed)
+    assert backends[0].lines() == backends[1].lines()
+    assert backends[0].lines() != backends[2].lines()
 
 
 def test_arms_of_one_cluster_share_it(tmp_path: Path) -> None:
-    rig = FakeBackend(tmp_path / "log")
+    backend = FakeBackend(tmp_path / "log")
     axes = {"version": {"version": ["3.9.2", "4.3.1"]}, "acks": {"producer": "acks", "values": [1, "all"]}}
-    begun(tmp_path, rig, axes=axes)
-    assert len(rig.lines()) == 12
+    begun(tmp_path, backend, axes=axes)
+    assert len(backend.lines()) == 12
     # Three rounds of two clusters; each round begins on the one that is up.
-    assert len(rig.starts) == 4
-    assert rig.up == 0
+    assert len(backend.starts) == 4
+    assert backend.up == 0
 
 
 CHILD = """
 import sys
 from pathlib import Path
-from harness.matrix.command import MatrixOptions, executed, planned
+from harness.matrix.plan import MatrixOptions, plan_matrix
+from harness.matrix.runner import run_matrix
 from harness.matrix.store import MatrixStore
 from tests.support.fake_backend import FakeBackend
 spec, folder, log = sys.argv[1:]
-plan = planned(spec, None, MatrixOptions(), 5)
-executed(plan, MatrixStore(Path(folder)), "", FakeBackend(Path(log), die_at=7))
+plan = plan_matrix(spec, None, MatrixOptions(), 5)
+run_matrix(plan, MatrixStore(Path(folder)), "", FakeBackend(Path(log), die_at=7))
 """
 
 
@@ -134,48 +136,48 @@ def test_resume_after_a_kill_makes_no_finished_run_again(tmp_path: Path) -> None
     before = load_result(store.folder)
     assert before.ended == "under way"
     assert sum(len(arm.runs) for arm in before.arms) == 7
-    rig = FakeBackend(log)
-    result = resumed(store, rig)
+    backend = FakeBackend(log)
+    result = resumed(store, backend)
     assert result.ended == "all runs made"
-    assert set(runs_made(rig).values()) == {1}, "no run was made twice"
-    assert len(rig.lines()) == 12
+    assert set(runs_made(backend).values()) == {1}, "no run was made twice"
+    assert len(backend.lines()) == 12
     assert len(list(store.folder.glob("runs/*/cut-short-*"))) == 1, "what the killed run left is kept apart"
     # As if it had never been killed.
     undisturbed = FakeBackend(tmp_path / "other-log")
     _, whole = begun(tmp_path, undisturbed)
     assert [arm.figures for arm in result.arms] == [arm.figures for arm in whole.arms]
-    assert sorted(rig.lines()) == sorted(undisturbed.lines())
+    assert sorted(backend.lines()) == sorted(undisturbed.lines())
     # Once more there is nothing to do.
-    resumed(store, rig)
-    assert len(rig.lines()) == 12
+    resumed(store, backend)
+    assert len(backend.lines()) == 12
 
 
 def test_a_run_that_was_made_and_not_checked_is_only_checked(tmp_path: Path) -> None:
-    rig = FakeBackend(tmp_path / "log")
-    store, result = begun(tmp_path, rig)
+    backend = FakeBackend(tmp_path / "log")
+    store, result = begun(tmp_path, backend)
     gone = store.folder / result.arms[0].runs[1].folder / "outcome.json"
     gone.unlink()
-    again = resumed(store, rig)
+    again = resumed(store, backend)
     assert gone.exists()
-    assert len(rig.lines()) == 12
+    assert len(backend.lines()) == 12
     assert again.arms == result.arms
 
 
 def test_an_interrupted_matrix_goes_on(tmp_path: Path) -> None:
-    rig = FakeBackend(tmp_path / "log", interrupt_at=4)
+    backend = FakeBackend(tmp_path / "log", interrupt_at=4)
     store = MatrixStore.created(tmp_path / "results", "small")
-    plan = planned(write(tmp_path), None, QUIET, 5)
+    plan = plan_matrix(write(tmp_path), None, QUIET, 5)
     with pytest.raises(KeyboardInterrupt):
-        executed(plan, store, "", rig)
-    assert rig.up == 0
-    assert resumed(store, rig).ended == "all runs made"
-    assert len(rig.lines()) == 12
+        run_matrix(plan, store, "", backend)
+    assert backend.up == 0
+    assert resumed(store, backend).ended == "all runs made"
+    assert len(backend.lines()) == 12
 
 
 def test_resume_takes_more_runs_and_no_other_matrix(tmp_path: Path) -> None:
-    rig = FakeBackend(tmp_path / "log")
-    store, _ = begun(tmp_path, rig)
-    assert sum(len(arm.runs) for arm in resumed(store, rig, MatrixOptions(repeat=5)).arms) == 20
+    backend = FakeBackend(tmp_path / "log")
+    store, _ = begun(tmp_path, backend)
+    assert sum(len(arm.runs) for arm in resumed(store, backend, MatrixOptions(repeat=5)).arms) == 20
     other = write(tmp_path, axes={"acks": {"producer": "acks", "values": [0]}})
     for spec, changes, says in (
         (other, QUIET, "has other axes"),
@@ -183,14 +185,14 @@ def test_resume_takes_more_runs_and_no_other_matrix(tmp_path: Path) -> None:
         (None, MatrixOptions(version="3.9.2"), "cannot change"),
     ):
         with pytest.raises(BadInput, match=says):
-            planned(spec, store.folder, changes, 0)
-    assert planned(None, store.folder, MatrixOptions(seed=5), 0).seed == 5
+            plan_matrix(spec, store.folder, changes, 0)
+    assert plan_matrix(None, store.folder, MatrixOptions(seed=5), 0).seed == 5
 
 
 def test_a_broken_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     name = "acks=all_fault=kill"
-    rig = FakeBackend(tmp_path / "log", break_=[name], unknown=("acks=1_fault=none", "002"))
-    _, result = begun(tmp_path, rig)
+    backend = FakeBackend(tmp_path / "log", break_=[name], unknown=("acks=1_fault=none", "002"))
+    _, result = begun(tmp_path, backend)
     arms = {arm.name: arm for arm in result.arms}
     assert arms[name].figures is not None
     assert (arms[name].figures.runs, arms[name].figures.left_out) == (2, 1)
@@ -200,24 +202,24 @@ def test_a_broken_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     assert f"left out: {name}" in told
     assert cells(arms[name])[0] == "2 (+1)"
     assert result.exit_code() == 0
-    assert len(rig.starts) == 2, "after a broken run there is a new cluster"
+    assert len(backend.starts) == 2, "after a broken run there is a new cluster"
 
 
 def test_several_broken_runs_in_a_row_end_it(tmp_path: Path) -> None:
     names = ["acks=1_fault=kill", "acks=1_fault=none", "acks=all_fault=kill", "acks=all_fault=none"]
-    rig = FakeBackend(tmp_path / "log", break_=names)
+    backend = FakeBackend(tmp_path / "log", break_=names)
     with pytest.raises(ClusterError, match="3 runs in a row broke") as caught:
-        begun(tmp_path, rig)
+        begun(tmp_path, backend)
     assert "--resume" in str(caught.value)
 
 
 def test_refused_and_impossible_arms_are_reported(tmp_path: Path) -> None:
     refused, impossible = "acks=1_fault=kill", "acks=all_fault=kill"
-    rig = FakeBackend(tmp_path / "log", refuse=refused, impossible_=impossible)
-    store, result = begun(tmp_path, rig)
+    backend = FakeBackend(tmp_path / "log", refuse=refused, impossible_=[impossible])
+    store, result = begun(tmp_path, backend)
     states = {arm.name: arm.state for arm in result.arms}
     assert (states[refused], states[impossible]) == ("refused", "impossible")
-    assert len(rig.lines()) == 6
+    assert len(backend.lines()) == 6
     told = "\n".join(notes(result))
     assert f"{refused}: refused by the client: the broker refuses the topic: Invalid value" in told
     assert f"{impossible}: not possible on this machine: no netem" in told
@@ -236,9 +238,9 @@ def test_a_matrix_of_refusals_is_bad_input(tmp_path: Path) -> None:
 
 
 def test_repeats_until_narrow_enough(tmp_path: Path) -> None:
-    rig = FakeBackend(tmp_path / "log")
+    backend = FakeBackend(tmp_path / "log")
     repeats = {"at_least": 3, "at_most": 40, "narrower_than": 0.3}
-    _, result = begun(tmp_path, rig, repeats=repeats)
+    _, result = begun(tmp_path, backend, repeats=repeats)
     for arm in result.arms:
         assert arm.figures is not None
         share = arm.figures.with_loss
@@ -253,20 +255,20 @@ def test_a_budget_ends_it_and_a_larger_one_goes_on(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("harness.campaign.run_time.run_seconds", lambda _: 1000.0)
     monkeypatch.setattr("harness.matrix.runner.MatrixRun._expected", lambda *_: 25.0)
     monkeypatch.setattr("harness.matrix.runner.MatrixRun._elapsed", lambda self: 10.0 * len(self._rows))
-    rig = FakeBackend(tmp_path / "log")
-    store, result = begun(tmp_path, rig, repeats={"at_least": 3, "budget_minutes": 1})
+    backend = FakeBackend(tmp_path / "log")
+    store, result = begun(tmp_path, backend, repeats={"at_least": 3, "budget_minutes": 1})
     assert result.ended == "budget spent"
-    assert len(rig.lines()) == 4
+    assert len(backend.lines()) == 4
     assert "budget was spent" in "\n".join(notes(result))
     monkeypatch.undo()
-    assert resumed(store, rig, MatrixOptions(repeat=3, budget=60)).ended == "all runs made"
-    assert len(rig.lines()) == 12
+    assert resumed(store, backend, MatrixOptions(repeat=3, budget=60)).ended == "all runs made"
+    assert len(backend.lines()) == 12
 
 
 def test_more_than_a_day_is_told_and_refused_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "DockerBackend", lambda: pytest.fail("it was started"))
+    monkeypatch.setattr(runner, "DockerBackend", lambda: pytest.fail("it was started"))
     spec = write(tmp_path)
     assert call(monkeypatch, "matrix", spec, "--repeat", "5000", "--results", str(tmp_path / "r")) == 2
     told = capsys.readouterr().err
@@ -289,7 +291,7 @@ def test_the_command_line_teaches(
     assert call(monkeypatch, "matrix", "versions", "--dry-run", "--json", "--seed", "3") == 0
     assert len(json.loads(capsys.readouterr().out)["arms"]) == 12
     for arguments, says in (
-        (("matrix",), "which matrix?"),
+        (("matrix",), "no matrix is named"),
         (("matrix", "acks-idempotense"), "did you mean 'acks-idempotence'"),
         (("matrix", "versions", "--kafka-version", "4.3.1"), "the version is an axis"),
         (("matrix", "validate", "--profile", "slow"), "no timing profile"),
@@ -304,7 +306,7 @@ def test_the_command_line_teaches(
 def test_the_whole_command_on_paper(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
+    monkeypatch.setattr(runner, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
     results = str(tmp_path / "results")
     assert call(monkeypatch, "matrix", write(tmp_path), "--results", results, "--seed", "5") == 0
     told = capsys.readouterr()
@@ -318,11 +320,11 @@ def test_the_whole_command_on_paper(
 def test_two_processes_do_not_work_at_one_matrix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
+    monkeypatch.setattr(runner, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
     store, _ = begun(tmp_path, FakeBackend(tmp_path / "log"))
     with store.held():
         assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 2
-    assert "another process is at work in this folder" in capsys.readouterr().err
+    assert "another process is working in this folder" in capsys.readouterr().err
     assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.campaign.run_time import run_seconds, told
+from harness.campaign.run_time import format_duration, run_seconds
 from harness.matrix.client_refusal import librdkafka_refuses
 from harness.matrix.estimate import estimate
 from harness.matrix.expand import MatrixArm, expanded
@@ -218,6 +218,6 @@ def test_how_long_it_takes() -> None:
     assert estimate(found, spec.repeats).runs == 12
     assert estimate(found, spec.repeats).seconds == pytest.approx(12 * one + 15)
     assert estimate(found, Repeats(at_least=3, budget_minutes=1)).seconds == 60
-    assert told(3 * 86_400 + 7200) == "3 days 2 h"
-    assert told(3661) == "1 h 01 min"
-    assert told(75) == "1 min 15 s"
+    assert format_duration(3 * 86_400 + 7200) == "3 days 2 h"
+    assert format_duration(3661) == "1 h 01 min"
+    assert format_duration(75) == "1 min 15 s"

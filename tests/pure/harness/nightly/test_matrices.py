@@ -11,7 +11,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 import yaml
 
-from harness.matrix import command
+from harness.matrix import runner
+from harness.matrix.plan import MatrixOptions, plan_matrix
 from harness.matrix.result import MATRIX_FILE
 from harness.model.errors import BadInput
 from harness.model.result import ArmResult
@@ -42,9 +43,9 @@ def spec(tmp_path: Path, **changes: Any) -> str:
     return str(path)
 
 
-def night(tmp_path: Path, name: str, rig: FakeBackend, versions: tuple[str, ...] = ("4.3.1",)) -> Any:
+def night(tmp_path: Path, name: str, backend: FakeBackend, versions: tuple[str, ...] = ("4.3.1",)) -> Any:
     return matrices.run_matrices(
-        [name], versions, results=tmp_path / "results", last=tmp_path / "last", seed=5, rig=rig
+        [name], versions, results=tmp_path / "results", last=tmp_path / "last", seed=5, backend=backend
     )
 
 
@@ -95,7 +96,7 @@ def test_a_matrix_of_versions_is_run_once_and_others_on_each(tmp_path: Path) -> 
 
 def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> None:
     broken = FakeBackend(tmp_path / "log", break_=["acks=1_fault=kill"] * 3)
-    every = [arm.name for arm in command.planned(spec(tmp_path), None, command.MatrixOptions(), 5).arms]
+    every = [arm.name for arm in plan_matrix(spec(tmp_path), None, MatrixOptions(), 5).arms]
     broken.break_ = every
     (one,) = night(tmp_path, spec(tmp_path), broken)
     assert one.result is None
@@ -108,7 +109,7 @@ def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> 
 def test_the_night_tells_matrices_beside_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
+    monkeypatch.setattr(runner, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
     given = [
         "--matrix",
         spec(tmp_path),

@@ -1,21 +1,19 @@
-"""From the options of `kafka-chaos explore` to what is run."""
+"""From the options of `kafka-chaos explore` to the plan of an exploration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.campaign.run_time import run_seconds, told
+from harness.campaign.resume import refuse_another
+from harness.campaign.run_time import format_duration, run_seconds
 from harness.explore import menu as menus
-from harness.explore.backend import DockerExploreBackend, ExploreBackend
 from harness.explore.budget import DEFAULT_SECONDS, SHRINK_SHARE, ExploreBudget, parse_confirm, parse_seconds
 from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
-from harness.explore.explorer import Exploration, ExplorationInput
 from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.selection import choose
 from harness.explore.shrinking import Confirm
-from harness.explore.store import ExploreStore
 from harness.model.errors import BadInput
 from harness.model.secrets import masked_at
 from harness.spec.cluster import ClusterSpec
@@ -39,7 +37,8 @@ class ExploreOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExplorationPlan:
-    """What would be explored. `before` is what an earlier process left of it."""
+    """What is to be explored. `before` is the result so far of an earlier process; None: this is a new
+    exploration."""
 
     menu: ExploreMenu
     seed: int
@@ -57,7 +56,7 @@ class ExplorationPlan:
         length = (
             f"{budget.runs} runs"
             if budget.seconds is None
-            else f"{told(budget.seconds)}, about {max(1, round(budget.seconds / seconds))} runs"
+            else f"{format_duration(budget.seconds)}, about {max(1, round(budget.seconds / seconds))} runs"
         )
         return [
             f"{menu.name}: {menu.title}",
@@ -70,29 +69,33 @@ class ExplorationPlan:
         ]
 
 
-def planned(asked: ExploreOptions, resume: Path | None, seed: int) -> ExplorationPlan:
-    """What the options ask for; `seed` is taken where none was given.
+def plan_exploration(options: ExploreOptions, resume: Path | None, seed: int) -> ExplorationPlan:
+    """The plan of a new exploration, or of the one in the folder `resume`; `seed` is the default.
 
     Raises:
         BadInput: a bad menu or option, or another exploration than the folder's.
         JournalError: no such folder to resume, or one of another version.
     """
-    if asked.budget is not None and asked.runs is not None:
+    if options.budget is not None and options.runs is not None:
         raise BadInput(
             "the budget is given twice",
             expected="--budget TIME or --runs N",
-            found=f"--budget {asked.budget} and --runs {asked.runs}",
+            found=f"--budget {options.budget} and --runs {options.runs}",
             next_step="leave one out",
         )
     if resume is None:
-        menu = _on(menus.load(asked.menu), asked)
-        share = SHRINK_SHARE if asked.share is None else asked.share
-        seconds = DEFAULT_SECONDS if asked.budget is None else parse_seconds(asked.budget)
-        budget = ExploreBudget(None if asked.runs else seconds, asked.runs, share)
-        confirm = Confirm() if asked.confirm is None else parse_confirm(asked.confirm)
-        return ExplorationPlan(menu, seed if asked.seed is None else asked.seed, confirm, budget)
+        menu = _with_options(menus.load(options.menu), options)
+        share = SHRINK_SHARE if options.share is None else options.share
+        seconds = DEFAULT_SECONDS if options.budget is None else parse_seconds(options.budget)
+        budget = ExploreBudget(None if options.runs else seconds, options.runs, share)
+        confirm = Confirm() if options.confirm is None else parse_confirm(options.confirm)
+        return ExplorationPlan(menu, seed if options.seed is None else options.seed, confirm, budget)
     before = load_result(resume)
-    _same(asked, before, resume)
+    other = "the menu is the one in the folder: leave --menu out" if options.menu is not None else ""
+    if options.confirm is not None and str(parse_confirm(options.confirm)) != before.confirm:
+        other = f"it was begun with --confirm {before.confirm}"
+    cluster_options = (options.version, options.image, options.profile)
+    refuse_another("exploration", resume, (options.seed, before.seed), cluster_options, other)
     place = masked_at(before.menu)
     if place is not None:
         raise BadInput(
@@ -102,52 +105,20 @@ def planned(asked: ExploreOptions, resume: Path | None, seed: int) -> Exploratio
             next_step="begin a new exploration with `--menu FILE`",
         )
     seconds_before, runs_before = before.budget_seconds, before.budget_runs
-    if asked.budget is not None:
-        seconds_before, runs_before = parse_seconds(asked.budget), None
-    elif asked.runs is not None:
-        seconds_before, runs_before = None, asked.runs
+    if options.budget is not None:
+        seconds_before, runs_before = parse_seconds(options.budget), None
+    elif options.runs is not None:
+        seconds_before, runs_before = None, options.runs
     budget = ExploreBudget(
-        seconds_before, runs_before, before.shrink_share if asked.share is None else asked.share
+        seconds_before, runs_before, before.shrink_share if options.share is None else options.share
     )
     return ExplorationPlan(before.parsed_menu(), before.seed, parse_confirm(before.confirm), budget, before)
 
 
-def _same(asked: ExploreOptions, before: ExploreResult, resume: Path) -> None:
-    """Refuse to go on with something else than was begun."""
-    if asked.version or asked.image or asked.profile:
-        what = "--kafka-version, --image and --profile cannot change in the middle"
-    elif asked.seed is not None and asked.seed != before.seed:
-        what = f"it was begun with --seed {before.seed}"
-    elif asked.confirm is not None and str(parse_confirm(asked.confirm)) != before.confirm:
-        what = f"it was begun with --confirm {before.confirm}"
-    elif asked.menu is not None:
-        what = "the menu is the one in the folder: leave --menu out"
-    else:
-        return
-    raise BadInput(
-        "this is another exploration than the one in the folder",
-        where=str(resume),
-        found=what,
-        next_step="leave that out, or begin a new exploration without --resume",
-    )
-
-
-def _on(menu: ExploreMenu, asked: ExploreOptions) -> ExploreMenu:
+def _with_options(menu: ExploreMenu, options: ExploreOptions) -> ExploreMenu:
     """The menu on another version, image or profile."""
     before = menu.cluster.model_dump(exclude_unset=True)
-    fields = override_cluster(before, asked.version, asked.image, asked.profile, where=menu.name)
+    fields = override_cluster(before, options.version, options.image, options.profile, where=menu.name)
     if fields == before:
         return menu
     return menu.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
-
-
-def executed(
-    plan: ExplorationPlan,
-    store: ExploreStore,
-    command: str,
-    rig: ExploreBackend | None = None,
-) -> ExploreResult:
-    """Explore; returns what result.json holds. Raises what `Exploration.execute` raises."""
-    kept = plan.before.command if plan.before is not None else command
-    given = ExplorationInput(plan.menu, store, plan.seed, plan.confirm, plan.budget, kept, plan.before)
-    return Exploration(given, rig or DockerExploreBackend()).execute()

@@ -1,4 +1,4 @@
-"""From the options of `kafka-chaos matrix` to what is run, and how long it will take."""
+"""From the options of `kafka-chaos matrix` to the plan: what is run, and how long it will take."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.campaign.backend import Backend, DockerBackend
-from harness.campaign.run_time import DAY, told
+from harness.campaign.resume import refuse_another
+from harness.campaign.run_time import DAY, format_duration
 from harness.matrix.estimate import Estimate, estimate
 from harness.matrix.expand import MatrixArm, expanded
 from harness.matrix.files import MATRIX
 from harness.matrix.result import MatrixResult, load_result
-from harness.matrix.runner import MatrixInput, MatrixRun
 from harness.matrix.spec import MatrixSpec
-from harness.matrix.store import MatrixStore
 from harness.model.errors import BadInput, JournalError
 from harness.model.secrets import masked_at
 from harness.spec.overrides import override_cluster
@@ -24,7 +22,7 @@ from harness.spec.overrides import override_cluster
 
 @dataclass(frozen=True, slots=True)
 class MatrixOptions:
-    """Options that go over the spec's own (None: as written)."""
+    """Options that override the spec (None: as written)."""
 
     repeat: int | None = None
     budget: float | None = None
@@ -36,7 +34,7 @@ class MatrixOptions:
 
 @dataclass(frozen=True, slots=True)
 class MatrixPlan:
-    """What would be run. `before` is what an earlier process left of it."""
+    """What is to be run. `before` is the result so far of an earlier process; None: this is a new matrix."""
 
     spec: MatrixSpec
     arms: tuple[MatrixArm, ...]
@@ -46,20 +44,19 @@ class MatrixPlan:
 
     def lines(self) -> list[str]:
         """For people: the arms, then how long it will take."""
-        spec = self.spec
-        found = [f"{spec.name}: {spec.title}"]
-        found += [
+        lines = [
             f"  {arm.name}" + ("" if arm.refusal is None else f"  refused by the client: {arm.refusal}")
             for arm in self.arms
         ]
         refused = sum(arm.refusal is not None for arm in self.arms)
-        out = f" ({refused} refused)" if refused else ""
-        made = sum(len(arm.runs) for arm in self.before.arms) if self.before is not None else 0
-        over = f", {made} of which are over" if made else ""
+        finished = sum(len(arm.runs) for arm in self.before.arms) if self.before is not None else 0
         return [
-            *found,
-            f"{len(self.arms)} arms{out}, at most {self.needed.runs:,} runs{over}, {self.needed.starts:,} "
-            f"cluster start(s), seed {self.seed}: about {told(self.needed.seconds)}",
+            f"{self.spec.name}: {self.spec.title}",
+            *lines,
+            f"{len(self.arms)} arms{f' ({refused} refused)' if refused else ''}, "
+            f"at most {self.needed.runs:,} runs{f', {finished} of which are over' if finished else ''}, "
+            f"{self.needed.starts:,} cluster start(s), seed {self.seed}: "
+            f"about {format_duration(self.needed.seconds)}",
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -71,10 +68,10 @@ class MatrixPlan:
         }
 
     def refuse_days(self, yes: bool) -> None:
-        """Raise BadInput when it would take more than a day and nobody said that it may."""
+        """Raise BadInput when it would take more than a day, unless `yes` confirms that."""
         if self.needed.seconds > DAY and not yes:
             raise BadInput(
-                f"this would take about {told(self.needed.seconds)}",
+                f"this would take about {format_duration(self.needed.seconds)}",
                 where=self.spec.name,
                 expected="at most a day, or --yes",
                 found=self.lines()[-1],
@@ -82,8 +79,8 @@ class MatrixPlan:
             )
 
 
-def planned(spec: str | None, resume: Path | None, changes: MatrixOptions, seed: int) -> MatrixPlan:
-    """What the options ask for.
+def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, seed: int) -> MatrixPlan:
+    """The plan of a new matrix, or of the one in the folder `resume`.
 
     Raises:
         BadInput: neither a spec nor a folder, another spec or seed than the folder's, a bad matrix.
@@ -91,7 +88,7 @@ def planned(spec: str | None, resume: Path | None, changes: MatrixOptions, seed:
     """
     if resume is None and spec is None:
         raise BadInput(
-            "which matrix?",
+            "no matrix is named",
             expected="the name of a built-in matrix, a YAML file, or --resume FOLDER",
             next_step="`kafka-chaos matrix --list`",
         )
@@ -103,7 +100,7 @@ def planned(spec: str | None, resume: Path | None, changes: MatrixOptions, seed:
         return MatrixPlan(changed, arms, seed, estimate(arms, changed.repeats))
     before = load_result(resume)
     try:
-        kept = _with_secrets(spec, before, resume) or MatrixSpec.model_validate(before.spec)
+        begun = _with_secrets(spec, before, resume) or MatrixSpec.model_validate(before.spec)
     except ValidationError as error:
         raise JournalError(
             "the matrix in this folder cannot be read",
@@ -112,8 +109,14 @@ def planned(spec: str | None, resume: Path | None, changes: MatrixOptions, seed:
             found=error.errors()[0]["msg"],
             next_step="resume with the version that began it, or begin it anew",
         ) from error
-    _same(spec, kept, before, changes, resume)
-    changed = _changed(kept, MatrixOptions(repeat=changes.repeat, budget=changes.budget))
+    refuse_another(
+        "matrix",
+        resume,
+        (changes.seed, before.seed),
+        (changes.version, changes.image, changes.profile),
+        f"{spec} has other axes" if spec is not None and MATRIX.load(spec)[0].axes != begun.axes else "",
+    )
+    changed = _changed(begun, MatrixOptions(repeat=changes.repeat, budget=changes.budget))
     arms = expanded(changed, str(resume))
     return MatrixPlan(changed, arms, before.seed, estimate(arms, changed.repeats), before)
 
@@ -135,37 +138,12 @@ def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> Matri
     return again
 
 
-def _same(
-    spec: str | None, kept: MatrixSpec, before: MatrixResult, changes: MatrixOptions, resume: Path
-) -> None:
-    """Refuse to go on with something else than was begun."""
-    if changes.version or changes.image or changes.profile:
-        what = "--kafka-version, --image and --profile cannot change in the middle"
-    elif changes.seed is not None and changes.seed != before.seed:
-        what = f"it was begun with --seed {before.seed}"
-    elif spec is not None and MATRIX.load(spec)[0].axes != kept.axes:
-        what = f"{spec} has other axes"
-    else:
-        return
-    raise BadInput(
-        "this is another matrix than the one in the folder",
-        where=str(resume),
-        found=what,
-        next_step="leave that out, or begin a new matrix without --resume",
-    )
-
-
 def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
     """The spec with what the options set.
 
     Raises:
         BadInput: there is no such profile or version.
     """
-    repeats: dict[str, Any] = {}
-    if changes.repeat is not None:
-        repeats |= {"at_least": changes.repeat, "at_most": changes.repeat, "narrower_than": None}
-    if changes.budget is not None:
-        repeats["budget_minutes"] = changes.budget
     if changes.version is not None and spec.names_versions:
         raise BadInput(
             "the version is an axis of this matrix",
@@ -173,30 +151,21 @@ def _changed(spec: MatrixSpec, changes: MatrixOptions) -> MatrixSpec:
             found=f"--kafka-version {changes.version}",
             next_step="leave --kafka-version out, or `exclude` the others in a copy of the matrix",
         )
+    repeats: dict[str, Any] = {}
+    if changes.repeat is not None:
+        repeats |= {"at_least": changes.repeat, "at_most": changes.repeat, "narrower_than": None}
+    if changes.budget is not None:
+        repeats["budget_minutes"] = changes.budget
     data = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if repeats:
-        given = {**spec.repeats.model_dump(), **repeats}
-        if repeats.get("at_most") is None and given["at_most"] is None:
-            given.pop("at_most")
-        data["repeats"] = given
+        fields = {**spec.repeats.model_dump(), **repeats}
+        if repeats.get("at_most") is None and fields["at_most"] is None:
+            fields.pop("at_most")
+        data["repeats"] = fields
     base = data.get("base", {})
-    fields = override_cluster(
+    cluster = override_cluster(
         base.get("cluster", {}), changes.version, changes.image, changes.profile, where=spec.name
     )
-    if fields:
-        data["base"] = {**base, "cluster": fields}
+    if cluster:
+        data["base"] = {**base, "cluster": cluster}
     return MatrixSpec.model_validate(data)
-
-
-def executed(
-    plan: MatrixPlan,
-    store: MatrixStore,
-    command: str,
-    rig: Backend | None = None,
-    clusters: int = 1,
-) -> MatrixResult:
-    """Run it on up to so many clusters at a time; returns what matrix.json holds. Raises what
-    `MatrixRun.execute` raises."""
-    kept = plan.before.command if plan.before is not None else command
-    given = MatrixInput(plan.spec, plan.arms, store, plan.seed, kept, plan.before, clusters)
-    return MatrixRun(given, rig or DockerBackend()).execute()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.explore.cluster_reset import unready
+from harness.campaign.cluster_reset import unready
 from harness.model.broker_views import TopologyView
 from tests.support.builders.views import quiet, seen, silent, state, view
 

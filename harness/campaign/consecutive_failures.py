@@ -1,0 +1,44 @@
+"""Counts runs that break one after the other: several in a row are not the fault of what was run."""
+
+from __future__ import annotations
+
+from harness.model.errors import BadInput, ClusterError, KafkaChaosError
+
+MOST_FAILURES = 3
+"""Consecutive broken runs after which the environment is blamed."""
+
+
+class ConsecutiveFailures:
+    """`resume` is the command that goes on after the cause was removed."""
+
+    def __init__(self, resume: str) -> None:
+        self._resume = resume
+        self._count = 0
+
+    def reset(self) -> None:
+        """A run did not break."""
+        self._count = 0
+
+    def add(self, run: str, error: KafkaChaosError) -> None:
+        """A run broke.
+
+        Raises:
+            BadInput: several runs in a row broke, and what was run was refused: `error` itself.
+            ClusterError: several runs in a row broke.
+        """
+        self._count += 1
+        if self._count < MOST_FAILURES:
+            return
+        if isinstance(error, BadInput):
+            raise error
+        raise ClusterError(
+            f"{self._count} runs in a row broke",
+            where=run,
+            found=str(error),
+            next_step=f"remove the cause, then: {self._resume}",
+        ) from error
+
+
+def broken_reasons(error: KafkaChaosError) -> tuple[str, ...]:
+    """Why a run that broke has the verdict `unknown`."""
+    return (f"the run broke: {error.what}", *((error.found,) if error.found else ()))

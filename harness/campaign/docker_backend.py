@@ -1,0 +1,75 @@
+"""Kafka in containers as the backend of a campaign: the runner and the check that `kafka-chaos run` has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Any
+
+from checkers.spark.java import java_of_spark
+from harness.campaign.backend import Feasibility
+from harness.campaign.cluster_reset import reset
+from harness.check.worker import start_checking
+from harness.cluster import state_records
+from harness.cluster.running import running_cluster
+from harness.containers import engine
+from harness.model.errors import BadInput, KafkaChaosError
+from harness.model.journal import RUN_FILE
+from harness.model.result import ArmResult
+from harness.model.run import RunMeta
+from harness.preflight import feasibility
+from harness.run.runner import ExperimentRun
+from harness.spec.cluster import ClusterSpec
+from harness.spec.experiment import Arm, Experiment
+
+
+class DockerBackend:
+    """Kafka in containers."""
+
+    def feasibility(self, experiments: Sequence[Experiment]) -> Feasibility:
+        """Look for Java and the engine, remove what a killed harness left, and probe the kernel.
+
+        Raises:
+            PrerequisiteMissing: no Java, no engine.
+        """
+        java_of_spark(os.environ)
+        client = engine.connect()
+        engine.sweep(client)
+        state_records.prune(client)
+        capabilities = feasibility.probed(client, experiments)
+        found = Feasibility()
+        for experiment in experiments:
+            name = experiment.arms[0].name
+            try:
+                found.possible[name] = feasibility.sifted(experiment, capabilities)
+            except BadInput as error:
+                found.impossible[name] = f"{error.what}: {error.found}"
+        return found
+
+    def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:
+        return running_cluster(spec, logs)
+
+    def reset(self, cluster: Any) -> str:
+        return reset(cluster)
+
+    def run(
+        self,
+        cluster: Any,
+        experiment: Experiment,
+        arms: Mapping[Path, Arm],
+        seed: int,
+        skipped: tuple[str, ...] = (),
+    ) -> None:
+        ExperimentRun(cluster, experiment, arms, seed, skipped).execute()
+
+    def delete_topics(self, cluster: Any, folders: Sequence[Path]) -> None:
+        for folder in folders:
+            if (folder / RUN_FILE).exists():
+                with suppress(KafkaChaosError):
+                    cluster.admin().delete(RunMeta.load(folder).topic)
+
+    def check(self, parent: Path, name: str) -> Future[ArmResult]:
+        return start_checking(parent, name)
