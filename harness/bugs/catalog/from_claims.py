@@ -1,4 +1,4 @@
-"""Bugs whose experiments are claims' own: what a claim's control shows is the bug."""
+"""Bugs that use the experiments of claims: the control of the claim shows the bug."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.suite.model import Role, SuiteArm
 
 
 def _arms(claim: Claim, roles: Mapping[str, tuple[Role, Expectation]]) -> tuple[SuiteArm, ...]:
-    """A claim's arms as arms of a bug: by the arm's name its role and the verdict that is expected."""
+    """The arms of a claim as arms of a bug; `roles`: each arm's role and expected verdict by its name."""
     arms = {one.arm: one for one in claim.arms}
     return tuple(
         SuiteArm(role, arms[name].experiment, name, (verdict, *arms[name].expects))
@@ -37,8 +37,8 @@ LOSS = Bug(
     affected=_BEFORE,
     fixed=_SINCE,
     set_up=r06.CLAIM.set_up,
-    proof="In both arms the follower's checkpoint says 100 and its log holds 200 when it dies, and broker 1 "
-    "still leads when it is back.",
+    proof="In both arms the follower's checkpoint says 100 and its log holds 200 records when it dies, and "
+    "broker 1 still leads when the follower is back.",
     arms=_arms(
         r06.CLAIM, {"old": (Role.AFFECTED, invalid_for(FindingClass.LOST)), "new": (Role.FIXED, valid())}
     ),
@@ -51,8 +51,8 @@ DIVERGENCE = Bug(
     affected=_BEFORE,
     fixed=_SINCE,
     set_up=r07.CLAIM.set_up,
-    proof="In both arms the dead follower's log holds 100 records, the dead leader's 200. What neither had "
-    "flushed is lost in every arm: the verdict looks at divergence alone.",
+    proof="In both arms the dead follower's log holds 100 records and the dead leader's 200. What neither "
+    "had flushed is lost in every arm, so the verdict looks at divergence alone.",
     arms=_arms(
         r07.CLAIM,
         {
@@ -63,16 +63,16 @@ DIVERGENCE = Bug(
 )
 LAST_STANDING = Bug(
     id="KIP-966",
-    title="The last replica standing loses power, and what others still have is truncated",
+    title="The last replica standing loses power, and records that others still have are truncated",
     link="https://cwiki.apache.org/confluence/display/KAFKA/KIP-966%3A+Eligible+Leader+Replicas",
     words=r24.CLAIM.words,
     affected="Kafka before 4.0; later ones with eligible.leader.replicas.version=0.",
     fixed="Kafka 4.0 and later with eligible.leader.replicas.version=1, the default of new clusters since "
     "4.1.",
-    set_up="min.insync.replicas=2. 100 records are acknowledged by three replicas, one dies, 50 more by "
-    "two; the other follower is stopped in good order, or cut off; the leader loses power and the batch "
-    "with the 50; all come back.",
-    proof="In every arm the 50 were acknowledged, and the power loss is shown by the leader's own files.",
+    set_up="min.insync.replicas=2. 100 records are acknowledged by three replicas; one replica dies, and 50 "
+    "more records are acknowledged by two. The other follower is shut down in a controlled way, or cut off. "
+    "The leader loses power, and with it the batch of the 50 records; all brokers come back.",
+    proof="In every arm the 50 records were acknowledged, and the leader's own files show the power loss.",
     arms=_arms(
         r24.CLAIM,
         {

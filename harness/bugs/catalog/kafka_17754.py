@@ -17,7 +17,7 @@ from harness.suite.model import Role, SuiteArm
 _TEXT = """
 name: kafka-17754-{name}
 title: A commit is held on its way, sent again, and arrives in the middle of the next transaction
-# Broker 2 leads both partitions; broker 1 coordinates the transactions, and nothing else.
+# Broker 2 leads both partitions; broker 1 only coordinates the transactions.
 topic: {{assignment: [[2, 1], [2, 1]]}}
 workload: {{client: driven, driven: {{transactional: true, coordinator: 1}}}}
 steps:
@@ -27,7 +27,7 @@ steps:
 - drive: {{name: commit-one, by: writer, do: [commit]}}
 - drive: {{name: two, by: writer, do: [begin, send: {{partition: 0}}]}}
 - heal: {{only: [held]}}
-# The held commit arrives: the kernel has gone on trying to deliver it.
+# The held commit arrives, because the kernel kept retransmitting it.
 - wait: {{logged: {{of: {{broker: 1}}, text: '"requestApiKeyName":"END_TXN"', times: 2}}, within: 40}}
 - drive: {{name: rest-of-two, by: writer, do: [send: {{partition: 1}}, abort]}}
 - ask: {{name: requests, of: {{broker: 1}}, what: [printed], text: '"requestApiKeyName":"END_TXN"'}}
@@ -72,23 +72,23 @@ _SHOWN = (invalid_for(FindingClass.ABORTED_READ), *_HAPPENED, *_late(TAKEN))
 
 BUG = Bug(
     id="KAFKA-17754",
-    title="A late commit ends the next transaction: what was aborted is read",
+    title="A late commit ends the next transaction: aborted records are read",
     link="https://issues.apache.org/jira/browse/KAFKA-17754",
-    words="A commit (EndTxn) that was delayed on its way, and was sent again meanwhile, still counts when it "
-    "arrives in the middle of the producer's next transaction: that one is committed as far as it has got. "
-    "What the application then aborts is read by readers of committed records, and the transaction is torn.",
+    words="A commit (EndTxn) is delayed on its way, and sent again meanwhile. It still counts when it "
+    "arrives in the middle of the producer's next transaction, and commits what that transaction has "
+    "written so far. What the application then aborts is read by read_committed consumers, and the "
+    "transaction is torn.",
     affected="Kafka before 4.0; Kafka 4.0 and later with transaction.version below 2, or with a client from "
     "before 4.0, whose transactions are the old ones.",
-    fixed="Kafka 4.0 with a client of 4.0 (KIP-890, transaction.version=2): each transaction has an epoch of "
-    "its own, and the late commit is of an older one.",
+    fixed="Kafka 4.0 with a client of 4.0 (KIP-890, transaction.version=2): each transaction has an epoch "
+    "of its own, and the late commit carries an older one.",
     set_up="Two brokers: one coordinates the transactions, the other leads the partitions. Transaction one "
-    "writes a record; the connections of clients with the coordinator are held; the commit gets stuck on its "
-    "way, times out after request.timeout.ms=2000 and is sent again over a new connection, where it is "
-    "answered. Transaction two writes a record to partition 0; the connections are let go, and the old "
-    "commit arrives. "
-    "Transaction two writes to partition 1, and is aborted.",
-    proof="The coordinator's request log holds the commit twice before the abort, in every arm, and what it "
-    "answered to the second.",
+    "writes a record. The connections between clients and the coordinator are held; the commit gets stuck "
+    "on its way, times out after request.timeout.ms=2000, is sent again over a new connection, and is "
+    "answered there. Transaction two writes a record to partition 0. The connections are released, and the "
+    "old commit arrives. Transaction two writes to partition 1, and is aborted.",
+    proof="In every arm the coordinator's request log holds the commit twice before the abort, and its "
+    "answer to the second.",
     by_day=True,
     arms=(
         SuiteArm(Role.AFFECTED, _SHIPPED, "old-client", _SHOWN),

@@ -22,19 +22,19 @@ workload: {client: driven}
 steps:
 - drive: {name: warm, by: writer, do: [WARM]}
 - inject: {partition: {from: {broker: 2}, to: {broker: 1}}, name: apart}
-# Its acknowledgement waits for broker 2, and the client's next request for that.
+# Its acknowledgement waits for broker 2, and the client's next request waits for the acknowledgement.
 - drive: {name: slow, by: writer, do: [send: {partition: 0, size: 900000, awaited: false}]}
 - sleep: {seconds: 0.2}
-# They go into one request together. The client begins its round of the partitions anywhere: two are large, so
-# small ones come after a large one.
+# They go into one request. The client starts its round of the partitions at any of them: two records are
+# large, so that small ones follow a large one.
 - drive: {name: tails, by: writer, do: [TAILS]}
 - wait: {log_end: {of: {broker: 1}, partition: 0, at_least: 2}, within: 10}
 - inject: {partition: {from: client, to: {broker: 1}, lost: from_to}, name: deaf}
 - sleep: {seconds: 3}
-# Now the first is acknowledged, and their request is written, no more of it than the socket takes. TCP tries
-# again 12.6 s later, then 25.2 s: so this must be late, and request.timeout.ms begins here.
+# Now the first is acknowledged, and as much of their request is written as the socket accepts. TCP
+# retransmits after 12.6 s, then 25.2 s: so this must be late, and request.timeout.ms begins here.
 - heal: {only: [apart], awaited: false}
-# Once delivery.timeout.ms is over.
+# After delivery.timeout.ms.
 - drive: {name: others, by: writer, do: [flush, OTHERS]}
 - sleep: {seconds: 0.2}
 - heal: {only: [deaf]}
@@ -50,7 +50,7 @@ arms:
     max.in.flight.requests.per.connection: 1
     request.timeout.ms: 15000
     delivery.timeout.ms: 15000
-    # So much that all buffers are in use then, and none is left for others but those of what has timed out.
+    # Small enough that all buffers are in use, and other records get those of the timed-out ones.
     extra: {buffer.memory: 25500000, max.request.size: 32000000, send.buffer.bytes: 65536}
   promise: {misplaced: ">= 1"}
 - {name: client-4.3.1, producer: *producer}
@@ -81,21 +81,21 @@ _HAPPENED = (
 
 BUG = Bug(
     id="KAFKA-19012",
-    title="The Java client writes a record where it was not sent to",
+    title="The Java client writes a record to a partition to which it was not sent",
     link="https://issues.apache.org/jira/browse/KAFKA-19012",
-    words="When a record times out while its request is being written to the socket, the client gives its "
-    "memory back at once. The next record takes it, and the rest of the request carries that one: the broker "
-    "writes it, with a good checksum, into the topic and partition of the first.",
+    words="When a record times out while its request is being written to the socket, the client releases "
+    "its memory at once. The next record takes that memory, and the rest of the request carries the next "
+    "record: the broker writes it, with a valid checksum, into the topic and partition of the first.",
     affected="Java clients up to 3.9.1, and 4.1.1.",
-    fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is under way is kept until "
-    "it is done with.",
+    fixed="Java clients 3.9.2, 4.2.0 and later: the memory of a request that is being sent is kept until "
+    "the request is complete.",
     set_up="Two brokers of Kafka 4.3.1 with replica.lag.time.max.ms=60000, one request in flight at a time, "
-    "no idempotence. A first record is acknowledged late, for its follower is cut off; two of 10 MB and four "
-    "small ones, to six partitions, wait for that and follow in one request, when broker 1 does not hear the "
-    "client any more. After delivery.timeout.ms=15000 they have timed out, and most of the request is not "
-    "written; five small records go to broker 2. Then broker 1 hears the client again.",
+    "no idempotence. A first record is acknowledged late, because its follower is cut off. Two records of "
+    "10 MB and four small ones, to six partitions, wait for that and follow in one request, when packets "
+    "from the client to broker 1 are dropped. After delivery.timeout.ms=15000 they have timed out, and most "
+    "of the request is not written. Five small records go to broker 2. Then packets to broker 1 pass again.",
     proof="The six records have timed out, and yet the broker has written a record into each of their "
-    "partitions: so their request arrived.",
+    "partitions, so their request arrived.",
     arms=(
         SuiteArm(
             Role.AFFECTED, _TIMED_OUT, "client-4.1.1", (invalid_for(FindingClass.MISPLACED), *_HAPPENED)

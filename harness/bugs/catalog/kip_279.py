@@ -26,11 +26,11 @@ steps:
 - wait: {{isr: {{is: {{broker: 1}}}}, within: 30}}
 - write: {{name: m2, records: 10}}
 - inject: {{kill: {{target: {{broker: 1}}}}, name: first}}
-# Its session, of 4 s, has ended then.
+# By then its session, of 4 s, has ended.
 - sleep: {{seconds: 6}}
 - heal: {{only: [second], awaited: false}}
 - wait: {{leader: {{is: {{broker: 2}}}}, within: 60}}
-# Until the client has heard of it: a broker that has just started knows of no topic.
+# Gives the client time to learn of the leader: a broker that has just started knows no topic.
 - sleep: {{seconds: 2}}
 - write: {{name: m3, records: 5}}
 - inject: {{kill: {{target: {{broker: 2}}}}, name: second-again}}
@@ -45,7 +45,7 @@ steps:
 - ask: {{name: end, of: {{nodes: [1, 2]}}, what: [files]}}
 arms:
 - name: {name}
-  # A batch a record: what differs is then seen record by record.
+  # One record per batch: differences are then visible record by record.
   producer: {{acks: all, batch.num.messages: 1, extra: {{topic.metadata.refresh.interval.ms: 500}}}}
   # The unclean elections alone lose m3.
   promise: {{lost: acked in m3, diverged: {diverged}}}
@@ -65,18 +65,18 @@ BUG = Bug(
     title="Replicas differ for good after unclean elections that follow each other fast",
     link="https://cwiki.apache.org/confluence/display/KAFKA/"
     "KIP-279%3A+Fix+log+divergence+between+leader+and+follower+after+fast+leader+fail+over",
-    words="A follower asks its leader where its own last leader epoch ended. A leader that has never seen "
-    "that epoch used to answer that it does not know, or with the end of its own; the follower then "
-    "keeps records that the leader never had, and the replicas differ at the same offsets for good "
+    words="A follower asks its leader where the follower's last leader epoch ended. A leader that had never "
+    "seen that epoch used to answer that it did not know, or with the end of its own log. The follower then "
+    "kept records that the leader never had, and the replicas differed at the same offsets for good "
     "(KAFKA-6361).",
     affected="Kafka before 2.0; later ones with inter.broker.protocol.version below 2.0.",
-    fixed="Kafka 2.0: the leader answers with the last epoch that it knows below, and the follower asks "
-    "again.",
-    set_up="Kafka 2.8.2 with ZooKeeper, two replicas, unclean elections allowed. m1 is on both; broker 2 "
-    "is killed; m2 goes to broker 1, which is killed; broker 2 comes back, leads and takes m3 (5 "
-    "records); it is killed; broker 1 comes back, leads and takes m4; broker 2 comes back and follows.",
-    proof="All four steps were acknowledged, so each broker led alone in turn; the replicas' own files are "
-    "compared. Unclean elections lose m3 in every arm: the verdict looks at divergence alone.",
+    fixed="Kafka 2.0: the leader answers with the largest smaller epoch that it knows, and the follower "
+    "asks again.",
+    set_up="Kafka 2.8.2 with ZooKeeper, two replicas, unclean elections allowed. m1 is on both brokers, and "
+    "broker 2 is killed. m2 goes to broker 1, which is killed. Broker 2 comes back, leads, takes m3 (5 "
+    "records) and is killed. Broker 1 comes back, leads and takes m4. Broker 2 comes back and follows.",
+    proof="All four steps were acknowledged, so each broker led alone in turn, and the replicas' own files "
+    "are compared. Unclean elections lose m3 in every arm, so the verdict looks at divergence alone.",
     arms=(
         SuiteArm(
             Role.AFFECTED,

@@ -17,16 +17,16 @@ from harness.suite.model import Role, SuiteArm
 _TEXT = """
 name: kip-890-{name}
 title: A record is held on its way, its transaction is aborted, and it arrives then
-# Broker 2 leads both partitions; broker 1 coordinates the transactions, and nothing else.
+# Broker 2 leads both partitions; broker 1 only coordinates the transactions.
 topic: {{assignment: [[2, 1], [2, 1]]}}
 workload: {{client: driven, driven: {{transactional: true, coordinator: 1}}}}
 steps:
-# The connection to broker 2 is open then, and partition 0 knows nothing of the producer.
+# Opens the connection to broker 2, while partition 0 does not know the producer.
 - drive: {{name: warm, by: writer, do: [begin, send: {{partition: 1}}, commit]}}
 - inject: {{partition: {{from: client, to: {{broker: 2}}, lost: from_to}}, name: deaf}}
 - drive: {{name: late, by: writer, do: [begin, send: {{partition: 0}}, abort]}}
 - heal: {{only: [deaf]}}
-# The held Produce arrives: the kernel has gone on trying to deliver it.
+# The held Produce arrives, because the kernel kept retransmitting it.
 - wait: {{logged: {{of: {{broker: 2}}, text: '{produce}', times: 2}}, within: 40}}
 - drive: {{name: after, by: other, do: [begin, send: {{partition: 0, records: 100}}, commit]}}
 - ask: {{name: requests, of: {{broker: 2}}, what: [printed], text: '"requestApiKeyName":"PRODUCE"'}}
@@ -54,20 +54,20 @@ def _happened(answer: str) -> tuple[Expectation, ...]:
 
 BUG = Bug(
     id="KIP-890",
-    title="A late record leaves a transaction open for ever: readers of committed records stop",
+    title="A late record leaves a transaction open for ever: read_committed consumers stop",
     link="https://cwiki.apache.org/confluence/display/KAFKA/KIP-890",
     words="A record that was delayed on its way, and arrives after its transaction was aborted, opens a "
-    "transaction on the partition of which the coordinator knows nothing. Nobody ever ends it: the last "
-    "stable offset stands still, and readers of committed records get nothing from there on, whatever others "
+    "transaction on the partition that the coordinator does not know. No one ever ends it: the last stable "
+    "offset stops, and read_committed consumers receive nothing from there on, whatever other producers "
     "commit (KAFKA-14402).",
     affected="Kafka before 3.6; later ones with transaction.partition.verification.enable=false.",
-    fixed="Kafka 3.6: a leader asks the coordinator before it takes the first record of a transaction; and "
-    "4.0 with transaction.version=2, where each transaction has an epoch of its own.",
+    fixed="Kafka 3.6: a leader asks the coordinator before it accepts the first record of a transaction; "
+    "and 4.0 with transaction.version=2, where each transaction has an epoch of its own.",
     set_up="Two brokers: one coordinates the transactions, the other leads the partitions. A transaction "
-    "writes to partition 1. Then what clients send to the leader is dropped: the next transaction writes to "
-    "partition 0, its record times out after delivery.timeout.ms=3000, and it is aborted. The leader hears "
-    "clients again, and the record arrives. Another producer commits 100 records to partition 0.",
-    proof="The leader's request log holds the late Produce, in every arm, and what was answered to it.",
+    "writes to partition 1. Then packets from clients to the leader are dropped: the next transaction "
+    "writes to partition 0, its record times out after delivery.timeout.ms=3000, and it is aborted. Packets "
+    "pass again, and the record arrives. Another producer commits 100 records to partition 0.",
+    proof="In every arm the leader's request log holds the late Produce request and its answer.",
     arms=(
         SuiteArm(
             Role.AFFECTED,

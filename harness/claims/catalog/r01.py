@@ -48,11 +48,12 @@ CLAIM = Claim(
     title="N replicas survive N - 1 broker failures with no committed record lost",
     words="With replication factor N a partition survives N - 1 broker failures, and no committed record is"
     " lost.",
-    set_up="Three replicas, min.insync.replicas=1, acks=all. 100 records; the leader is killed; 100 "
-    "records; the next leader is killed; 100 records; all come back. Control: acks=1, and the followers are"
-    " cut from the first leader while it takes the second 100.",
-    today="It holds while the ISR is intact at each failure. A replica that had left the ISR does not "
-    "count, nor do records that were acknowledged but not committed (acks=1).",
+    set_up="Three replicas, min.insync.replicas=1, acks=all. 100 records are written and the leader is "
+    "killed; 100 more are written and the next leader is killed; 100 more are written and all brokers come "
+    "back. Control: with acks=1, the followers are cut off from the first leader while it takes the second "
+    "100 records.",
+    today="It holds if the ISR is intact at each failure. A replica that had left the ISR does not count as "
+    "a survivor, and records that were acknowledged but not committed (acks=1) are not covered.",
     by_day=True,
     arms=(
         SuiteArm(

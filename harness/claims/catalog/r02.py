@@ -12,7 +12,7 @@ from harness.suite.model import Role, SuiteArm
 _ASKED = experiment("""
 name: r02-asked
 title: A follower is asked what only a leader should answer
-# A run in which this one fetched from no follower proves nothing.
+# A run in which this reader fetched from no follower proves nothing.
 readers: [{name: near, rack: r2}]
 steps:
 - write: {name: before, records: 20}
@@ -34,12 +34,13 @@ CLAIM = Claim(
     title="Produce and fetch go through the leader only",
     words="Clients produce to the leader and fetch from the leader; a follower refuses them with "
     "NOT_LEADER_OR_FOLLOWER, and when leadership moves clients follow.",
-    set_up="20 records. Both followers are asked to take a record, and for data: as consumers did before "
-    "Kafka 2.3 (Fetch 10) and as they do since (Fetch 11). Leadership moves, and 20 more are written. "
-    "Control: the leader is asked the same, and a consumer in a follower's rack reads from that follower.",
-    today="Out of date for reads: since Kafka 2.4 (KIP-392) a follower answers Fetch 11 and later with data"
-    " up to its own high watermark, rack settings or not. Consumers go there only if client.rack and a "
-    "replica selector tell them to.",
+    set_up="20 records are written. Both followers are sent a Produce request, and Fetch requests as "
+    "consumers sent them before Kafka 2.3 (Fetch 10) and as they send them since (Fetch 11). Then "
+    "leadership moves, and 20 more records are written. Control: the leader is sent the same requests, and "
+    "a consumer in a follower's rack reads from that follower.",
+    today="Out of date for reads: since Kafka 2.4 (KIP-392) a follower answers Fetch 11 and later with data "
+    "up to its own high watermark, with or without rack settings. Consumers read from a follower only if "
+    "client.rack and a replica selector tell them to.",
     by_day=True,
     arms=(
         SuiteArm(

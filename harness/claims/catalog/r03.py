@@ -30,12 +30,12 @@ _SHORT = experiment(_TEXT.format(name="short", seconds=2, length=6), LAG)
 CLAIM = Claim(
     id="R3",
     title="A follower that does not fetch leaves the ISR, and comes back when it has caught up",
-    words="A follower that has not caught up within replica.lag.time.max.ms leaves the ISR; the rest go on "
-    "committing; once it has caught up it is back.",
-    set_up="replica.lag.time.max.ms is 8 s. 20 records/s with acks=all; one follower is cut from the leader"
-    " for 14 s, and then not. Control: cut for 2 s.",
-    today="The leader looks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
-    "and a half times that (Kafka 0.9 and later, KIP-16).",
+    words="A follower that has not caught up within replica.lag.time.max.ms leaves the ISR, and the other "
+    "replicas go on committing. Once it has caught up, it is back in the ISR.",
+    set_up="replica.lag.time.max.ms is 8 s. 20 records/s are written with acks=all. One follower is cut off "
+    "from the leader for 14 s, and then connected again. Control: it is cut off for 2 s.",
+    today="The leader checks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
+    "and a half times that period (Kafka 0.9 and later, KIP-16).",
     by_day=True,
     arms=(
         SuiteArm(
@@ -46,7 +46,7 @@ CLAIM = Claim(
                 isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
                 left_isr(3, "partition", 7.5, 14.0),
                 longest_stall("writing", 6.5, 15.0),
-                # TCP tries again after twice as long each time: at most as late as the cut was long.
+                # TCP doubles its wait before each retransmission: late by at most the length of the cut.
                 back_in_isr(3, "partition", 18.0),
                 errors("writing", {}),
                 lost(0),

@@ -54,12 +54,12 @@ arms:
 CLAIM = Claim(
     id="R4",
     title="Consumers see committed records only",
-    words="A consumer is given no record above the high watermark, so what one consumer has read never "
+    words="A consumer receives no record above the high watermark, so what one consumer has read never "
     "vanishes for another.",
-    set_up="20 records are committed. The leader is cut from its followers and takes 10 more with acks=1; "
-    "consumer A reads from it; it is killed; consumer B reads from the next leader; consumer C reads all "
-    "the time. Control: the followers are dead instead, so that the 10 are committed, and one of them is "
-    "elected uncleanly.",
+    set_up="20 records are committed. The leader is cut off from its followers and takes 10 more records "
+    "with acks=1. Consumer A reads from it, and it is killed. Consumer B reads from the next leader; "
+    "consumer C reads during the whole run. Control: the followers are dead instead, so that the 10 records "
+    "are committed, and one of the followers is elected uncleanly.",
     by_day=True,
     arms=(
         SuiteArm(

@@ -50,10 +50,11 @@ arms:
 CLAIM = Claim(
     id="R5",
     title="Checkpoints and segment files agree with what clients saw",
-    words="replication-offset-checkpoint holds the committed offset of each partition, a segment dump shows"
-    " base offset, leader epoch, producer id and sequence, and both agree with what consumers are given.",
-    set_up="10 records are committed. The leader is cut from its followers and takes 5 more with acks=1; "
-    "healed, they are committed. Control: the leader dies instead, and the 5 are in its files only.",
+    words="replication-offset-checkpoint holds the committed offset of each partition. A dump of a segment "
+    "shows base offset, leader epoch, producer id and sequence. Both agree with what consumers receive.",
+    set_up="10 records are committed. The leader is cut off from its followers and takes 5 more records "
+    "with acks=1; after the cut is healed, they are committed. Control: the leader dies instead, and the 5 "
+    "records are only in its files.",
     by_day=True,
     arms=(
         SuiteArm(

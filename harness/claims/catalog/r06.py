@@ -17,16 +17,16 @@ topic: {assignment: [[1, 2]]}
 replicas: always
 together: true
 steps:
-# Broker 2 is to be the controller: once it is back from the dead it finds broker 1 alive in ZooKeeper.
+# Broker 2 shall be the controller: when it is back, it finds broker 1 alive in ZooKeeper.
 - inject: {stop: {target: {broker: 1}}, name: aside}
 - heal: {only: [aside]}
 - inject: {elect: {election: preferred}}
 - write: {name: m1, records: 100}
-# The checkpoint has just been written: the next one is 10 s away.
+# The checkpoint has just been written; the next one is due in 10 s.
 - wait: {checkpoint: {of: {broker: 2}, file: replication-offset-checkpoint, exactly: 100}, within: 30}
 - write: {name: m2, records: 100}
-# From the follower and from ZooKeeper, where the leader's session lives on for 36 s: the follower must be
-# back before that is over.
+# The leader is cut off from the follower and from ZooKeeper, where its session lasts 36 s: the follower must
+# be back before it ends.
 - inject: {partition: {from: {broker: 1}, to: {nodes: [2, 201]}}, name: cut}
 - inject: {kill: {target: {broker: 2}}, name: follower}
 - ask: {name: dead, of: {broker: 2}, what: [checkpoint, files]}
@@ -60,15 +60,16 @@ CLAIM = Claim(
     id="R6",
     title="Leader epochs prevent loss when a follower restarts before it has learned the high watermark",
     words="A follower that restarts before it has learned the high watermark used to truncate its log to "
-    "the one it knew; if the leader then died, what both had was lost. With leader epochs it asks the "
-    "leader where its epoch ended, and truncates nothing that the leader has.",
+    "the high watermark that it knew. If the leader then died, records that both had were lost. With leader "
+    "epochs the follower asks the leader where its epoch ended, and truncates nothing that the leader has.",
     set_up="Kafka 2.8.2 with ZooKeeper, two replicas, min.insync.replicas=1. m1 is committed, and the "
-    "follower's checkpoint says so; m2 is acknowledged by both. The leader is cut from the follower and "
-    "from ZooKeeper, where its session lives on; the follower is killed and comes back; then the leader is "
-    "killed, and the follower leads. Control: at the same time, under the very same faults, a second topic of"
-    " this cluster in message format 0.10.2, which has no leader epochs.",
-    today="Kafka 4.0 and later write no older format than 0.11's (KIP-724), so that the loss can only be "
-    "had on brokers before that. 2.8 is tried since it takes the format as a topic's setting.",
+    "follower's checkpoint says so; m2 is acknowledged by both replicas. The leader is cut off from the "
+    "follower and from ZooKeeper, where its session stays alive. The follower is killed and comes back; "
+    "then the leader is killed, and the follower leads. Control: at the same time and under the same "
+    "faults, a second topic of this cluster in message format 0.10.2, which has no leader epochs.",
+    today="Kafka 4.0 and later write no format older than that of 0.11 (KIP-724), so the loss can only be "
+    "reproduced on brokers before 4.0. It is tried on 2.8, where a topic's setting still selects the old "
+    "format.",
     pinned=True,
     arms=(
         SuiteArm(

@@ -19,23 +19,23 @@ replicas: always
 together: true
 steps:
 - write: {name: m1, records: 100}
-# What it knows of the high watermark is what it would truncate to in the old format.
+# In the old format the follower truncates to the high watermark that it knows.
 - wait: {high_watermark: {of: {nodes: [1, 2]}, exactly: 100}}
-# A broker that ends in good order has flushed: this is what a power loss leaves of the follower.
+# A broker that shuts down has flushed its log: this step leaves what a power loss would leave.
 - inject: {stop: {target: {broker: 2}}, name: flushed}
 - heal: {only: [flushed]}
 - write: {name: m2, records: 100}
 - wait: {log_end: {of: {nodes: [1, 2]}, exactly: 200}}
 - wait: {checkpoint: {of: {broker: 1}, file: replication-offset-checkpoint, exactly: 200}}
 - inject: {kill: {target: {broker: 1}}, name: leader}
-# In both topics: it is one machine.
+# In both topics, because they are on one machine.
 - inject: {power_loss: {target: {broker: 2}, topic: all}, name: follower}
 - ask: {name: dead, of: {nodes: [1, 2]}, what: [files]}
-# Both sessions, of 4 s, have ended then.
+# By then both sessions, of 4 s, have ended.
 - sleep: {seconds: 7}
 - heal: {only: [follower], awaited: false}
 - wait: {leader: {is: {broker: 2}}, within: 40}
-# Until the client has heard of it: a broker that has just started knows of no topic.
+# Gives the client time to learn of the leader: a broker that has just started knows no topic.
 - sleep: {seconds: 2}
 - write: {name: m3, records: 100}
 - heal:
@@ -44,7 +44,7 @@ steps:
 - wait: {replicated: true}
 - ask: {name: end, of: {nodes: [1, 2]}, what: [files]}
 arms:
-# What only the follower had is lost in both: it had not reached its disk.
+# Records that only the follower had are lost in both topics: they had not reached its disk.
 - name: new
   producer: &soon {acks: all, extra: {topic.metadata.refresh.interval.ms: 500}}
   promise: {lost: acked in m2, diverged: 0}
@@ -68,16 +68,18 @@ _GIVEN = (
 CLAIM = Claim(
     id="R7",
     title="Leader epochs prevent divergence after both replicas die",
-    words="When leader and follower die, the follower has lost its tail and comes back first, it leads and "
-    "takes other records at those offsets. Without leader epochs the old leader keeps its own, and two "
-    "replicas differ for good; with them it truncates, and they are identical.",
+    words="Leader and follower die. The follower has lost the end of its log and comes back first, so it "
+    "leads and takes other records at those offsets. Without leader epochs the old leader keeps its own "
+    "records, and the two replicas differ for good. With leader epochs it truncates them, and the replicas "
+    "are identical.",
     set_up="Kafka 2.8.2 with ZooKeeper, two replicas, min.insync.replicas=1. m1 and m2 are acknowledged by "
-    "both; the leader is killed; the follower loses power and with it m2; it comes back, leads, and takes "
-    "m3 at those offsets; the old leader comes back; m4. Control: at the same time, under the very same "
-    "faults, a second topic of this cluster in message format 0.10.2, which has no leader epochs.",
-    today="m2 is lost in both arms: one copy never reached the disk, the other is given up to the new "
-    "leader. Leader epochs promise that replicas agree, not that what was never flushed survives. Kafka 4.0"
-    " and later write no format older than 0.11's (KIP-724).",
+    "both replicas. The leader is killed; the follower loses power, and m2 with it. The follower comes "
+    "back, leads, and takes m3 at those offsets; the old leader comes back, and m4 is written. Control: at "
+    "the same time and under the same faults, a second topic of this cluster in message format 0.10.2, "
+    "which has no leader epochs.",
+    today="m2 is lost in both arms: one copy never reached the disk, and the other is truncated in favour "
+    "of the new leader. Leader epochs promise that replicas agree, not that records which were never "
+    "flushed survive. Kafka 4.0 and later write no format older than that of 0.11 (KIP-724).",
     pinned=True,
     arms=(
         SuiteArm(

@@ -44,12 +44,12 @@ arms:
 CLAIM = Claim(
     id="R8",
     title="Each election raises the leader epoch, and leader-epoch-checkpoint gains a line",
-    words="The leader epoch rises at each election, and leader-epoch-checkpoint gains a line with the epoch"
-    " and the offset at which it begins.",
-    set_up="Leadership is moved once and the new leader is stopped, with 5 records in each epoch. Control: "
-    "nothing is written in the middle epoch.",
-    today="An epoch that wrote nothing has no line, and OffsetForLeaderEpoch answers for it with the "
-    "largest epoch below that did write.",
+    words="The leader epoch rises at each election, and leader-epoch-checkpoint gains a line with the new "
+    "epoch and the offset at which it begins.",
+    set_up="Leadership moves once, and then the new leader is stopped; 5 records are written in each epoch. "
+    "Control: nothing is written in the middle epoch.",
+    today="An epoch in which nothing was written has no line, and OffsetForLeaderEpoch answers a question "
+    "about it with the largest smaller epoch in which something was written.",
     by_day=True,
     arms=(
         SuiteArm(

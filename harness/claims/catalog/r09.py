@@ -22,7 +22,7 @@ topic: {{assignment: {json.dumps([[1, 2, 3]] * partitions)}}}
 steps:
 - write: {{name: before, records: {min(partitions, 20)}}}
 - wait: {{replicated: true, within: 120}}
-# Its partitions go to the next replica in sync: broker 2 leads all of them then.
+# The next in-sync replica takes over its partitions: broker 2 then leads all of them.
 - inject: {{kill: {{target: {{broker: 1}}}}}}
 - heal:
 - inject: {{stop: {{target: {{broker: 2}}}}}}
@@ -57,16 +57,17 @@ def _arms(partitions: int, killed: float, stopped: float) -> tuple[SuiteArm, Sui
 CLAIM = Claim(
     id="R9",
     title="The controller elects from the ISR, and it takes longer the more partitions there are",
-    words="When a broker dies the controller elects leaders from the ISR of all its partitions; that takes "
-    "longer the more there are: 0.2 s for one partition, half an hour for 10,000.",
-    set_up="The leader of 1, 100, 1,000 and 5,000 partitions is killed: how long until every partition has a "
-    "leader that lives? Control: the next leader of all of them is stopped in good order. The broker session "
-    "time-out is 4 s; log dirs are in memory, so that making files is not what takes the time.",
-    today="Out of date: the figures are from before Kafka 1.1. With KRaft (3.3 and later) a dead leader "
-    "costs broker.session.timeout.ms, and thousands of partitions little more than one.",
+    words="When a broker dies, the controller elects a leader from the ISR for each of its partitions. That "
+    "takes longer the more partitions there are: 0.2 s for one partition, half an hour for 10,000.",
+    set_up="The leader of 1, 100, 1,000 and 5,000 partitions is killed, and the time until every partition "
+    "has a living leader is measured. Control: the next leader of all of them is shut down in a controlled "
+    "way. The broker session time-out is 4 s. Log dirs are in memory, so that the creation of files does "
+    "not dominate the time.",
+    today="Out of date: the figures are from before Kafka 1.1. With KRaft (3.3 and later) the death of a "
+    "leader costs broker.session.timeout.ms, and thousands of partitions take little longer than one.",
     alone=True,
     arms=(
-        # The few partitions first: those of all before are still there.
+        # The smallest number first: the topics of earlier experiments still exist.
         *_arms(1, 8, 2.5),
         *_arms(100, 8, 2.5),
         *_arms(1000, 15, 8),

@@ -33,11 +33,11 @@ _STOP = experiment(_TEXT.format(fault="stop"))
 CLAIM = Claim(
     id="R10",
     title="A controlled shutdown costs less downtime than a kill, and no log recovery",
-    words="A controlled shutdown moves leadership first, so that clients hardly wait, and leaves a log that"
-    " needs no recovery; a killed broker's partitions wait for its session to end, and its logs are "
+    words="A controlled shutdown moves leadership first, so that clients hardly wait, and leaves a log that "
+    "needs no recovery. The partitions of a killed broker wait until its session ends, and its logs are "
     "recovered.",
-    set_up="40 MB in one segment and 200 records/s with acks=all; the leader gets SIGTERM and is started "
-    "again. Control: SIGKILL. The broker session time-out is 4 s.",
+    set_up="40 MB are in one segment, and 200 records/s are written with acks=all. The leader gets SIGTERM "
+    "and is started again. Control: it gets SIGKILL. The broker session time-out is 4 s.",
     alone=True,
     arms=(
         SuiteArm(

@@ -33,7 +33,7 @@ topic:
 workload: {keys: 3}
 steps:
 - write: {name: old, records: 30}
-# The active segment is never compacted: one record more makes a new one.
+# The active segment is never compacted: one more record starts a new segment.
 - sleep: {seconds: 1}
 - write: {name: roll, records: 1}
 - wait: {logged: {of: {broker: 1}, text: cleaned log r11-compacted}, within: 60}
@@ -48,7 +48,7 @@ title: The same records are gone from the disk, without such a policy
 topic: {assignment: [[1]], config: {min.insync.replicas: 1}}
 steps:
 - write: {name: old, records: 100}
-# Nothing of a new segment has been flushed.
+# Nothing in a new segment has been flushed.
 - inject: {power_loss: {target: {broker: 1}}}
 - heal:
 arms:
@@ -58,12 +58,13 @@ arms:
 CLAIM = Claim(
     id="R11",
     title="Retention and compaction remove records: that is not loss",
-    words="Records that retention removes, or compaction because their key has a newer one, are gone by "
-    "policy and not lost.",
-    set_up="One replica. (1) 100 records, retention.ms=2000. (2) 30 records of 3 keys and one more, "
-    "cleanup.policy=compact: the newest of each key stays. Control: no policy, and the broker loses power "
-    "before any of the 100 has reached its disk.",
-    today="Retention also removes the active segment, once all of it is old enough; compaction never does.",
+    words="Records that retention removes, and records that compaction removes because their key has a "
+    "newer one, are gone by policy and not lost.",
+    set_up="One replica. (1) 100 records with retention.ms=2000. (2) 30 records of 3 keys and one more "
+    "record, with cleanup.policy=compact: the newest record of each key stays. Control: without such a "
+    "policy, the broker loses power before any of the 100 records has reached its disk.",
+    today="Retention also removes the active segment, once all of its records are old enough; compaction "
+    "never does.",
     by_day=True,
     arms=(
         SuiteArm(

@@ -18,7 +18,7 @@ steps:
 - wait: {replicated: true}
 - inject: {partition: {from: {broker: 1}, to: {nodes: [2, 3]}}}
 - write: {name: alone, records: 500, at_most: 5}
-# Had the followers left the ISR by now, none of them could be elected.
+# If the followers had left the ISR by now, none of them could be elected.
 - wait: {isr: 3, within: 1}
 - inject: {kill: {target: {broker: 1}}}
 - heal:
@@ -47,10 +47,10 @@ arms:
 CLAIM = Claim(
     id="R12",
     title="acks=0 may lose, acks=1 loses what followers have not copied, acks=all does not",
-    words="With acks=0 a producer may lose anything; with acks=1 it loses acknowledged records when the "
-    "leader dies before its followers have copied them; with acks=all it does not.",
-    set_up="The leader is cut from its followers, not from the client. 500 records are written to it, it is"
-    " killed within replica.lag.time.max.ms, and everything is healed. Control: no cut.",
+    words="With acks=0 a producer may lose any record. With acks=1 it loses acknowledged records if the "
+    "leader dies before its followers have copied them. With acks=all it does not.",
+    set_up="The leader is cut off from its followers, but not from the client. 500 records are written to "
+    "it, it is killed within replica.lag.time.max.ms, and all faults are healed. Control: no cut.",
     arms=(
         SuiteArm(
             Role.CLAIM,

@@ -17,7 +17,7 @@ steps:
 - wait: {replicated: true}
 - inject: {drop_responses: {target: {broker: 1}}, name: deaf}
 - write: {name: batch, records: 50, at_most: 0.5}
-# The leader does not answer the harness either: its followers tell that it has the batch.
+# The leader does not answer the harness either: its followers show that it has the batch.
 - wait: {log_end: {of: {nodes: [2, 3]}, exactly: 51}, within: 10}
 - sleep: {seconds: 3.3}
 - heal: {only: [deaf]}
@@ -60,13 +60,13 @@ arms:
 CLAIM = Claim(
     id="R13",
     title="acks=all duplicates without idempotence, and does not with it",
-    words="A producer with acks=all and without idempotence writes a record twice when its acknowledgement "
-    "is lost or its leader dies before it could give one: the log ends as M1 M2 M3 M3 M4. With "
+    words="A producer with acks=all and without idempotence writes a record twice if its acknowledgement is "
+    "lost, or if the leader dies before it could acknowledge it: the log ends as M1 M2 M3 M3 M4. With "
     "enable.idempotence=true it does not.",
-    set_up="(1) One batch of 50 records is appended, and the leader's answers to the client are dropped for"
-    " longer than the client waits. (2) M3 reaches follower 1 only and M4 none; the leader dies, follower 1"
-    " leads, and the producer sends again what nobody has acknowledged; then M5. Control: the same with "
-    "enable.idempotence=true.",
+    set_up="(1) One batch of 50 records is appended, and the leader's answers to the client are dropped for "
+    "longer than the client waits. (2) M3 reaches only follower 1, and M4 no follower. The leader dies, "
+    "follower 1 leads, the producer sends again what was not acknowledged, and then M5. Control: the same "
+    "with enable.idempotence=true.",
     arms=(
         SuiteArm(
             Role.CLAIM,

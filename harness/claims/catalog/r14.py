@@ -22,7 +22,7 @@ name: r14-killed
 title: One of four brokers dies, then all replicas of one partition
 topic: {_TOPIC}
 steps:
-# Connections are made and everything is warm: what is measured is not that.
+# Warms up connections, so that the measurement does not include them.
 - write: {{name: warm, records: 40}}
 - write:
     name: one-down
@@ -58,13 +58,14 @@ arms:
 CLAIM = Claim(
     id="R14",
     title="Leadership of a dead broker's partitions moves; without any replica a partition is unavailable",
-    words="With 4 brokers, 4 partitions and 3 replicas each, the partition of a dead leader is led by one "
-    "of its followers; when all its replicas are dead it has no leader, and writes to it wait.",
-    set_up="Partition 0 is on brokers 1, 2, 3, partition 1 on 2, 3, 4, and so on. Broker 1 is killed under "
-    "writes; later brokers 1, 2 and 3. Control: nothing is killed.",
-    today="With acks=all the partitions that the dead broker followed stall as well, until the controller "
-    "has taken it out of their ISR. With retries=0 only what is in flight at the kill fails at once; what "
-    "is sent later waits for delivery.timeout.ms.",
+    words="With 4 brokers and 4 partitions of 3 replicas each, one of the followers takes over the "
+    "partition of a dead leader. When all replicas of a partition are dead, it has no leader, and writes to "
+    "it wait.",
+    set_up="Partition 0 is on brokers 1, 2, 3, partition 1 on 2, 3, 4, and so on. Broker 1 is killed while "
+    "records are written; later brokers 1, 2 and 3 are dead. Control: nothing is killed.",
+    today="With acks=all the partitions of which the dead broker was a follower stall as well, until the "
+    "controller has removed it from their ISR. With retries=0 only the sends that are in flight at the kill "
+    "fail at once; later sends wait for delivery.timeout.ms.",
     arms=(
         SuiteArm(
             Role.CLAIM,
@@ -73,7 +74,7 @@ CLAIM = Claim(
             (
                 leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
                 slowest_ack("one-down", 2.5, 9, partition=0),
-                # Those wait until the dead broker is fenced, 3 to 4 s; this one does not.
+                # The others wait until the dead broker is fenced, 3 to 4 s; this one does not.
                 faster_than_others("one-down", 1, 1.0, None),
                 slowest_ack("one-down", 2.5, 9, partition=2),
                 slowest_ack("one-down", 2.5, 9, partition=3),

@@ -52,10 +52,10 @@ CLAIM = Claim(
     id="R15",
     title="The old leader returns, truncates to where its epoch ended, and ends identical",
     words="An old leader that returns truncates its log to where its leader epoch ended on the new leader, "
-    "fetches the rest, is identical to it and rejoins the ISR.",
-    set_up="The leader is cut from its followers, takes 5 records with acks=1 and is killed; the next "
-    "leader takes 3 others at the same offsets; the old one returns. Dumps are compared before and after. "
-    "Control: no cut, so that the old leader has nothing to give up.",
+    "fetches the rest, is then identical to the new leader, and rejoins the ISR.",
+    set_up="The leader is cut off from its followers, takes 5 records with acks=1 and is killed. The next "
+    "leader takes 3 other records at the same offsets, and the old leader returns. Dumps of the logs are "
+    "compared before and after. Control: no cut, so that the old leader has nothing to truncate.",
     by_day=True,
     arms=(
         SuiteArm(

@@ -22,7 +22,7 @@ steps:
 - inject: {kill: {target: {broker: 1}}, name: leader}
 - heal: {only: [followers], awaited: false}
 - wait: {log_end: {of: {nodes: [2, 3]}, exactly: 20}, within: 40}
-# Under unclean election somebody leads by the end of it; without, nobody does.
+# With unclean election there is a leader when this step ends; without, there is none.
 - write: {name: after, records: 5, at_most: 7}
 - heal:
 arms:
@@ -41,11 +41,12 @@ _GAVE_UP = frozenset({"_MSG_TIMED_OUT", "_UNKNOWN_PARTITION", "_TIMED_OUT"})
 CLAIM = Claim(
     id="R16",
     title="Unclean election is available and lossy, without it unavailable and safe",
-    words="With unclean.leader.election.enable=true a partition whose in-sync replicas are gone goes on and"
-    " loses what only they had; with false it has no leader until one of them returns, and loses nothing.",
-    set_up="The followers are killed, 40 records are written to the leader alone, it is killed, the "
-    "followers come back, 5 more records are written; then the old leader returns. Each arm is the other's "
-    "control.",
+    words="With unclean.leader.election.enable=true a partition whose in-sync replicas are all dead goes "
+    "on, and loses the records that only they had. With false it has no leader until one of them returns, "
+    "and loses nothing.",
+    set_up="The followers are killed, 40 records are written to the leader alone, and it is killed. The "
+    "followers come back, and 5 more records are written; then the old leader returns. Each arm is the "
+    "control of the other.",
     by_day=True,
     arms=(
         SuiteArm(

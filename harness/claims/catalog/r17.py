@@ -32,9 +32,10 @@ CLAIM = Claim(
     id="R17",
     title="An ISR below min.insync.replicas refuses acks=all",
     words="With n replicas and min.insync.replicas=2, n - 2 brokers may fail and writes with acks=all go "
-    "on; one more, and they are refused with NOT_ENOUGH_REPLICAS, while acks=1 is still accepted.",
-    set_up="Three replicas, min.insync.replicas=2. One follower is killed, 20 records are written; the "
-    "other is killed, 20 more. Control: min.insync.replicas=1.",
+    "on. If one more fails, they are refused with NOT_ENOUGH_REPLICAS, while writes with acks=1 are still "
+    "accepted.",
+    set_up="Three replicas, min.insync.replicas=2. One follower is killed and 20 records are written; the "
+    "other follower is killed and 20 more are written. Control: min.insync.replicas=1.",
     by_day=True,
     arms=(
         SuiteArm(

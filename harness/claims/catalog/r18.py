@@ -40,10 +40,10 @@ arms:
 CLAIM = Claim(
     id="R18",
     title="Two recipes: no loss, or availability",
-    words="Replication factor 3, min.insync.replicas=2 and acks=all lose nothing and refuse writes when "
-    "they must; unclean election and acks=1 always go on, and lose.",
+    words="Replication factor 3, min.insync.replicas=2 and acks=all lose nothing, and refuse writes if they "
+    "must. Unclean election and acks=1 always accept writes, and lose records.",
     set_up="The same faults for both: the followers die, 40 records are written, the leader dies, the "
-    "followers come back, 5 records are written, the leader comes back. Control: Kafka's defaults "
+    "followers come back, 5 records are written, and the leader comes back. Control: Kafka's defaults "
     "(min.insync.replicas=1, acks=all, no unclean election).",
     arms=(
         SuiteArm(

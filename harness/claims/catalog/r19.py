@@ -51,13 +51,14 @@ arms:
 CLAIM = Claim(
     id="R19",
     title="At an election the high watermark may lag, but no consumer goes back",
-    words="After an election the new leader's high watermark may lag the old one's, and ListOffsets may "
-    "answer OFFSET_NOT_AVAILABLE; but no leader tells an end before one that was told earlier.",
-    set_up="300 records/s with acks=all; the leader is killed; every broker is asked for the end of the "
-    "partition four times a second, and a consumer reads all the time. Control: an unclean election after "
-    "30 records that only the leader had: all are lost, and at 5 of their offsets others are written then, "
-    "so that the consumer is given both.",
-    today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered for a moment only, and seldom seen with "
+    words="After an election the new leader's high watermark may lag behind the old leader's, and "
+    "ListOffsets may answer OFFSET_NOT_AVAILABLE. But no leader reports an end offset below one that was "
+    "reported earlier.",
+    set_up="300 records/s are written with acks=all, and the leader is killed. Every broker is asked for "
+    "the end offset of the partition four times a second, and a consumer reads during the whole run. "
+    "Control: an unclean election after 30 records that only the leader had. All of them are lost, and "
+    "other records are written at 5 of their offsets, so that the consumer receives both.",
+    today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered only for a moment, and is seldom seen with "
     "one partition.",
     arms=(
         SuiteArm(

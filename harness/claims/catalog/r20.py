@@ -29,11 +29,12 @@ _FAST = experiment(_TEXT.format(name="fast", rate="32mbit"), LAG)
 CLAIM = Claim(
     id="R20",
     title="A slow follower is evicted, catches up and returns",
-    words="A follower that is not dead but slower than the writes leaves the ISR, and returns once it has "
+    words="A follower that is alive but slower than the writes leaves the ISR, and returns once it has "
     "caught up.",
-    set_up="1 MB/s (8 Mbit/s) is written with acks=1. The link from the leader to one follower takes 2 "
-    "Mbit/s for 15 s. Control: 32 Mbit/s.",
-    today="With acks=all the producer slows down to the follower's pace, and nobody need be evicted.",
+    set_up="1 MB/s (8 Mbit/s) is written with acks=1. The link from the leader to one follower is limited "
+    "to 2 Mbit/s for 15 s. Control: to 32 Mbit/s.",
+    today="With acks=all the producer slows down to the follower's pace, and no follower needs to leave the "
+    "ISR.",
     by_day=True,
     arms=(
         SuiteArm(

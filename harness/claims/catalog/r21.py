@@ -9,7 +9,7 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.model import Role, SuiteArm
 
-# As few as show each of the three: R12, R13 and R16 have the rest.
+# The smallest set of arms that shows each of the three; R12, R13 and R16 have the others.
 _WHICH = (
     (r12.CLAIM, "r12-cut", ("acks=1", "acks=all")),
     (r13.CLAIM, "r13-answers", ("plain", "idempotent")),
@@ -33,12 +33,13 @@ def _arms(role: Role, cluster: ClusterSpec | None) -> tuple[SuiteArm, ...]:
 CLAIM = Claim(
     id="R21",
     title="The same holds with ZooKeeper controllers and with KRaft",
-    words="What replication loses, duplicates and keeps does not hang on who keeps the metadata: it is the "
-    "same with ZooKeeper and with KRaft.",
-    set_up="Of R12 the cut with acks=1 and acks=all, of R13 the lost answers with and without idempotence, "
-    "of R16 both arms, on Kafka 3.9.2 with ZooKeeper. Control: the same on KRaft, which must come out the "
-    "same; each of the three has arms that come out the other way.",
-    today="ZooKeeper is gone since Kafka 4.0 (KIP-833): the claim is about clusters that have not moved yet.",
+    words="What replication loses, duplicates and keeps does not depend on where the metadata is kept: it "
+    "is the same with ZooKeeper and with KRaft.",
+    set_up="On Kafka 3.9.2 with ZooKeeper: the cut of R12 with acks=1 and acks=all, the lost answers of R13 "
+    "with and without idempotence, and both arms of R16. Control: the same arms on KRaft, which must come "
+    "out the same; each of the three has arms that come out the other way.",
+    today="Kafka 4.0 and later have no ZooKeeper (KIP-833): the claim is about clusters that have not "
+    "migrated yet.",
     pinned=True,
     arms=(
         *_arms(Role.CLAIM, ZOOKEEPER),

@@ -20,11 +20,11 @@ name: r22-{name}
 title: Log ends and high watermarks under writes, {title}
 workload: {{rate: 400}}
 steps:
-# The producer goes on while the next steps look.
+# The producer goes on while the next steps observe the brokers.
 - write: {{name: writing, records: {records}, at_most: 0.5}}
 - ask: {{name: whole, {rounds}, seconds: 3}}
 {middle}
-# All is written: only then are the brokers at rest.
+# The brokers are at rest only after all records are written.
 - wait: {{log_end: {{of: {{broker: 1}}, at_least: {records}}}, within: 60}}
 - wait: {{replicated: true, within: 40}}
 - ask: {{name: rest, {rounds}}}
@@ -60,13 +60,13 @@ _WHOLE = experiment(
 CLAIM = Claim(
     id="R22",
     title="The high watermark is the smallest log end offset of the ISR",
-    words="The high watermark is the smallest log end offset among the in-sync replicas; followers learn it"
-    " one fetch later.",
-    set_up="400 records/s with acks=1. Over and over the brokers are asked for leader and ISR, high "
-    "watermarks, log ends, and leader and ISR again; one follower is cut from the leader until it has left "
-    "the ISR. Control: nobody is cut.",
-    today="It is never above the smallest log end, and equal to it at rest; under writes it may be behind, "
-    "since the leader raises it when followers fetch again.",
+    words="The high watermark is the smallest log end offset among the in-sync replicas. Followers learn it "
+    "one fetch later.",
+    set_up="400 records/s are written with acks=1. The brokers are asked repeatedly for leader and ISR, "
+    "high watermarks, log end offsets, and leader and ISR again. One follower is cut off from the leader "
+    "until it has left the ISR. Control: no broker is cut off.",
+    today="It is never above the smallest log end offset, and equal to it at rest. While records are "
+    "written it may be behind, because the leader raises it when followers fetch again.",
     by_day=True,
     arms=(
         SuiteArm(

@@ -25,8 +25,8 @@ arms:
 - {{name: {name}, producer: {{acks: all, socket.timeout.ms: 3000}}, promise: {{lost: 0}}}}
 """
 
-# Not the active one in the control: to elect another, and for brokers to find it, takes half a minute where
-# two of the voters' addresses are dead, and it is a partition's election that is to be seen.
+# The control does not kill the active controller: with two dead voters it takes half a minute until another
+# is elected and the brokers find it, and the experiment is about the election of a partition's leader.
 _OTHERS = "{some: {of: {both: [controllers, {not: controller}]}, count: 2}}"
 _MAJORITY = experiment(
     _TEXT.format(name="three-dead", count=3, dead="{nodes: [101, 102, 103]}"), FIVE_CONTROLLERS
@@ -36,11 +36,11 @@ _MINORITY = experiment(_TEXT.format(name="two-dead", count=2, dead=_OTHERS), FIV
 CLAIM = Claim(
     id="R23",
     title="n failures need n + 1 replicas by ISR where a majority needs 2n + 1",
-    words="Data survives n failures with n + 1 replicas; metadata, kept by a majority, needs 2n + 1 "
-    "controllers: without a majority of them there are no elections, while leaders that live go on.",
-    set_up="5 controllers, a partition with 2 replicas. 3 controllers are killed: writes to the living "
-    "leader go on. Then the leader is frozen: nobody is elected. Control: 2 controllers but the "
-    "active one are killed, and the other replica is elected.",
+    words="Data survives n failures with n + 1 replicas. Metadata, which a majority keeps, needs 2n + 1 "
+    "controllers: without a majority of them there are no elections, while living leaders go on.",
+    set_up="5 controllers, and a partition with 2 replicas. 3 controllers are killed: writes to the living "
+    "leader go on. Then the leader is frozen: no replica is elected. Control: only 2 controllers are "
+    "killed, none of them the active one, and the other replica is elected.",
     arms=(
         SuiteArm(
             Role.CLAIM,

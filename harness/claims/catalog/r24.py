@@ -23,13 +23,13 @@ steps:
 - wait: {{log_end: {{of: {{nodes: [1, 2]}}, exactly: 150}}}}
 - inject: {{{how}}}
 - wait: {{isr: {{is: {{broker: 1}}}}}}
-# A few bytes off the end: the last batch is not whole any more, and it holds the 50.
+# Removes a few bytes from the end: the last batch, which holds the 50 records, is then incomplete.
 - inject: {{power_loss: {{target: {{broker: 1}}, keep: {{all_but_bytes: 20}}}}}}
 - heal:
 arms:
 - {{name: {name}, producer: {{acks: all, linger.ms: 300}}, promise: {{lost: {lost}}}}}
 """
-# From the leader, and from the controller, which takes it for dead.
+# Cut off from the leader, and from the controller, which considers it dead.
 _CUT = "partition: {from: {broker: 2}, to: {nodes: [1, 101]}}"
 
 
@@ -47,15 +47,17 @@ _CUT_OFF_OFF = _leaves("cut-elr-off", "cut", "acked in two", NO_ELR)
 CLAIM = Claim(
     id="R24",
     title="The last replica standing loses its unflushed tail, unless another is eligible",
-    words="When the ISR has shrunk to one replica and that one loses power, what it had not flushed is lost"
-    " though it was acknowledged by more; with eligible leader replicas (KIP-966) a replica that left the "
-    "ISR with all of it is elected instead, and nothing is lost.",
+    words="The ISR has shrunk to one replica, and that replica loses power. The records that it had not "
+    "flushed are lost, although more replicas had acknowledged them. With eligible leader replicas "
+    "(KIP-966) a replica that left the ISR with all of these records is elected instead, and nothing is "
+    "lost.",
     set_up="min.insync.replicas=2, eligible.leader.replicas.version=1. 100 records are acknowledged by "
-    "three replicas, one dies, 50 more by two; the other follower is stopped in good order, or cut off; the"
-    " leader loses power and the batch with the 50; all come back. Control: the same with the feature off; "
-    "and with it on, the other follower killed.",
+    "three replicas; one replica dies, and 50 more records are acknowledged by two. The other follower is "
+    "shut down in a controlled way, or cut off. The leader loses power, and with it the batch of the 50 "
+    "records; all brokers come back. Control: the same with the feature off; and, with the feature on, the "
+    "other follower is killed.",
     today="Eligible leader replicas came with Kafka 4.0 and are on in new clusters since 4.1. A follower "
-    "that was killed is not eligible when it returns: it too may have lost its tail.",
+    "that was killed is not eligible when it returns, because it may have lost the end of its log too.",
     since="4.1",
     arms=(
         SuiteArm(Role.CLAIM, _STOP, "stop", (precondition(acked("two", 50)), lost(0, of=150))),

@@ -58,7 +58,7 @@ steps:
 - inject: {partition: {from: client, to: {broker: 1}}}
 - write: {name: failing, records: 20}
 - heal:
-# They come late, and the final read must not be made meanwhile.
+# The records arrive late, and the final read must not be made before.
 - wait: {log_end: {of: {broker: 1}, exactly: 21}, within: 60}
 arms:
 - {name: given-up, producer: {acks: all, retries: 0, socket.timeout.ms: 1500, delivery.timeout.ms: 3000}}
@@ -83,14 +83,15 @@ _OWN = frozenset({"_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT"})
 CLAIM = Claim(
     id="R25",
     title="NOT_ENOUGH_REPLICAS, REQUEST_TIMED_OUT and the client's own time-out are three things",
-    words="A record refused with NOT_ENOUGH_REPLICAS is not in the log; one that failed with "
-    "REQUEST_TIMED_OUT or by the client's own time-out may be.",
+    words="A record refused with NOT_ENOUGH_REPLICAS is not in the log. One that failed with "
+    "REQUEST_TIMED_OUT, or by the client's own time-out, may be in the log.",
     set_up="20 records with acks=all and retries=0: (1) the ISR is below min.insync.replicas; (2) the ISR "
     "is full and no follower fetches; (3) the leader's answers to the client are dropped; (4) client and "
-    "leader are cut from each other until the client has given up. Control: the only leader is dead, so "
-    "that there is nothing to send on, and the client's own time-out means that nothing was written.",
-    today="In (4) the records arrive after the client has told the application that they failed: its kernel"
-    " goes on sending what was handed to a connection, closed or not, until it is acknowledged.",
+    "leader are cut off from each other until the client has given up. Control: the only leader is dead, so "
+    "that there is no connection to send on, and the client's own time-out means that nothing was written.",
+    today="In (4) the records arrive after the client has reported to the application that they failed: the "
+    "client's kernel keeps sending what was handed to a connection, closed or not, until it is "
+    "acknowledged.",
     arms=(
         SuiteArm(
             Role.CLAIM,

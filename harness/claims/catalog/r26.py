@@ -44,12 +44,12 @@ _SETTLED = experiment(
 CLAIM = Claim(
     id="R26",
     title="A read from a stale leader misses committed records; a read that is proved complete never does",
-    words="A broker that does not yet know that it has lost leadership serves consumers its old high "
-    "watermark, so that a read from it misses committed records; a final read that is proved complete does "
-    "not.",
-    set_up="The leader is cut from the other brokers and the controller, not from clients. Another is "
-    "elected and commits 50 records more. A consumer reads from the old leader; then all is healed and the "
-    "final read is made. Control: the consumer reads after the old leader has caught up.",
+    words="A broker that does not yet know that it has lost leadership serves consumers up to its old high "
+    "watermark, so a read from it misses committed records. A final read that is proved complete misses "
+    "none.",
+    set_up="The leader is cut off from the other brokers and the controller, but not from clients. Another "
+    "broker is elected and commits 50 more records. A consumer reads from the old leader; then all faults "
+    "are healed and the final read is made. Control: the consumer reads after the old leader has caught up.",
     by_day=True,
     arms=(
         SuiteArm(

@@ -11,7 +11,7 @@ from harness.claims.model import Claim
 
 
 def _found() -> tuple[Claim, ...]:
-    """The claims of the modules that are named after one, by their numbers."""
+    """The claims of the modules r01, r02, ..., in the order of their numbers."""
     names = sorted(module.name for module in pkgutil.iter_modules(catalog.__path__))
     modules = [name for name in names if re.fullmatch(r"r\d\d", name)]
     return tuple(importlib.import_module(f"{catalog.__name__}.{name}").CLAIM for name in modules)
