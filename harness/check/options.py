@@ -9,7 +9,7 @@ from harness.model.errors import BadInput
 from harness.model.storage import S3_SCHEMES, StoragePath, UrlPath, place
 
 
-def how(
+def check_options(
     folder: StoragePath,
     *,
     master: str,

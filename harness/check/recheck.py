@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.check.worker import HERE, CheckOptions, start_checking
+from harness.check.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
 from harness.model.errors import JournalError
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
@@ -16,7 +16,7 @@ from harness.model.storage import StoragePath, matching, write_whole
 RESULT_FILE = "result.json"
 
 
-def recheck(folder: StoragePath, how: CheckOptions = HERE) -> ExperimentResult:
+def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> ExperimentResult:
     """Check a folder; an experiment's result.json, where there is one, is written anew.
 
     Raises:

@@ -53,7 +53,7 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
     # The sums are part of the name: another version of ours finds its own files.
     key = hashlib.sha256((jar_set.folder / "SHA256SUMS").read_bytes()).hexdigest()[:12]
     folder = cache() / f"{jar_set.name}-{key}"
-    if not wrong(folder, sums):
+    if not wrong_files(folder, sums):
         return tuple(folder / name for name in sums)
     folder.parent.mkdir(parents=True, exist_ok=True)
     require_commands({"mvn": "maven"}, jar_set.purpose)
@@ -61,7 +61,7 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
         fetched = Path(scratch) / jar_set.name
         _fetch(jar_set, fetched)
-        if bad := wrong(fetched, sums):
+        if bad := wrong_files(fetched, sums):
             raise PrerequisiteMissing(
                 f"the jars for {jar_set.purpose} are not those that were tested",
                 where=str(jar_set.folder / "SHA256SUMS"),
@@ -75,7 +75,7 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
     return tuple(folder / name for name in sums)
 
 
-def wrong(folder: Path, sums: dict[str, str]) -> list[str]:
+def wrong_files(folder: Path, sums: dict[str, str]) -> list[str]:
     """Names of the files that are not there or have another content."""
     bad = []
     for name, digest in sums.items():

@@ -68,10 +68,10 @@ class CheckOptions:
     bootstrap: str | None = None
 
 
-HERE = CheckOptions()
+DEFAULT_OPTIONS = CheckOptions()
 
 
-def start_checking(parent: StoragePath, name: str, how: CheckOptions = HERE) -> Future[ArmResult]:
+def start_checking(parent: StoragePath, name: str, how: CheckOptions = DEFAULT_OPTIONS) -> Future[ArmResult]:
     """Check the run in `parent`/`name` as soon as the checks before it are done; its result comes later.
 
     The result raises:

@@ -178,7 +178,7 @@ def check(
 
     with interruptible(_err), show_progress(_err, quiet):
         where = place(folder)
-        how = options.how(
+        how = options.check_options(
             where,
             master=spark_master,
             settings=spark_conf or [],

@@ -1,4 +1,4 @@
-"""A handle on a running cluster from the record that the process which started it left behind."""
+"""Attaches to a running cluster by the record that the process which started it has left behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from docker import DockerClient
 from docker.errors import NotFound
 
 from harness.cluster import external_containers
-from harness.cluster.external import ExternalCluster, access_to
+from harness.cluster.external import ExternalCluster, client_security_of
 from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import plan
 from harness.cluster.state_records import ClusterRecord
@@ -16,15 +16,14 @@ from harness.spec.cluster import ClusterSpec
 
 
 def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | None:
-    """A handle on a recorded cluster; None: its containers are gone. Without a `client` only clusters that
-    are not ours can be had.
+    """Attach to a recorded cluster; None if its containers are gone. `client` may be None for an existing
+    cluster, one that kafka-chaos has not started.
 
     Raises:
-        BadInput, ClusterError: somebody else's cluster, and the client's configuration or a container is
-        gone.
+        BadInput, ClusterError: for an existing cluster, its client configuration or a container is gone.
     """
     if record.spec.existing is not None:
-        return attached(record.spec, record.name, record.brokers, record.topics, record.groups)
+        return attach_external(record.spec, record.name, record.brokers, record.topics, record.groups)
     assert client is not None
     cluster = LiveCluster()
     cluster.spec = record.spec
@@ -44,22 +43,22 @@ def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | 
     return cluster
 
 
-def attached(
+def attach_external(
     spec: ClusterSpec,
     name: str,
     brokers: dict[int, tuple[str, int]],
     topics: tuple[str, ...],
     groups: tuple[str, ...],
 ) -> ExternalCluster:
-    """A handle on a cluster that another process used: nothing of it is asked.
+    """Attach to an existing cluster that another process has used, without contacting its brokers.
 
     Raises:
         BadInput, ClusterError: the client's configuration cannot be used, or a container is gone.
     """
     cluster = ExternalCluster(spec)
     cluster.name, cluster.topics, cluster.groups = name, topics, groups
-    cluster.access = access_to(cluster.existing)
-    cluster.place(brokers)
+    cluster.access = client_security_of(cluster.existing)
+    cluster.set_brokers(brokers)
     if cluster.existing.containers is not None:
         external_containers.attach(cluster, cluster.existing.containers)
     return cluster

@@ -1,4 +1,4 @@
-"""Compose files of the same clusters, for use by hand; made from the same nodes as the tests' clusters."""
+"""Docker Compose files of the same clusters, for manual use, made from the same nodes as managed clusters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEADER = """\
 
 
 def folder() -> Path:
-    """Where the Compose files live."""
+    """The folder of the Compose files."""
     return Path(str(resources.files("compose")))
 
 
@@ -55,7 +55,7 @@ def render(name: str) -> str:
 
 
 def drifted() -> tuple[str, ...]:
-    """Files that do not say what the topology code says now."""
+    """Names of the files that differ from what `render` returns now."""
     return tuple(
         name
         for name in VARIANTS
@@ -64,7 +64,7 @@ def drifted() -> tuple[str, ...]:
 
 
 def write_all() -> tuple[str, ...]:
-    """Write every file that has drifted; returns their names."""
+    """Rewrite every file that differs; returns their names."""
     changed = drifted()
     for name in changed:
         (folder() / name).write_text(render(name))

@@ -1,7 +1,7 @@
-"""When is a cluster settled, so that a read of it is worth something?
+"""Decides whether a cluster is settled, so that a read of it is reliable.
 
-A broker that has just come back serves stale metadata and its old high watermark, and one metadata answer
-says nothing of the others. So every broker is asked, and all must say the same.
+A broker that has just restarted serves stale metadata and its old high watermark, and the metadata of one
+broker say nothing about the others. Therefore every broker is queried, and all must agree.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from harness.model.run import PartitionBounds
 
 
 class Viewer(Protocol):
-    """Anything that can be asked for a view of topics."""
+    """Anything that returns a view of topics."""
 
     def view(self, topics: tuple[str, ...], timeout: float = ...) -> TopologyView: ...
 
 
-def unsettled(view: TopologyView, topic: str, partitions: int, isr: int) -> str | None:
-    """The first reason why this view proves nothing yet; None: it is settled.
+def unsettled_reason(view: TopologyView, topic: str, partitions: int, isr: int) -> str | None:
+    """The first reason why the topic is not settled in this view; None if it is.
 
-    Settled means: every broker answers; all know each partition with the same leader and leader epoch; its
-    ISR has `isr` members; and the leader's high watermark equals the log end offset of every replica.
+    A topic is settled if every broker answers, all report the same leader and leader epoch for each
+    partition, the ISR has `isr` members, and the leader's high watermark equals the log end offset of every
+    replica.
     """
     silent = [seen.broker for seen in view.views if not seen.answered]
     if silent:
@@ -43,18 +44,24 @@ def unsettled(view: TopologyView, topic: str, partitions: int, isr: int) -> str 
             return f"{where}: no leader"
         led = states[leader]
         if any(len(state.isr) != isr for state in states.values()):
-            return f"{where}: ISR {sorted(led.isr)}, {isr} replicas expected in it (by every broker's word)"
+            return (
+                f"{where}: ISR {sorted(led.isr)}, expected {isr} replicas in it, as reported by every broker"
+            )
         mark = led.high_watermark
         ends = {broker: states[broker].log_end_offset for broker in led.replicas if broker in states}
         if mark is None or led.log_start_offset is None:
-            return f"{where}: the leader does not tell its high watermark or log start offset yet"
+            return f"{where}: the leader does not report its high watermark or log start offset yet"
         if any(end != mark for end in ends.values()):
             return f"{where}: high watermark {mark}, log end offsets by replica {ends}"
     return None
 
 
 def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[PartitionBounds, ...]:
-    """Where the records of a settled topic lie."""
+    """The offsets between which the records of a settled topic are.
+
+    Raises:
+        ValueError: the topic is not settled.
+    """
     bounds = []
     for number in range(partitions):
         state = view.partition(topic, number)
@@ -74,10 +81,10 @@ def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[Partitio
 
 
 def await_isr(cluster: Viewer, topic: str, partitions: int, members: int, seconds: float) -> None:
-    """Wait until every partition's ISR has this many members, as its leader sees it.
+    """Wait until every partition's ISR has `members` members, as its leader reports it.
 
     Raises:
-        ClusterError: not within `seconds`.
+        ClusterError: timed out after `seconds`.
     """
 
     def missing() -> str | None:
@@ -94,16 +101,16 @@ def await_isr(cluster: Viewer, topic: str, partitions: int, members: int, second
 def settle(
     cluster: Viewer, topic: str, partitions: int, isr: int, seconds: float
 ) -> tuple[PartitionBounds, ...]:
-    """Wait until two views in a row are settled and show the same offsets; returns these.
+    """Wait until two consecutive views are settled and show the same offsets; returns these.
 
     Raises:
-        ClusterError: not within `seconds`; says what was still missing.
+        ClusterError: timed out after `seconds`; says what was still missing.
     """
     found: list[tuple[PartitionBounds, ...]] = []
 
     def missing() -> str | None:
         view = cluster.view((topic,), timeout=2.0)
-        why = unsettled(view, topic, partitions, isr)
+        why = unsettled_reason(view, topic, partitions, isr)
         if why is not None:
             found.clear()
             return why

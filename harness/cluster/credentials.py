@@ -1,6 +1,6 @@
-"""A cluster's own certificates, user and password, and what brokers are told of them.
+"""A cluster's own certificates, user and password, and the broker settings that use them.
 
-Brokers get them in their settings (PEM as values: KIP-651), so that nothing has to be copied into containers.
+The settings contain them as PEM values (KIP-651), so that nothing has to be copied into containers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PASSWORD_BYTES = 18
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What one cluster's listeners for clients are protected with. `trusted` is the authority's certificate,
+    """The credentials of one cluster's listeners for clients. `trusted` is the authority's certificate, PEM;
     `identities` are by node name."""
 
     security: SecuritySpec
@@ -31,7 +31,7 @@ class Credentials:
 
     @property
     def access(self) -> ClientSecurity:
-        """How clients get in."""
+        """The security settings of clients."""
         given = {"security.protocol": self.security.protocol}
         if self.security.tls:
             given["ssl.ca.pem"] = self.trusted
@@ -67,8 +67,8 @@ class Credentials:
         }
 
     def add_user(self, host: str, port: int) -> str | None:
-        """The script, inside a broker's container, that makes the SCRAM user; None: no need of one. It first
-        waits until the broker listens: Kafka's tool is a JVM, and would slow it down meanwhile."""
+        """The script that creates the SCRAM user, to be run in a broker's container; None if none is needed.
+        It first waits until the broker listens, because Kafka's tool is a JVM and would slow its start."""
         if self.security.sasl != "scram":
             return None
         listens = f"until (: </dev/tcp/{host}/{port}) 2>/dev/null; do sleep 0.1; done"
@@ -92,5 +92,5 @@ def make(security: SecuritySpec, cluster: str, nodes: Iterable[str]) -> Credenti
 
 
 def one_line(pem: str) -> str:
-    """PEM as the value of a property: Kafka takes blanks for line ends (`DefaultSslEngineFactory`)."""
+    """PEM as the value of a property: Kafka accepts spaces as line ends (`DefaultSslEngineFactory`)."""
     return " ".join(pem.split("\n")).strip()

@@ -1,7 +1,7 @@
-"""A running cluster that is not ours: asked over the Kafka protocol, on every broker's own port.
+"""An existing cluster, one that kafka-chaos has not started: used over the Kafka protocol, broker by broker.
 
-What only a broker's disk could tell is not known here: replicas' logs are fetched from each broker, so it is
-its own word. Containers are touched only where the user has named them.
+Its brokers' disks cannot be read, so the logs of replicas are fetched from each broker. Containers are
+touched only if the user has named them.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from workloads.log_format.segments import parse_segment
 _SECONDS = 5.0
 _FETCH_BYTES = 8 * 1024 * 1024
 _MOST_BYTES = 2 * 1024**3
-"""Of one replica's log; more than that is not compared record by record."""
+"""Maximum size of one replica's log that is compared record by record."""
 
 
 class ExternalCluster(LiveCluster):
-    """Somebody else's cluster; use it as a context manager. Nodes are its brokers, by their own ids.
+    """An existing cluster; use it as a context manager. Its nodes are its brokers, by their own ids.
 
     Raises (from `start`):
-        BadInput: the client's configuration cannot be used, or the cluster has other brokers than the spec.
-        ClusterError: a broker does not answer from here.
+        BadInput: the client configuration cannot be used, or the number of brokers differs from the spec.
+        ClusterError: a broker does not answer from this machine.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
@@ -63,25 +63,25 @@ class ExternalCluster(LiveCluster):
         self.stop()
 
     def start(self) -> Self:
-        """Find the brokers, and see that each answers on the address that it advertises."""
+        """Find the brokers, and check that each answers on the address that it advertises."""
         began = time.monotonic()
-        self.access = access_to(self.existing)
-        self.place(advertised(self.existing, self.access.login))
+        self.access = client_security_of(self.existing)
+        self.set_brokers(advertised_addresses(self.existing, self.access.login))
         if len(self.nodes) != self.spec.brokers:
             raise BadInput(
                 "the cluster has another number of brokers",
                 where="cluster.brokers",
-                expected=f"{self.spec.brokers}, as the experiment has it",
+                expected=f"{self.spec.brokers}, as in the experiment",
                 found=f"{len(self.nodes)}: {', '.join(str(node.id) for node in self.nodes)}",
-                next_step="correct `brokers`, or give --bootstrap-servers: they are counted then",
+                next_step="correct `brokers`, or use --bootstrap-servers, which counts them",
             )
         silent = [seen.broker for seen in self.view((), timeout=_SECONDS).views if not seen.answered]
         if silent:
             host, port = self.endpoint(silent[0])
             raise ClusterError(
-                f"broker {silent[0]} does not answer from here",
+                f"broker {silent[0]} does not answer from this machine",
                 where=f"{host}:{port}",
-                expected="every broker on the address that it advertises: the final read asks each",
+                expected="an answer from every broker on the address that it advertises",
                 found=f"{len(silent)} of {len(self.nodes)} silent: {', '.join(map(str, silent))}",
                 next_step="run where these addresses can be reached, or correct advertised.listeners",
             )
@@ -91,8 +91,8 @@ class ExternalCluster(LiveCluster):
         self.start_seconds = time.monotonic() - began
         return self
 
-    def place(self, brokers: dict[int, tuple[str, int]]) -> None:
-        """Take these brokers: host and port by id."""
+    def set_brokers(self, brokers: dict[int, tuple[str, int]]) -> None:
+        """Use these brokers: id -> host and port."""
         self._endpoints = dict(sorted(brokers.items()))
         self.nodes = [
             Node(number, f"broker-{number}", broker=True, controller=False, host_port=port, environment={})
@@ -100,7 +100,7 @@ class ExternalCluster(LiveCluster):
         ]
 
     def stop(self) -> None:
-        """Let go of it. Its record stays while a fault is open or a topic of ours is left."""
+        """Release the cluster. Its record stays while a fault is open or a topic of ours is left."""
         if not self.topics and not state_records.open_faults(self.name):
             state_records.forget(self.name)
         if self._handles:
@@ -111,13 +111,13 @@ class ExternalCluster(LiveCluster):
         return self.existing.bootstrap_servers
 
     @property
-    def handled(self) -> tuple[int, ...]:
+    def nodes_with_containers(self) -> tuple[int, ...]:
         return tuple(sorted(self._handles))
 
     def endpoint(self, number: int) -> tuple[str, int]:
         return self._endpoints[number]
 
-    def take(
+    def use_containers(
         self,
         client: DockerClient,
         handles: dict[int, Container],
@@ -129,25 +129,25 @@ class ExternalCluster(LiveCluster):
         self.client, self._handles, self._addresses = client, dict(handles), dict(addresses)
         self.client_address, self._toolbox = client_address, toolbox
 
-    def borrow(self, topics: Collection[str], groups: Collection[str]) -> None:
-        """Note what a run will make here, before it does.
+    def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
+        """Record the topics and groups that a run will create, before it does.
 
         Raises:
-            BadInput: a group of that name is there already: its members would be given our partitions.
+            BadInput: a group of that name exists already, and its members would be assigned our partitions.
         """
         there = self.admin().groups() & set(groups) if groups else set()
         if there:
             raise BadInput(
-                f"the cluster has a consumer group {min(there)!r} already",
+                f"the cluster already has a consumer group {min(there)!r}",
                 where="readers",
-                expected="groups of this experiment alone",
-                found="one that would be rebalanced by our readers",
+                expected="names of groups that do not exist yet",
+                found="a group that our readers would rebalance",
                 next_step="give the reader's group another name",
             )
         self.topics, self.groups = tuple(topics), tuple(groups)
         state_records.remember(self)
 
-    def give_back(self) -> list[str]:
+    def delete_run_resources(self) -> list[str]:
         """Delete the topics and groups of the run; returns what could not be deleted."""
         admin, failures = self.admin(), []
         for topic in self.topics:
@@ -155,7 +155,7 @@ class ExternalCluster(LiveCluster):
                 admin.delete(topic)
             except ClusterError as error:
                 failures.append(f"the topic {topic} is left on the cluster: {error.found}")
-        left = admin.drop(self.groups)
+        left = admin.delete_groups(self.groups)
         failures += [f"the group {name} is left on the cluster: {why}" for name, why in left]
         if not failures:
             self.topics, self.groups = (), ()
@@ -164,15 +164,15 @@ class ExternalCluster(LiveCluster):
         return failures
 
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of the result should know about the proofs here."""
-        files = "replicas' logs were fetched from each broker: their own word, not their files"
-        return (f"the cluster is not ours ({self.bootstrap}): {files}",)
+        """What a reader of the result should know about the evidence from this cluster."""
+        files = "replicas' logs were fetched from each broker, not read from its files"
+        return (f"the cluster was not started by kafka-chaos ({self.bootstrap}): {files}",)
 
     def memory_mib(self) -> None:
-        """It is not ours to measure."""
+        """Not measured on an existing cluster."""
 
     def info(self) -> ClusterInfo:
-        """What is known of it: little."""
+        """The few facts that are known about it, for a run's metadata."""
         image = ImageInfo(reference="not ours", digest="", origin="unknown", kafka_version="unknown")
         return ClusterInfo(
             brokers=len(self.nodes),
@@ -185,8 +185,8 @@ class ExternalCluster(LiveCluster):
         )
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
-        """One replica's log as that broker gives it to a debugging consumer (ListOffsets and Fetch with
-        replica id -2: any replica answers, to its log end offset), as one segment.
+        """One replica's log as one segment, as that broker returns it to a debugging consumer (ListOffsets
+        and Fetch with replica id -2: every replica answers, up to its log end offset).
 
         Raises:
             ClusterError: it does not give it.
@@ -199,7 +199,7 @@ class ExternalCluster(LiveCluster):
             raise ClusterError("a replica's log cannot be fetched", where=where, found=str(error)) from error
 
     def log_dir_file(self, number: int, name: str) -> bytes:  # noqa: ARG002
-        """Checkpoints are on the broker's disk alone: none."""
+        """Empty: checkpoints are only on the broker's disk."""
         return b""
 
     def _container(self, number: int) -> Container:
@@ -208,26 +208,28 @@ class ExternalCluster(LiveCluster):
                 "the broker's container is not known",
                 where=f"broker {number}",
                 expected="a container that was named",
-                found="a cluster that is not ours",
+                found="an existing cluster without named containers",
                 next_step="use a `command`, or name the containers: docs/how-to/own-cluster.md",
             )
         return self._handles[number]
 
 
-def access_to(existing: ExternalClusterSpec) -> ClientSecurity:
-    """How to get in.
+def client_security_of(existing: ExternalClusterSpec) -> ClientSecurity:
+    """The security settings for clients of this cluster.
 
     Raises:
-        BadInput: the client's configuration cannot be used.
+        BadInput: the client configuration cannot be used.
     """
     return PLAIN_TEXT if existing.client_config is None else read_access(Path(existing.client_config))
 
 
-def advertised(existing: ExternalClusterSpec, login: BrokerAuth | None) -> dict[int, tuple[str, int]]:
-    """Host and port of every broker, by id, as the first server that answers says.
+def advertised_addresses(
+    existing: ExternalClusterSpec, login: BrokerAuth | None
+) -> dict[int, tuple[str, int]]:
+    """Id -> host and port of every broker, as the first server that answers reports them.
 
     Raises:
-        ClusterError: none answers; says why for each.
+        ClusterError: no server answers; says why for each.
     """
     found: list[str] = []
     for host, port in existing.servers:
@@ -241,21 +243,21 @@ def advertised(existing: ExternalClusterSpec, login: BrokerAuth | None) -> dict[
     raise ClusterError(
         "the cluster does not answer",
         where=existing.bootstrap_servers,
-        expected="a broker that lets us in",
+        expected="a broker that accepts the client",
         found="; ".join(found),
         next_step="correct --bootstrap-servers or --client-config",
     )
 
 
 def _batches(connection: BrokerConnection, topic: str, partition: int) -> Iterator[bytes]:
-    """The log, a piece at a time, whole batches only."""
+    """Yield the log piece by piece, in whole batches."""
     where = (topic, partition)
     offset, end = (
         connection.offsets([where], timestamp=stamp, replica_id=DEBUGGING_REPLICA).get(where)
         for stamp in (EARLIEST, LATEST)
     )
     if offset is None or end is None:
-        raise ValueError("it does not tell where its log begins and ends")
+        raise ValueError("the broker does not report where its log begins and ends")
     taken = 0
     while offset < end:
         got = fetch(
@@ -265,7 +267,7 @@ def _batches(connection: BrokerConnection, topic: str, partition: int) -> Iterat
             raise ValueError(got.error)
         whole = _whole(got.data)
         if not whole:
-            raise ValueError(f"nothing at offset {offset} of {end}")
+            raise ValueError(f"the broker returned nothing at offset {offset} of {end}")
         taken += len(whole)
         if taken > _MOST_BYTES:
             raise ValueError(f"its log has more than {_MOST_BYTES >> 30} GiB")
@@ -274,7 +276,7 @@ def _batches(connection: BrokerConnection, topic: str, partition: int) -> Iterat
 
 
 def _whole(data: bytes) -> bytes:
-    """Without the batch that was cut: 12 bytes of base offset and length stand before each."""
+    """`data` without a last batch that is cut off. A batch begins with 12 bytes: base offset and length."""
     at = 0
     while at + 12 <= len(data):
         size = 12 + int.from_bytes(data[at + 8 : at + 12], "big")

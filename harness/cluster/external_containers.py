@@ -1,4 +1,4 @@
-"""Containers that the user runs: which broker is in which, for faults on them. They are never removed."""
+"""Finds the brokers' containers of an existing cluster, for faults on them. They are never removed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.containers import engine, images
 from harness.model.errors import BadInput, ClusterError
 
 _ID_VARIABLES = ("KAFKA_NODE_ID", "KAFKA_BROKER_ID", "KAFKA_CFG_NODE_ID", "KAFKA_CFG_BROKER_ID")
-"""Of Apache's image, Confluent's and Bitnami's."""
+"""Environment variables with the broker id in the images of Apache, Confluent and Bitnami."""
 
 
 class ContainerHandle(Protocol):
-    """A cluster whose containers can be taken."""
+    """A cluster whose containers can be controlled."""
 
     name: str
     client: DockerClient
@@ -26,7 +26,7 @@ class ContainerHandle(Protocol):
 
     def endpoint(self, number: int) -> tuple[str, int]: ...
 
-    def take(
+    def use_containers(
         self,
         client: DockerClient,
         handles: dict[int, Any],
@@ -39,33 +39,36 @@ class ContainerHandle(Protocol):
 
 
 def attach(cluster: ContainerHandle, label: str) -> None:
-    """Find the container of every broker among those with the label, and where its network is.
+    """Find the container of every broker among those with the label, and its network.
 
     Raises:
-        PrerequisiteMissing: no engine.
-        ClusterError: a broker's container is not among them, or not exactly one is.
+        PrerequisiteMissing: there is no container engine.
+        ClusterError: for some broker there is not exactly one container.
+        BadInput: a broker has the id 0.
     """
     client = engine.connect()
-    found = matched(inspected(client, label), {one: cluster.endpoint(one) for one in cluster.broker_ids})
+    found = containers_by_broker(
+        labelled_containers(client, label), {one: cluster.endpoint(one) for one in cluster.broker_ids}
+    )
     missing = [number for number in cluster.broker_ids if number not in found]
     if missing:
         raise ClusterError(
             f"the container of broker {missing[0]} was not found",
             where=f"label {label}",
-            expected=f"one a broker that publishes its port or sets one of {', '.join(_ID_VARIABLES)}",
+            expected=f"one per broker that publishes its port or sets one of {', '.join(_ID_VARIABLES)}",
             found=f"{len(found)} of {len(cluster.broker_ids)} brokers",
             next_step="`docker ps --filter label=...` lists them; correct the label",
         )
     if 0 in found:
         raise BadInput(
-            "a broker of id 0 cannot be hit by faults on containers",
+            "faults on containers are not possible for a broker with id 0",
             where=f"label {label}",
-            expected="broker ids from 1 on: 0 stands for the clients in our cuts",
+            expected="broker ids from 1 on: in network faults, 0 stands for the clients",
             found="broker 0",
             next_step="use `command` faults",
         )
     networks = {number: _network(attributes) for number, attributes in found.items()}
-    cluster.take(
+    cluster.use_containers(
         client,
         {number: client.containers.get(attributes["Id"]) for number, attributes in found.items()},
         {number: address for number, (address, _) in networks.items()},
@@ -75,26 +78,26 @@ def attach(cluster: ContainerHandle, label: str) -> None:
 
 
 def release(cluster: ContainerHandle) -> None:
-    """Remove what is ours beside them: sidecars that are left, by our own label."""
+    """Remove our sidecars of these containers, found by our own label."""
     engine.sweep(cluster.client, cluster=cluster.name)
 
 
-def inspected(client: DockerClient, label: str) -> list[dict[str, Any]]:
-    """What the engine tells of the running containers with a label, without our sidecars."""
+def labelled_containers(client: DockerClient, label: str) -> list[dict[str, Any]]:
+    """The attributes of the running containers with this label, without our sidecars."""
     listed = client.containers.list(filters={"label": label}, ignore_removed=True)
     return [dict(one.attrs) for one in listed]
 
 
-def matched(
+def containers_by_broker(
     containers: list[dict[str, Any]], endpoints: Mapping[int, tuple[str, int]]
 ) -> dict[int, dict[str, Any]]:
-    """The container of each broker, by id: the one that says that id, or, if none does, publishes its
-    port."""
+    """Broker id -> its container: the only one that publishes the broker's port, else the only one that is
+    configured with this id."""
     found: dict[int, dict[str, Any]] = {}
     for number, (_, port) in endpoints.items():
-        saying = [one for one in containers if _said_id(one) == number and _is_broker(one)]
+        configured = [one for one in containers if _configured_id(one) == number and _is_broker(one)]
         publishing = [one for one in containers if port in _published(one)]
-        fitting = publishing if len(publishing) == 1 else saying
+        fitting = publishing if len(publishing) == 1 else configured
         if len(fitting) == 1:
             found[number] = fitting[0]
     return found
@@ -105,10 +108,10 @@ def _variables(container: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _said_id(container: Mapping[str, Any]) -> int | None:
+def _configured_id(container: Mapping[str, Any]) -> int | None:
     given = _variables(container)
-    said = next((given[name] for name in _ID_VARIABLES if name in given), "")
-    return int(said) if said.isdigit() else None
+    value = next((given[name] for name in _ID_VARIABLES if name in given), "")
+    return int(value) if value.isdigit() else None
 
 
 def _is_broker(container: Mapping[str, Any]) -> bool:
@@ -125,7 +128,7 @@ def _network(container: Mapping[str, Any]) -> tuple[str, str]:
     """A container's address, and its network's gateway.
 
     Raises:
-        ClusterError: it is on no network of its own (`network_mode: host`).
+        ClusterError: it has no network of its own (`network_mode: host`).
     """
     for one in ((container.get("NetworkSettings") or {}).get("Networks") or {}).values():
         if one.get("IPAddress") and one.get("Gateway"):

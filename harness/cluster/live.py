@@ -1,4 +1,4 @@
-"""A cluster that runs, started by this process or by another: what can be asked of it and done to it."""
+"""A running cluster, started by this process or by another: queries and operations on it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ _T = TypeVar("_T")
 class LiveCluster(RunningNodes):
     """A running cluster. Nodes are named by their Kafka node id.
 
-    Made by `Cluster`, or by `harness.cluster.attach.attach` for one that another process has started.
+    A `ManagedCluster` or an `ExternalCluster`, or made by `harness.cluster.attach.attach` for a cluster that
+    another process has started.
     """
 
     client_address: str
-    """Where clients on this machine seem to come from, seen from a node: the network's gateway."""
+    """The address that nodes see for clients on this machine: the network's gateway."""
     access: ClientSecurity = PLAIN_TEXT
-    """What clients must come with."""
+    """The security settings that clients need."""
     spec: ClusterSpec
 
     @property
@@ -40,20 +41,20 @@ class LiveCluster(RunningNodes):
         """`host:port` of every broker, for clients."""
         return ",".join("{}:{}".format(*self.endpoint(node.id)) for node in self.nodes if node.broker)
 
-    def borrow(self, topics: Collection[str], groups: Collection[str]) -> None:
-        """Note what a run is going to make here. Of a cluster of ours nothing outlives it, so there is
-        nothing to note."""
+    def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
+        """Record the topics and groups that a run will create. Does nothing here: nothing outlives a managed
+        cluster."""
 
-    def give_back(self) -> list[str]:
-        """Delete what runs have made, where the cluster outlives them; returns what could not be deleted."""
+    def delete_run_resources(self) -> list[str]:
+        """Delete what runs have created, if the cluster outlives them; returns what could not be deleted."""
         return []
 
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of the result should know about proofs on this cluster."""
+        """What a reader of the result should know about the evidence from this cluster."""
         return ()
 
     def endpoint(self, number: int) -> tuple[str, int]:
-        """Where clients on this machine reach a broker."""
+        """Host and port at which clients on this machine reach a broker."""
         port = self.node(number).host_port
         assert port is not None, "every broker has a listener for clients"
         return HOST, port
@@ -63,7 +64,7 @@ class LiveCluster(RunningNodes):
         return BrokerConnection(number, *self.endpoint(number), timeout, self.access.login)
 
     def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:
-        """Ask every broker at once what it believes about `topics`."""
+        """Query all brokers in parallel for their view of `topics`."""
         wanted = tuple(topics)
         at_ns = time.time_ns()
         with ThreadPoolExecutor(max_workers=len(self.broker_ids)) as pool:
@@ -71,25 +72,25 @@ class LiveCluster(RunningNodes):
             return TopologyView(at_ns=at_ns, views=tuple(views))
 
     def controller(self) -> int | None:
-        """Node id of the active controller, as the first broker that can tell says; all are asked at once,
-        since without an active controller none of them answers. With ZooKeeper it is asked itself: a broker
-        that is cut off from it goes on naming one that is dead."""
+        """Node id of the active controller, as the first broker that knows it reports; None if none does. All
+        brokers are queried in parallel, because none answers without an active controller. With
+        ZooKeeper, that is queried instead, because a broker that is cut off from it may name a dead one."""
         for number in self.zookeeper_ids:
             with suppress(ClusterError):
-                told = self.in_node(number, zookeeper.DUMP)
-                if told.code == 0:
-                    return zookeeper.controller_of(told.text)
+                dump = self.in_node(number, zookeeper.DUMP)
+                if dump.code == 0:
+                    return zookeeper.controller_of(dump.text)
         pool = ThreadPoolExecutor(max_workers=len(self.broker_ids))
         try:
-            asked = [pool.submit(self._controller_of, number) for number in self.broker_ids]
-            answers = (answer.result() for answer in as_completed(asked))
+            pending = [pool.submit(self._controller_of, number) for number in self.broker_ids]
+            answers = (answer.result() for answer in as_completed(pending))
             return next((active for active in answers if active is not None), None)
         finally:
             pool.shutdown(wait=False)
 
     def coordinator(self, key: str, *, transactional: bool, within: float = 10.0) -> int | None:
         """The broker that coordinates a group (or a transactional id), as the first broker that answers
-        says; None: nobody does after `within` seconds.
+        reports; None if there is no coordinator after `within` seconds.
 
         Raises:
             ClusterError: no broker answers.
@@ -109,7 +110,7 @@ class LiveCluster(RunningNodes):
         return found[0] if isinstance(found[0], int) else None
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
-        """Have leaders elected: by partition the error's name, None where it was done.
+        """Elect leaders; returns partition -> name of the error, or None for success.
 
         Raises:
             ClusterError: no broker answers.
@@ -118,7 +119,7 @@ class LiveCluster(RunningNodes):
         return self._first("elect leaders", lambda one: admin.elect(one, topic, wanted, unclean=unclean))
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
-        """Give partitions other replicas (None: cancel what is under way); errors as in `elect`.
+        """Reassign partitions to other replicas (None: cancel a reassignment); errors as in `elect`.
 
         Raises:
             ClusterError: no broker answers.
@@ -126,7 +127,7 @@ class LiveCluster(RunningNodes):
         return self._first("move replicas", lambda one: admin.reassign(one, topic, replicas))
 
     def admin(self) -> TopicAdmin:
-        """Topic administration; one client per call, to be closed by dropping it."""
+        """A new admin client. It is closed when it is garbage-collected."""
         return TopicAdmin(self.bootstrap, self.access.properties)
 
     def _view_of(self, number: int, topics: tuple[str, ...], timeout: float) -> BrokerView:
@@ -143,11 +144,11 @@ class LiveCluster(RunningNodes):
             return connection.quorum_leader()
         return None
 
-    def _first(self, what: str, asked: Callable[[BrokerConnection], _T]) -> _T:
-        """The answer of the first broker that gives one; those that answer quickly are asked first. With
-        ZooKeeper it is the controller, which refers no such request on."""
+    def _first(self, what: str, request: Callable[[BrokerConnection], _T]) -> _T:
+        """The first answer that a broker gives. Brokers that answer quickly are tried first; with ZooKeeper
+        the controller is, because brokers do not forward such requests."""
         awake = {seen.broker for seen in self.view(()).answered()}
         controller = self.controller() if self.zookeeper_ids else None
         turn = sorted(self.broker_ids, key=lambda number: (number != controller, number not in awake))
         connections = (self.connection(number, admin.ANSWER_SECONDS) for number in turn)
-        return admin.first_answer(connections, asked, what)
+        return admin.first_answer(connections, request, what)

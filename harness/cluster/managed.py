@@ -1,4 +1,4 @@
-"""A real Kafka cluster in containers, through Testcontainers."""
+"""A real Kafka cluster in containers, started with Testcontainers."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _log = logging.getLogger("kafka_chaos.cluster")
 class ManagedCluster(LiveCluster):
     """A running cluster; use it as a context manager.
 
-    What it is to be is a `ClusterSpec`, or the fields of one: `Cluster(brokers=3, version="4.3.1")`. Each
-    node's log goes to `log_folder` in the end; `ports` on 127.0.0.1, one a broker, are chosen free if not
-    given.
+    It is described by a `ClusterSpec`, or by the fields of one: `ManagedCluster(brokers=3, version="4.3.1")`.
+    Each node's log is written to `log_folder` at the end. `ports` on 127.0.0.1, one per broker, are chosen if
+    not given.
 
-    Every container, network and volume carries our labels, so that `kafka-chaos clean` finds what a
-    killed harness left. Nodes are named by their Kafka node id.
+    Every container, network and volume has our labels, so that `kafka-chaos clean` finds what a killed
+    harness left behind. Nodes are named by their Kafka node id.
 
     Raises (from `start`):
-        PrerequisiteMissing: no engine, or no image.
-        ClusterError: a node ended, or the cluster was not ready in time; holds the nodes' last log lines.
+        PrerequisiteMissing: there is no container engine, or no image.
+        ClusterError: a node ended, or the cluster was not ready in time; contains the nodes' last log lines.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class ManagedCluster(LiveCluster):
         self.stop()
 
     def start(self) -> Self:
-        """Start all nodes and wait until the cluster is ready: every broker registered and unfenced, and a
-        topic can be made with a full ISR."""
+        """Start all nodes and wait until the cluster is ready: every broker is registered and unfenced, and a
+        new topic gets a full ISR."""
         began = time.monotonic()
         self.client = engine.connect()
         self.image: ImageInfo = images.resolve(self.client, self.spec.version, self.spec.image)
@@ -124,10 +124,10 @@ class ManagedCluster(LiveCluster):
         )
 
     def _add_user(self) -> None:
-        """Make the user that clients come as, where it is kept in the cluster's metadata.
+        """Create the user of the clients, if it is stored in the cluster's metadata (SCRAM).
 
         Raises:
-            ClusterError: not within a minute and a half.
+            ClusterError: timed out after `START_SECONDS`.
         """
         node = next(node for node in self.nodes if node.broker)
         script = self._secured and self._secured.add_user(node.name, INTERNAL_PORT)
@@ -144,7 +144,7 @@ class ManagedCluster(LiveCluster):
         """Set levels of the cluster's features.
 
         Raises:
-            ClusterError: no broker answers, or one of them is refused.
+            ClusterError: no broker answers, or a level is refused.
         """
         if not levels:
             return
@@ -154,7 +154,7 @@ class ManagedCluster(LiveCluster):
                 "a feature could not be set",
                 expected=", ".join(f"{name} {level}" for name, level in levels.items()),
                 found="; ".join(f"{name}: {why}" for name, why in refused.items()),
-                next_step="does this Kafka version know the feature and the level?",
+                next_step="check that this Kafka version has the feature and the level",
             )
 
     def _create(self) -> None:
@@ -189,7 +189,7 @@ class ManagedCluster(LiveCluster):
                 started.result()
 
     def _volumes(self, labels: dict[str, str]) -> dict[int, dict[str, str]]:
-        """Volumes of each node by folder, where the spec asks for more than the image's own."""
+        """Node id -> folder -> volume, for the volumes that the spec needs beside the image's own."""
         found: dict[int, dict[str, str]] = {node.id: {} for node in self.nodes}
         if self.spec.disk_mib is not None:
             brokers = {node.id: node.name for node in self.nodes if node.broker}
@@ -213,13 +213,13 @@ class ManagedCluster(LiveCluster):
                 "a node could not be started",
                 where=node.name,
                 found=str(error.explanation),
-                next_step="if a port is taken, end the program that holds it, or leave the choice to us",
+                next_step="if a port is taken, end the program that uses it, or do not choose the ports",
             ) from error
 
     def _save_log(self, number: int) -> None:
         if self._log_folder is None:
             return
-        # A log that cannot be had or kept must not keep the cluster from being removed.
+        # A log that cannot be read or written must not prevent the removal of the cluster.
         try:
             text = self._container(number).logs()
         except Exception as error:
@@ -229,10 +229,10 @@ class ManagedCluster(LiveCluster):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text)
         except OSError as error:
-            _log.warning("%s is not kept: %s", path, error.strerror)
+            _log.warning("%s could not be written: %s", path, error.strerror)
 
     def memory_mib(self) -> float:
-        """Memory that the nodes use now, in MiB. An engine takes a second to tell."""
+        """Memory that all nodes use now, in MiB. The engine takes about a second to answer."""
         with ThreadPoolExecutor(max_workers=len(self.nodes)) as pool:
             used = pool.map(memory_mib, self._handles.values())
             return round(sum(used), 1)

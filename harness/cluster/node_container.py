@@ -1,4 +1,4 @@
-"""From a node of a cluster to its container."""
+"""Creates the container of a node."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def container_for(
     volumes: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> DockerContainer:
-    """A node's container, not started: at a fixed address, its client port published on 127.0.0.1 only.
+    """A node's container, not started, with a fixed address. Its client port is published on 127.0.0.1 only.
 
-    `volumes` are the names of volumes by the folder where they go; the image's other volumes are anonymous.
-    `environment` comes on top of the node's own.
+    `volumes` maps folders to names of volumes; the image's other volumes are anonymous. `environment` is
+    added to that of the node.
     """
     container = DockerContainer(image, env={**node.environment, **(environment or {})})
     if node.command is not None:

@@ -1,4 +1,4 @@
-"""The containers of a cluster's nodes: what the engine does to them, tells of them and runs in them."""
+"""The containers of a cluster's nodes: controls and inspects them, and runs scripts in them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _FREEZE_SECONDS = 5.0
 
 
 class RunningNodes:
-    """Nodes by their Kafka node id, each one container. Whatever the engine refuses is a ClusterError that
-    names the node."""
+    """Nodes by their Kafka node id, one container each. Every failure of the engine is raised as a
+    ClusterError that names the node."""
 
     name: str
     client: DockerClient
@@ -50,15 +50,15 @@ class RunningNodes:
         return tuple(node.id for node in self.nodes if node.zookeeper)
 
     @property
-    def handled(self) -> tuple[int, ...]:
-        """The nodes whose containers are at hand."""
+    def nodes_with_containers(self) -> tuple[int, ...]:
+        """The ids of the nodes whose containers can be controlled."""
         return tuple(node.id for node in self.nodes)
 
     def node(self, number: int) -> Node:
         return next(node for node in self.nodes if node.id == number)
 
     def address(self, number: int) -> str:
-        """The node's address on the cluster's network; the same for its whole life."""
+        """The node's address on the cluster's network; it never changes."""
         return self._addresses[number]
 
     def kill(self, number: int) -> None:
@@ -67,13 +67,13 @@ class RunningNodes:
             self._container(number).kill("SIGKILL")
 
     def terminate(self, number: int) -> None:
-        """SIGTERM to the node's process; returns before it has ended."""
+        """Send SIGTERM to the node's process; returns before it has ended."""
         with self._engine(number, "the node could not be terminated"):
             self._container(number).kill("SIGTERM")
 
     def pause(self, number: int) -> None:
         """Freeze every process of the node."""
-        # On a busy machine runc gives up when the kernel has not frozen all tasks at once.
+        # On a busy machine, runc fails if the kernel does not freeze all tasks at once.
         again = Retrying(
             retry=retry_if_exception(lambda error: "unable to freeze" in str(error)),
             stop=stop_after_delay(_FREEZE_SECONDS),
@@ -92,18 +92,18 @@ class RunningNodes:
         return bool(self._state(number)["Paused"])
 
     def start_node(self, number: int) -> None:
-        """Start a stopped node again, then tell those who asked to know; nothing happens if it runs."""
+        """Start a stopped node again, then call the callbacks of `on_start`; does nothing if it runs."""
         if self.is_running(number):
             return
         with self._engine(number, "the node could not be started"):
             self._container(number).start()
-        for told in tuple(self._on_start):
-            told(number)
+        for callback in tuple(self._on_start):
+            callback(number)
 
-    def on_start(self, told: Callable[[int], None]) -> Callable[[], None]:
-        """Call `told` with the node's id whenever a node has been started again; returns what ends that."""
-        self._on_start.append(told)
-        return partial(self._on_start.remove, told)
+    def on_start(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Call `callback` with the node's id after each restart of a node; returns what stops this."""
+        self._on_start.append(callback)
+        return partial(self._on_start.remove, callback)
 
     def is_running(self, number: int) -> bool:
         return bool(self._state(number)["Running"])
@@ -159,7 +159,7 @@ class RunningNodes:
         return self._sidecar(number, "beside the node's control groups", script, capabilities.NONE, **beside)
 
     def inspect(self, number: int) -> dict[str, Any]:
-        """What the engine tells of the node's container, now (`docker inspect`)."""
+        """The current attributes of the node's container (`docker inspect`)."""
         with self._engine(number, "the node cannot be inspected"):
             container = self._container(number)
             container.reload()
@@ -171,13 +171,13 @@ class RunningNodes:
             self._container(number).update(**limits)
 
     def stats(self, number: int) -> dict[str, Any]:
-        """One sample of the node's resource use, as the engine gives it (`docker stats`)."""
-        with self._engine(number, "the node's resource use cannot be had"):
+        """One sample of the node's resource use, as the engine reports it (`docker stats`)."""
+        with self._engine(number, "the node's resource use cannot be read"):
             return dict(self._container(number).stats(stream=False, one_shot=True))
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
-        """The files of one replica's log folder by name, from a running or stopped node (none: no such
-        folder).
+        """The files of one replica's log folder: name -> content, from a running or stopped node. Empty if
+        there is no such folder.
 
         Raises:
             ClusterError: they cannot be copied.
@@ -186,7 +186,7 @@ class RunningNodes:
             return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
 
     def log_dir_file(self, number: int, name: str) -> bytes:
-        """One file of the node's log dir, from a running or stopped node (none: empty).
+        """One file of the node's log dir, from a running or stopped node; empty if there is none.
 
         Raises:
             ClusterError: it cannot be copied.
@@ -199,7 +199,7 @@ class RunningNodes:
         return engine.tail(self._container(number), lines)
 
     def log_since(self, number: int, since_ns: int) -> str:
-        """What the node's process has printed since a moment (nanoseconds since the epoch)."""
+        """What the node's process has printed since `since_ns` (epoch ns)."""
         with self._engine(number, "the node's log cannot be read"):
             text: bytes = self._container(number).logs(since=since_ns / 1e9)
             return text.decode(errors="replace")
@@ -213,7 +213,7 @@ class RunningNodes:
 
     @contextmanager
     def _engine(self, number: int, what: str) -> Iterator[None]:
-        """Turns what the engine refuses into an error that names the node."""
+        """Raise an error of the engine as a ClusterError that names the node."""
         try:
             yield
         except (DockerException, OSError) as error:
@@ -221,11 +221,11 @@ class RunningNodes:
                 what,
                 where=self.node(number).name,
                 found=str(error),
-                next_step="`docker ps -a` shows the node; `kafka-chaos doctor` what this engine can do",
+                next_step="`docker ps -a` shows the node; `kafka-chaos doctor` shows what this engine can do",
             ) from error
 
     def _state(self, number: int) -> dict[str, Any]:
-        with self._engine(number, "the node's state cannot be had"):
+        with self._engine(number, "the node's state cannot be read"):
             container = self._container(number)
             container.reload()
             state: dict[str, Any] = container.attrs["State"]

@@ -1,10 +1,9 @@
-"""From a cluster's spec to its nodes: a pure function, used by Testcontainers and by the Compose files.
+"""Plans the nodes of a cluster from its spec: a pure function, used for containers and for Compose files.
 
 Listeners of a broker: CLIENT (9092, published on 127.0.0.1 and advertised there), INTERNAL (9094, between
-brokers and for tools inside the network), CONTROLLER (9093, controllers only). Where clients must come over
-TLS or with a password, CLIENT asks for it, and so does TOOLS (9095), which tools inside the network then
-use. Property names turn into KAFKA_* variables by the rules of the official image: `.` to `_`, `_` to `__`,
-`-` to `___`.
+brokers and for tools inside the network), CONTROLLER (9093, controllers only). If clients need TLS or a
+password, CLIENT requires it, and so does TOOLS (9095), which tools inside the network then use. Names of
+properties become KAFKA_* variables by the rules of the official image: `.` to `_`, `_` to `__`, `-` to `___`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from harness.model.node_layout import (
 from harness.spec.cluster import PROFILES, SESSION_SECONDS, ClusterSpec, Metadata, rack_of
 
 _RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-# Kafka's defaults fit big machines; these change no guarantee, only memory and waiting at start.
+# Kafka's defaults suit big machines. These change no guarantee, only memory use and start time.
 _ALWAYS = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "4194304",
-    # 50 by default: so many partitions to elect and fetch at every restart, for a handful of groups.
+    # The default is 50: too many partitions to elect and fetch at every restart, for a few groups.
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
 }
@@ -41,7 +40,7 @@ _ALWAYS = {
 @dataclass(frozen=True, slots=True)
 class Node:
     """One container of a cluster. `host_port` is None for a node without a client listener. With ZooKeeper
-    any broker may be the controller, so `controller` is true of all."""
+    any broker may become the controller, so `controller` is true for all."""
 
     id: int
     name: str
@@ -50,7 +49,7 @@ class Node:
     host_port: int | None
     environment: dict[str, str] = field(hash=False)
     command: tuple[str, ...] | None = None
-    """What the container runs instead of the image's own entry."""
+    """What the container runs instead of the image's entry point."""
     zookeeper: bool = False
 
 
@@ -66,8 +65,11 @@ def plan(
     Args:
         host_ports: a port on 127.0.0.1 for each broker, in order of broker id (1, 2, ...).
         cluster_id: Kafka's cluster id (22 characters of base64).
-        secured: certificates and password where `spec.security` asks for them; without, the nodes are named
-            and placed alike, but could not start.
+        secured: certificates and password if `spec.security` needs them. Without them the nodes have the same
+            names and addresses, but could not start.
+
+    Raises:
+        ValueError: the number of ports is not the number of brokers.
     """
     if len(host_ports) != spec.brokers:
         raise ValueError(f"{spec.brokers} brokers need as many ports, not {len(host_ports)}")
@@ -123,8 +125,8 @@ def plan(
 
 
 def format_command(version: str) -> tuple[str, ...]:
-    """Formats storage that is not formatted yet with this metadata.version; then the image's own entry, which
-    knows no such choice and leaves formatted storage alone."""
+    """A command that formats unformatted storage with this metadata.version, and then runs the image's entry
+    point, which cannot choose the version and keeps formatted storage."""
     script = f"""
 set -e
 if [ ! -f {DATA_DIR}/meta.properties ]; then
@@ -145,7 +147,7 @@ def _with_zookeeper(
     base = {"KAFKA_HEAP_OPTS": heap}
     shared = {
         "zookeeper.session.timeout.ms": session,
-        # As long as the session by default: a broker would end if ZooKeeper takes longer to start.
+        # The default is the session time-out, and a broker would end if ZooKeeper takes longer to start.
         "zookeeper.connection.timeout.ms": "60000",
         **_settings(spec),
         "zookeeper.connect": f"{keeper}:{ZOOKEEPER_PORT}",
@@ -188,7 +190,7 @@ def _with_zookeeper(
 
 
 def _settings(spec: ClusterSpec) -> dict[str, str]:
-    """Properties of every node, whatever keeps the metadata."""
+    """Properties of every node, with KRaft and with ZooKeeper."""
     replication = str(min(3, spec.brokers))
     return {
         **_ALWAYS,
@@ -227,5 +229,5 @@ def _listeners(spec: ClusterSpec, name: str, port: int, secured: Credentials | N
 
 
 def variable(name: str) -> str:
-    """The environment variable from which the official image makes this property."""
+    """The environment variable that the official image turns into this property."""
     return "KAFKA_" + name.replace("_", "__").replace("-", "___").replace(".", "_").upper()

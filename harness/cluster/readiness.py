@@ -1,4 +1,4 @@
-"""When is a new cluster ready? Every broker registered and unfenced, and a topic has a full ISR."""
+"""Waits until a new cluster is ready: every broker is registered and unfenced, and a topic has a full ISR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROBE_TOPIC = "kafka-chaos-ready"
 
 
 class StartingNodes(Protocol):
-    """The part of a starting cluster that is looked at."""
+    """The part of a starting cluster that is needed here."""
 
     @property
     def name(self) -> str: ...
@@ -38,7 +38,7 @@ class StartingNodes(Protocol):
 
 
 class _NodeEnded(Exception):
-    """A node's process has ended while it should start."""
+    """A node's process ended during its start."""
 
     def __init__(self, node: Node, code: int) -> None:
         super().__init__(f"{node.name} ended with exit code {code}")
@@ -49,7 +49,7 @@ def await_ready(cluster: StartingNodes) -> None:
     """Wait until the cluster is ready.
 
     Raises:
-        ClusterError: a node ended, or it took too long; holds the node's last log lines.
+        ClusterError: a node ended, or it took too long; contains the node's last log lines.
     """
     factor = min(3, len(cluster.broker_ids))
     try:
@@ -96,5 +96,5 @@ def _failed(cluster: StartingNodes, why: str, node: Node) -> ClusterError:
         where=cluster.name,
         expected=f"{len(cluster.broker_ids)} brokers and a topic with full ISR within {START_SECONDS:g} s",
         found=f"{why}\nlast log lines of {node.name}:\n{cluster.log_tail(node.id)}",
-        next_step="look for the first ERROR above; too little memory shows as exit code 137",
+        next_step="look for the first ERROR above; exit code 137 means too little memory",
     )

@@ -1,8 +1,8 @@
-"""What a process leaves on disk about its clusters and open faults, so that another can heal what it cannot.
+"""Records of running clusters and open faults on disk, so that another process can heal them.
 
-One folder a cluster, below `$XDG_STATE_HOME/kafka-chaos` (or `$KAFKA_CHAOS_STATE`): `cluster.json` says where
-its containers are, and each open fault is one file, written before the fault is applied and removed when it
-was seen to be healed. A cluster that is stopped takes its folder with it.
+There is one folder per cluster, below `$XDG_STATE_HOME/kafka-chaos` (or `$KAFKA_CHAOS_STATE`). `cluster.json`
+describes the cluster and its containers. Each open fault is one file, written before the fault is applied and
+removed when it has been seen to be healed. The folder is removed when the cluster is stopped.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ _R = TypeVar("_R", bound=Frozen)
 
 
 class ClusterRecord(Frozen):
-    """Where a cluster's containers are. `owner` is the process that started it
-    (`harness.host.process_identity.owner`),
-    `ports` are by broker in order, `addresses` by node id; `access` is how clients get in
-    (`ClientSecurity`): the file is its owner's alone. Of a cluster that is not ours: `brokers` by id, and
-    the `topics` and `groups` of a run that must be deleted."""
+    """Where a cluster's containers are.
+
+    `owner` is the process that started it (`harness.host.process_identity.owner`). `ports` are in order of
+    broker id, `addresses` by node id. `access` holds the clients' security settings (`ClientSecurity`), so
+    only the user can read the file. For an existing cluster: `brokers` by id (host and port), and the
+    `topics` and `groups` of a run that must be deleted.
+    """
 
     name: str
     owner: str
@@ -50,9 +52,9 @@ class ClusterRecord(Frozen):
 
 
 class OpenFaultRecord(Frozen):
-    """One fault that may have been applied and was not seen to be healed.
+    """One fault that may have been applied and has not been seen to be healed.
 
-    `injection` holds the fields of the `Injection` of the fault called `kind`; the rest makes its
+    `injection` holds the fields of the `Injection` of the fault `kind`; the other fields make up its
     `InjectionContext`.
     """
 
@@ -67,7 +69,7 @@ class OpenFaultRecord(Frozen):
 
 
 def state_folder() -> Path:
-    """Where records are kept on this machine, for this user."""
+    """The folder of this user's records on this machine."""
     chosen = os.environ.get("KAFKA_CHAOS_STATE")
     if chosen:
         return Path(chosen)
@@ -75,9 +77,9 @@ def state_folder() -> Path:
 
 
 def remember(cluster: Any) -> None:
-    """Record a cluster that was just started (a `harness.cluster.managed.ManagedCluster`)."""
+    """Record a cluster that was just started (a `ManagedCluster` or an `ExternalCluster`)."""
     if cluster.spec.existing is not None:
-        # How to get in stays in the user's own file.
+        # Its security settings stay in the user's own file.
         record = ClusterRecord(
             name=cluster.name,
             owner=process_identity.owner(os.getpid()),
@@ -112,7 +114,7 @@ def _keep(record: ClusterRecord) -> None:
 
 
 def forget(name: str) -> None:
-    """Drop everything recorded about a cluster; it is gone, and its faults with it."""
+    """Delete all records of a cluster that is gone, and of its faults."""
     shutil.rmtree(state_folder() / name, ignore_errors=True)
 
 
@@ -124,12 +126,12 @@ def open_fault(cluster: str, record: OpenFaultRecord) -> None:
 
 
 def close_fault(cluster: str, tag: str) -> None:
-    """Drop the record of a fault that was seen to be healed."""
+    """Delete the record of a fault that has been seen to be healed."""
     (state_folder() / cluster / f"{_FAULT_PREFIX}{tag}.json").unlink(missing_ok=True)
 
 
 def open_faults(cluster: str) -> list[OpenFaultRecord]:
-    """The faults of a cluster that were not seen to be healed, the last opened first.
+    """The open faults of a cluster, the last opened first.
 
     Raises:
         ClusterError: a record cannot be read.
@@ -140,14 +142,14 @@ def open_faults(cluster: str) -> list[OpenFaultRecord]:
 
 
 def recorded_clusters() -> Iterator[ClusterRecord]:
-    """Every cluster that is recorded on this machine, whether it still runs or not."""
+    """Every recorded cluster of this machine, running or not."""
     for path in sorted(state_folder().glob(f"*/{_CLUSTER_FILE}")):
         yield _read(path, ClusterRecord)
 
 
 def prune(client: DockerClient) -> None:
-    """Drop the records of clusters whose containers are gone."""
-    # By their folders' names: a record that cannot be read must go too.
+    """Delete the records of clusters whose containers are gone."""
+    # By the names of the folders, so that unreadable records are deleted too.
     for path in state_folder().glob("*/"):
         if _not_ours(path):
             continue
@@ -157,7 +159,7 @@ def prune(client: DockerClient) -> None:
 
 
 def _not_ours(folder: Path) -> bool:
-    """Whether this is the record of somebody else's cluster with something of ours still on it."""
+    """Whether this is the record of an existing cluster that still has topics or faults of ours."""
     try:
         record = _read(folder / _CLUSTER_FILE, ClusterRecord)
     except ClusterError:

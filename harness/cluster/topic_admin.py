@@ -1,4 +1,4 @@
-"""Creating, deleting and describing topics through confluent-kafka's AdminClient."""
+"""Creates, deletes and describes topics, and deletes consumer groups, with confluent-kafka's AdminClient."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from harness.model.errors import BadInput, ClusterError
 _SECONDS = 30.0
 _AGAIN_SECONDS = 0.25
 _SESSION_SECONDS = 60.0
-"""More than session.timeout.ms, 45 s: so long members that were killed stay in their group (KIP-735)."""
+"""More than session.timeout.ms (45 s), after which killed members leave their group (KIP-735)."""
 
 
 class TopicAdmin:
-    """Topic administration of one cluster; `security` is what clients must come with, by librdkafka's
+    """Topic administration of one cluster. `security` holds the clients' security settings, by librdkafka's
     names."""
 
     def __init__(self, bootstrap: str, security: Mapping[str, str] | None = None) -> None:
-        # The socket time-out caps every request's own, so it must not be the smaller one.
+        # The socket time-out is an upper limit for the time-out of every request.
         self._client = AdminClient(
             {
                 "bootstrap.servers": bootstrap,
@@ -77,21 +77,20 @@ class TopicAdmin:
             raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
 
     def groups(self) -> set[str]:
-        """Names of the consumer groups of the cluster, in whatever state.
+        """Names of all consumer groups of the cluster, in any state.
 
         Raises:
-            ClusterError: the brokers do not tell.
+            ClusterError: the brokers do not list them.
         """
         try:
             listed = self._client.list_consumer_groups(request_timeout=_SECONDS).result()
         except KafkaException as error:
-            raise ClusterError("the consumer groups could not be had", found=str(error)) from error
+            raise ClusterError("the consumer groups could not be listed", found=str(error)) from error
         return {one.group_id for one in listed.valid}
 
-    def drop(self, groups: Sequence[str]) -> list[tuple[str, str]]:
-        """Delete consumer groups; returns those that could not be deleted, with the reason. One that is not
-        there is none of them; one whose members died without a word is tried again until their sessions
-        are over."""
+    def delete_groups(self, groups: Sequence[str]) -> list[tuple[str, str]]:
+        """Delete consumer groups; returns (name, reason) for each that could not be deleted. A missing group
+        is no failure. A group with killed members is tried again until their sessions have timed out."""
         left, failed = list(groups), list[tuple[str, str]]()
         deadline = time.monotonic() + _SESSION_SECONDS
         while left:
@@ -114,7 +113,7 @@ class TopicAdmin:
         """The topic's effective configuration, defaults included.
 
         Raises:
-            ClusterError: no broker tells it; one that has not heard of a new topic yet is asked again.
+            ClusterError: no broker reports it. Brokers that do not know a new topic yet are asked again.
         """
         resource: Any = ConfigResource(ResourceType.TOPIC, topic)
         deadline = time.monotonic() + _SECONDS
@@ -127,7 +126,7 @@ class TopicAdmin:
                     time.sleep(_AGAIN_SECONDS)
                     continue
                 raise ClusterError(
-                    "the topic's configuration could not be had",
+                    "the topic's configuration could not be read",
                     where=topic,
                     found=f"{reason.name()}: {reason.str()}",
                     next_step="see the brokers' logs",

@@ -1,8 +1,8 @@
-"""Clusters of Kafka before 4.0 whose metadata is kept in ZooKeeper: how their nodes are started.
+"""Starts the nodes of clusters before Kafka 4.0 that keep their metadata in ZooKeeper.
 
-The images are made for KRaft; what their entry does there (settings from variables, storage formatted) a
-ZooKeeper cluster does not need. So its nodes bring their own command, the same for every image: the settings
-come whole in one variable.
+The entry point of the images is made for KRaft (it takes settings from variables and formats storage). Nodes
+of a ZooKeeper cluster therefore have their own command, the same for every image, and get all their settings
+in one variable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SETTINGS = "KAFKA_CHAOS_SETTINGS"
 """Lines `name=value`."""
 
 _CONFIG = "/opt/kafka/config/kafka-chaos"
-# Kafka before 4.0 logs through log4j 1, whose settings no image has at one and the same place.
+# Kafka before 4.0 logs with log4j 1, whose settings are at different places in different images.
 _LOGGING = f"""
 set -e
 printf '%s\\n' "${SETTINGS}" >{_CONFIG}.properties
@@ -33,14 +33,14 @@ _RUN = "exec /opt/kafka/bin/kafka-run-class.sh org.apache.zookeeper.server.quoru
 BROKER_COMMAND = ("bash", "-c", f"{_LOGGING}{_START} {_CONFIG}.properties")
 ZOOKEEPER_COMMAND = ("bash", "-c", f"{_LOGGING}{_RUN} {_CONFIG}.properties")
 DUMP = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{ZOOKEEPER_PORT} && printf dump >&3 && cat <&3'"
-"""Prints sessions and what each has in ZooKeeper for as long as it lives (the command `dump`)."""
+"""Prints the sessions and their ephemeral nodes (ZooKeeper's command `dump`)."""
 _SESSION = re.compile(r"^0x[0-9a-f]+:$", re.MULTILINE)
 _BROKER = re.compile(r"^\s*/brokers/ids/(\d+)\s*$", re.MULTILINE)
 _CONTROLLER = re.compile(r"^\s*/controller\s*$", re.MULTILINE)
 
 
 def controller_of(dump: str) -> int | None:
-    """The broker whose session holds /controller; None: there is no controller now."""
+    """The broker whose session owns /controller; None if there is no controller now."""
     for session in _SESSION.split(dump)[1:]:
         broker = _BROKER.search(session)
         if broker and _CONTROLLER.search(session):
@@ -49,13 +49,13 @@ def controller_of(dump: str) -> int | None:
 
 
 def settings(properties: Mapping[str, str]) -> str:
-    """Properties as the variable holds them."""
+    """Properties in the format of the variable `SETTINGS`."""
     return "\n".join(f"{name}={value}" for name, value in sorted(properties.items()))
 
 
 def server_settings(folder: str) -> dict[str, str]:
     """Settings of the ZooKeeper server, which keeps its data in `folder`."""
-    # Quick ticks: a broker's session may then be as short as 2 s. `dump` tells whose sessions live.
+    # With short ticks a broker's session may be as short as 2 s. `dump` shows the live sessions.
     return {
         "clientPort": str(ZOOKEEPER_PORT),
         "dataDir": folder,

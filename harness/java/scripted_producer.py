@@ -38,7 +38,7 @@ class _Waiting:
 class ScriptedProducer:
     """A producer, made by `connect` (a Java KafkaProducer), that writes `topic`.
 
-    Reports are taken when a call waits for them, when `take` is called, and at the end.
+    Reports are taken when a call waits for them, when `collect_reports` is called, and at the end.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ScriptedProducer:
         try:
             self._producer.beginTransaction()
         except Py4JJavaError as error:
-            return told(error)
+            return exception_text(error)
         self._open = _Transaction(self._begun, time.time_ns())
         self._begun += 1
         return None
@@ -95,7 +95,7 @@ class ScriptedProducer:
                 self._producer.abortTransaction()
         except Py4JJavaError as failure:
             error = exception_name(_cause(failure).getClass().getName())
-        self.take()
+        self.collect_reports()
         if ending is None or self._transactions is None:
             return
         # Nobody can commit what no commit was asked for (KIP-98).
@@ -117,7 +117,7 @@ class ScriptedProducer:
     def flush(self) -> None:
         """Send what waits, and wait for all reports."""
         self._producer.flush()
-        self.take()
+        self.collect_reports()
 
     def send(self, step: int, send: Send) -> None:
         """Send records to a partition; their reports are waited for if `send.awaited`."""
@@ -148,13 +148,13 @@ class ScriptedProducer:
             try:
                 mine.append(_Waiting(seq, self._producer.send(one)))
             except Py4JJavaError as error:
-                self._closed(seq, error, None)
+                self._journal_report(seq, error, None)
         self._waiting += mine
         if send.awaited:
             self._producer.flush()
-            self.take()
+            self.collect_reports()
 
-    def take(self) -> None:
+    def collect_reports(self) -> None:
         """Journal the reports that are there."""
         waiting, self._waiting = self._waiting, []
         for one in waiting:
@@ -164,14 +164,14 @@ class ScriptedProducer:
             try:
                 metadata = one.future.get()
             except Py4JJavaError as error:
-                self._closed(one.seq, error, None)
+                self._journal_report(one.seq, error, None)
             else:
-                self._closed(one.seq, None, int(metadata.offset()) if metadata.hasOffset() else None)
+                self._journal_report(one.seq, None, int(metadata.offset()) if metadata.hasOffset() else None)
 
     def finish(self, deadline: float) -> bool:
         """Wait until every send has its report, or until a time.monotonic(); whether all have."""
         while True:
-            self.take()
+            self.collect_reports()
             if not self._waiting:
                 return True
             if time.monotonic() >= deadline:
@@ -183,9 +183,9 @@ class ScriptedProducer:
         if self._open is not None:
             self.end("abort")
         self._producer.close(self._jvm.java.time.Duration.ofMillis(max(0, round(seconds * 1000))))
-        self.take()
+        self.collect_reports()
 
-    def _closed(self, seq: int, error: Py4JJavaError | None, offset: int | None) -> None:
+    def _journal_report(self, seq: int, error: Py4JJavaError | None, offset: int | None) -> None:
         name, message = None, None
         if error is not None:
             cause = _cause(error)
@@ -213,7 +213,7 @@ def _cause(error: Py4JJavaError) -> Any:
     return outer
 
 
-def told(error: Py4JJavaError) -> str:
+def exception_text(error: Py4JJavaError) -> str:
     """A Java exception in words: its simple class name and what it says."""
     cause = _cause(error)
     return f"{exception_name(cause.getClass().getName())}: {cause.getMessage()}"

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.jvm import Jvm, client_jar
-from harness.java.scripted_producer import ScriptedProducer, told
+from harness.java.scripted_producer import ScriptedProducer, exception_text
 from harness.model.errors import BadInput, ClusterError
 from harness.model.journal import RowSink
 from harness.spec.steps import Drive, SendCall
@@ -68,7 +68,7 @@ class PyScriptedWorkload:
             BadInput: the client refuses the settings.
             ClusterError: the coordinator does not take the producer on, or is not the one that is wanted.
         """
-        producer = self._producers.get(drive.by) or self._made(drive.by)
+        producer = self._producers.get(drive.by) or self._create_producer(drive.by)
         problems = []
         for call in drive.do:
             if isinstance(call, SendCall):
@@ -82,7 +82,7 @@ class PyScriptedWorkload:
                 producer.end(call)
         return problems
 
-    def _made(self, name: str) -> ScriptedProducer:
+    def _create_producer(self, name: str) -> ScriptedProducer:
         packages = self._jvm.packages
         transactional_id = self._transactional_id() if self._spec.drive.transactional else None
         given = driven_properties(self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id)
@@ -91,7 +91,7 @@ class PyScriptedWorkload:
             properties.put(key, value)
         serializer = packages.org.apache.kafka.common.serialization.ByteArraySerializer
         try:
-            made = packages.org.apache.kafka.clients.producer.KafkaProducer(
+            client = packages.org.apache.kafka.clients.producer.KafkaProducer(
                 properties, serializer(), serializer()
             )
         except Py4JJavaError as error:
@@ -99,13 +99,13 @@ class PyScriptedWorkload:
                 "the Java client refuses the producer settings",
                 where="producer settings: " + ", ".join(f"{key}={value}" for key, value in given.items()),
                 expected="properties and values that the Java client knows and that fit together",
-                found=told(error),
+                found=exception_text(error),
                 next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
             ) from error
         try:
             producer = ScriptedProducer(
                 packages,
-                made,
+                client,
                 number=len(self._producers),
                 topic=self._topic,
                 run_id=self._run_id,
@@ -120,7 +120,7 @@ class PyScriptedWorkload:
                 "the coordinator does not take a producer on",
                 where=transactional_id or name,
                 expected="initTransactions returns within max.block.ms",
-                found=told(error),
+                found=exception_text(error),
                 next_step="see the brokers' logs in the experiment's folder",
             ) from error
         self._producers[name] = producer

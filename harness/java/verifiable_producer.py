@@ -100,7 +100,7 @@ class JavaProcess:
         self.sends = sends
         self.exit_code: int | None = None
         self.failure: KafkaChaosError | None = None
-        self.told_to_end = False
+        self.stopped = False
         self._journal = journal
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._started = threading.Event()
@@ -161,12 +161,12 @@ class JavaProcess:
 
     def end(self, signal: str = "SIGTERM") -> None:
         """Have it close in order (SIGTERM: it waits for what is under way), or at once (SIGKILL)."""
-        self.told_to_end = True
+        self.stopped = True
         # It may end by itself meanwhile.
         with suppress(DockerException, OSError):
             self._container.kill(signal)
 
-    def last_words(self) -> str:
+    def last_message(self) -> str:
         """What it said of its end: the exception, if there is one, else its last line."""
         said = [line for line in self._stderr if line.strip()]
         exceptions = [line for line in said if "Exception" in line]

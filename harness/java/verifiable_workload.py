@@ -77,17 +77,17 @@ class JavaWorkload:
         count = self._spec.producers
         first = self._steps * count
         self._steps += 1
-        begun = []
+        started = []
         for index in range(count):
             mine = None if records is None else share(records, count, index)
             if mine != 0:
-                begun.append(self._begin(step, first + index, mine, None if rate is None else rate / count))
+                started.append(self._begin(step, first + index, mine, None if rate is None else rate / count))
         until = time.monotonic() + _START_SECONDS
-        for process in begun:
+        for process in started:
             if not process.started(until - time.monotonic()):
-                self._refused(process)
+                self._raise_refusal(process)
         if seconds is not None:
-            self._timer = threading.Timer(seconds, self._end, [begun])
+            self._timer = threading.Timer(seconds, self._end, [started])
             self._timer.daemon = True
             self._timer.start()
 
@@ -117,13 +117,13 @@ class JavaWorkload:
         self._processes.append(process)
         return process
 
-    def _refused(self, process: JavaProcess) -> None:
+    def _raise_refusal(self, process: JavaProcess) -> None:
         given = shown(self._settings.properties())
         raise BadInput(
             "the Java producer did not start",
             where=f"producer settings: {given}",
             expected="properties and values that the Java client knows and that fit together",
-            found=process.last_words(),
+            found=process.last_message(),
             next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
         )
 
@@ -187,8 +187,10 @@ class JavaWorkload:
         for process in self._processes:
             name = f"producer {process.number} (Java)"
             sends = process.sends
-            if process.exit_code is not None and not sends.ended and not process.told_to_end:
-                found.append(f"{name} ended by itself with code {process.exit_code}: {process.last_words()}")
+            if process.exit_code is not None and not sends.ended and not process.stopped:
+                found.append(
+                    f"{name} ended by itself with code {process.exit_code}: {process.last_message()}"
+                )
             if sends.lines.damaged or sends.foreign or sends.twice:
                 odd = f"{sends.lines.damaged} damaged, {sends.foreign} foreign, {sends.twice} repeated"
                 found.append(f"{name} printed lines that cannot be used: {odd}")

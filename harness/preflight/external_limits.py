@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from harness.cluster.external import access_to, advertised
+from harness.cluster.external import advertised_addresses, client_security_of
 from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
@@ -36,7 +36,7 @@ def pointed(
             expected="host:port, with commas between several",
             found=words_of(error),
         ) from error
-    brokers = len(advertised(existing, access_to(existing).login))
+    brokers = len(advertised_addresses(existing, client_security_of(existing).login))
     spec = ClusterSpec(existing=existing, brokers=brokers, profile=Profile.KAFKA)
     found = []
     for experiment in experiments:

@@ -98,8 +98,8 @@ def heal_cluster(cluster: LiveCluster) -> HealedCluster:
             continue
         state_records.close_fault(cluster.name, record.tag)
         healed.append(f"{record.name}: {evidence.what}")
-    failures += cluster.give_back()
-    left = tuple(traces(cluster, cluster.handled))
+    failures += cluster.delete_run_resources()
+    left = tuple(traces(cluster, cluster.nodes_with_containers))
     if cluster.spec.existing is not None and not failures:
         state_records.forget(cluster.name)
     return HealedCluster(cluster.name, False, tuple(healed), tuple(failures), left)

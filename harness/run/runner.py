@@ -61,12 +61,14 @@ class ExperimentRun:
             self._start_clean()
         self._timer.enter(phase_timer.TOPICS)
         topics = tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics)
-        self._cluster.borrow(topics, set().union(*(arm_run.groups() for arm_run in self._arm_runs)))
+        self._cluster.note_run_resources(
+            topics, set().union(*(arm_run.groups() for arm_run in self._arm_runs))
+        )
         try:
             return self._on_topics()
         finally:
             with self._progress():
-                for left in self._cluster.give_back():
+                for left in self._cluster.delete_run_resources():
                     report_progress(left)
 
     def _on_topics(self) -> tuple[RunMeta, ...]:
@@ -129,7 +131,7 @@ class ExperimentRun:
                 self._timer.enter(phase_timer.HEAL)
                 report_progress("healing")
                 executor.problems += ledger.heal_all()
-                executor.problems += traces(self._cluster, self._cluster.handled)
+                executor.problems += traces(self._cluster, self._cluster.nodes_with_containers)
                 for arm_run in self._arm_runs:
                     arm_run.workload.stop()
                 self._timer.enter(phase_timer.CLOSE)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from faults.partition_fault import PartitionFault
 from faults.schedules.state import Schedule
-from harness.cluster.convergence import await_isr, unsettled
+from harness.cluster.convergence import await_isr, unsettled_reason
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.journal import RowSink
@@ -198,7 +198,7 @@ class StepExecutor:
             return
         report_progress("waiting until replicated")
         wait_until(
-            lambda: unsettled(
+            lambda: unsettled_reason(
                 self._cluster.view((arm.topic,)), arm.topic, topic.partitions, topic.replication_factor
             ),
             what="every replica's log end offset equals the high watermark",

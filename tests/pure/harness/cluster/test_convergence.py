@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.convergence import bounds_of, settle, unsettled
+from harness.cluster.convergence import bounds_of, settle, unsettled_reason
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError
 from tests.support.builders.views import quiet, seen, silent, state, view
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.pure
 
 
 def test_a_quiet_cluster_is_settled() -> None:
-    assert unsettled(quiet(), "t", 1, 3) is None
+    assert unsettled_reason(quiet(), "t", 1, 3) is None
     (bound,) = bounds_of(quiet(), "t", 1)
     assert (bound.log_start_offset, bound.end_offset, bound.leader) == (0, 10, 1)
 
@@ -30,21 +30,21 @@ def test_a_quiet_cluster_is_settled() -> None:
         (view(seen(1, state(mark=10)), seen(2, state()), seen(3, state(epoch=1))), "brokers disagree"),
         (
             view(*(seen(b, state(isr=(1, 2), mark=10 if b == 1 else None)) for b in (1, 2, 3))),
-            "3 replicas expected",
+            "expected 3 replicas",
         ),
         (
             view(seen(1, state(mark=10)), seen(2, state(isr=(1, 2))), seen(3, state())),
-            "3 replicas expected",
+            "expected 3 replicas",
         ),
         (view(seen(1, state(mark=9)), seen(2, state()), seen(3, state())), "high watermark 9"),
         (view(seen(1, state(mark=10)), seen(2, state(end=9)), seen(3, state())), "{1: 10, 2: 9, 3: 10}"),
         (view(seen(1, state(mark=10)), seen(2, state(end=None)), seen(3, state())), "2: None"),
-        (view(seen(1, state()), seen(2, state()), seen(3, state())), "does not tell"),
+        (view(seen(1, state()), seen(2, state()), seen(3, state())), "does not report"),
         (view(*(seen(b, state(leader=-1)) for b in (1, 2, 3))), "no leader"),
     ],
 )
 def test_what_proves_nothing(broken: TopologyView, says: str) -> None:
-    why = unsettled(broken, "t", 1, 3)
+    why = unsettled_reason(broken, "t", 1, 3)
     assert why is not None
     assert says in why
 

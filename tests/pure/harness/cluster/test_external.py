@@ -12,7 +12,7 @@ from harness.catalog.faults import kinds
 from harness.cluster import state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
-from harness.cluster.external_containers import matched
+from harness.cluster.external_containers import containers_by_broker
 from harness.host import process_identity
 from harness.model.errors import BadInput, ClusterError
 from harness.preflight.external_limits import refuse_unreachable
@@ -173,10 +173,10 @@ def test_whose_container_is_whose() -> None:
         _container("other", ["HOME=/"]),
     ]
     endpoints = {1: ("h", 9092), 2: ("h", 9093), 3: ("h", 9094), 4: ("h", 9095)}
-    found = matched(containers, endpoints)
+    found = containers_by_broker(containers, endpoints)
     assert {number: one["Id"] for number, one in found.items()} == {1: "one", 2: "two", 3: "three"}
     twice = [_container("a", ["KAFKA_NODE_ID=1"]), _container("b", ["KAFKA_NODE_ID=1"])]
-    assert matched(twice, {1: ("h", 1)}) == {}, "two that say the same are nobody's"
+    assert containers_by_broker(twice, {1: ("h", 1)}) == {}, "two that say the same are nobody's"
 
 
 def test_a_batch_that_was_cut_is_left_out() -> None:
@@ -187,7 +187,7 @@ def test_a_batch_that_was_cut_is_left_out() -> None:
 
 def _recorded(owner: str) -> ExternalCluster:
     cluster = ExternalCluster(SPEC)
-    cluster.place({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
+    cluster.set_brokers({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
     state_records.remember(cluster)
     path = state_records.state_folder() / cluster.name / "cluster.json"
     path.write_text(path.read_text().replace(process_identity.owner(__import__("os").getpid()), owner))
@@ -224,11 +224,11 @@ def test_a_killed_harness_leaves_a_record_that_heals_without_an_engine(
 
 def test_a_broker_without_a_known_container_is_not_touched() -> None:
     cluster = ExternalCluster(SPEC)
-    cluster.place({1: ("127.0.0.1", 1)})
+    cluster.set_brokers({1: ("127.0.0.1", 1)})
     for act in (cluster.kill, cluster.pause, cluster.start_node, lambda one: cluster.in_network(one, "true")):
         with pytest.raises(ClusterError, match="not known"):
             act(1)
-    assert cluster.handled == ()
+    assert cluster.nodes_with_containers == ()
 
 
 def test_nobody_there_is_told_with_the_reason() -> None:

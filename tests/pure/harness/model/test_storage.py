@@ -16,7 +16,7 @@ import pytest
 from checkers.spark.executor_archive import write_zip
 from checkers.spark.master import SparkPlace, of_cluster, of_s3, parsed_settings, python_of
 from harness.check import options, spark_jars
-from harness.check.spark_jars import ALL, KAFKA, S3, jars_of, wrong
+from harness.check.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
 from harness.host import maven
 from harness.model.errors import BadInput, JournalError, PrerequisiteMissing
 from harness.model.storage import (
@@ -125,7 +125,7 @@ def options_of(**changes: object) -> options.How:
         "bootstrap": None,
         "from_topic": False,
     }
-    return options.how(changes.pop("folder", Path("run")), **(given | changes))  # type: ignore[arg-type]
+    return options.check_options(changes.pop("folder", Path("run")), **(given | changes))  # type: ignore[arg-type]
 
 
 def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_only_jars_with_the_right_checksum_are_used(tmp_path: Path, monkeypatch:
     assert jars_of(KAFKA) == first
     assert len(calls) == 2
     first[0].write_bytes(b"spoilt")
-    assert wrong(first[0].parent, sums) == [first[0].name]
+    assert wrong_files(first[0].parent, sums) == [first[0].name]
     assert jars_of(KAFKA)[0].read_bytes() == content[first[0].name]
     assert len(calls) == 3
 

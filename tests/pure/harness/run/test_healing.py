@@ -36,10 +36,10 @@ class Whole(FakeCluster):
     spec: ClusterSpec = field(default_factory=ClusterSpec)
 
     @property
-    def handled(self) -> tuple[int, ...]:
+    def nodes_with_containers(self) -> tuple[int, ...]:
         return tuple(node.id for node in self.nodes)
 
-    def give_back(self) -> list[str]:
+    def delete_run_resources(self) -> list[str]:
         return []
 
     def in_network(self, number: int, script: str) -> Any:
