@@ -16,7 +16,7 @@ from faults.target_context import ClusterShape
 from faults.waiting import in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import CONTROLLER_PORT, INTERNAL_PORT
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 CLOCK_DIR = "/opt/kafka-chaos/clock"
 _SECONDS = 20.0
@@ -182,7 +182,7 @@ def _read_clocks(
                 return f"{node_name(node)} is {one.skew:+.3f} s off the true time, not {skew:+g} s"
         return None
 
-    return readings, seen_within(_SECONDS, missing, every=0.3)
+    return readings, poll_within(_SECONDS, missing, every=0.3)
 
 
 def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
@@ -203,5 +203,5 @@ def _read_clock(context: InjectionContext, node: int) -> ClockReading | None:
         found[:] = [] if logged is None else [logged]
         return None if found else "not logged yet"
 
-    seen_within(_LOG_SECONDS, missing)
+    poll_within(_LOG_SECONDS, missing)
     return ClockReading(found[0], before / 1e9, after / 1e9) if found else None

@@ -17,7 +17,7 @@ from faults.base import Evidence, FaultSpec, Injection, InjectionContext, node_n
 from faults.target_context import ClusterShape
 from faults.targets import Target
 from harness.model.errors import FaultError
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _AGAIN_SECONDS = 0.5
 _KEPT = 400
@@ -84,7 +84,7 @@ class Commanded(Injection):
             ]
             return f"{node_names(silent)} does not answer" if silent else None
 
-        left = seen_within(_BACK_SECONDS, missing, _AGAIN_SECONDS)
+        left = poll_within(_BACK_SECONDS, missing, _AGAIN_SECONDS)
         if left is not None:
             raise FaultError(
                 "the cluster is not back after heal",

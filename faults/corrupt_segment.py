@@ -33,7 +33,7 @@ from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
 from harness.model.node_layout import DATA_DIR
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _ANSWER_SECONDS = 60.0
 _CRC_AT, _CRC_FROM = 17, 21
@@ -130,7 +130,7 @@ class SegmentCorrupted(OnDisk):
         def silent() -> str | None:
             return None if node in context.answering() else f"{node_name(node)} does not answer"
 
-        return seen_within(_ANSWER_SECONDS, silent)
+        return poll_within(_ANSWER_SECONDS, silent)
 
     def undo(self, context: InjectionContext) -> None:
         if self.after == "stop":

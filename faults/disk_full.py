@@ -16,7 +16,7 @@ from faults.target_context import ClusterShape
 from faults.waiting import in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import DATA_DIR
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _SECONDS = 45.0
 _EXIT_SECONDS = 10.0
@@ -57,9 +57,9 @@ class DiskFilled(OnNodes):
             return _describe_unaffected(context, left)
 
         top_up = f"[ -e {ballast(context.tag)} ] || exit 0\n{fill_script(context.tag, self.leave_kib)}"
-        left = seen_within(_SECONDS, missing, every=0.3)
+        left = poll_within(_SECONDS, missing, every=0.3)
         if left is None:
-            seen_within(_EXIT_SECONDS, lambda: "runs" if context.running(self.nodes) else None)
+            poll_within(_EXIT_SECONDS, lambda: "runs" if context.running(self.nodes) else None)
         free = in_parallel(self.nodes, lambda node: free_kib(context, node))
         facts: dict[str, object] = {
             "free_kib": free,

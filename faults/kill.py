@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from faults.base import Evidence, Injection, InjectionContext, node_names
 from faults.leadership import await_rejoined, describe_moves, describe_unmoved, leaders_of
 from faults.process_fault import OnNodes, ProcessFault, start_stopped
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _MARGIN_SECONDS = 30.0
 
@@ -38,7 +38,7 @@ class Killed(OnNodes):
                 return f"controller {self.active_controller} is still reported as the active one"
             return None
 
-        left = seen_within(context.session_seconds + _MARGIN_SECONDS, missing)
+        left = poll_within(context.session_seconds + _MARGIN_SECONDS, missing)
         if left is not None:
             return Evidence(False, left)
         now = leaders_of(cluster.view((topic,)), topic, self.led)

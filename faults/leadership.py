@@ -7,7 +7,7 @@ from itertools import product
 from faults.base import InjectionContext, node_names
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 REJOIN_SECONDS = 90.0
 _LISTED = 8
@@ -86,7 +86,7 @@ def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
                 return f"broker {sorted(out)} is not in the ISR of {topic}-{number} yet"
         return None
 
-    left = seen_within(REJOIN_SECONDS, missing)
+    left = poll_within(REJOIN_SECONDS, missing)
     if left is not None:
         raise FaultError(
             "a node did not come back",

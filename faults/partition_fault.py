@@ -12,7 +12,7 @@ from faults.target_context import ClusterShape, TargetContext
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 BACK_SECONDS = 90.0
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -131,7 +131,7 @@ def await_view(
     context: InjectionContext, seconds: float, missing: Callable[[TopologyView], str | None]
 ) -> str | None:
     """Look until nothing is `missing`; after `seconds` the last thing that was."""
-    return seen_within(seconds, lambda: missing(context.cluster.view((context.topic,))))
+    return poll_within(seconds, lambda: missing(context.cluster.view((context.topic,))))
 
 
 def await_new_leaders(

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from faults.base import Evidence, Injection, InjectionContext, node_names
 from faults.leadership import await_rejoined
 from faults.process_fault import OnNodes, ProcessFault
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _SECONDS = 10.0
 
@@ -39,7 +39,7 @@ class Paused(OnNodes):
             answering = [one.broker for one in view.answered() if one.broker in self.nodes]
             return f"broker {answering} still answers" if answering else None
 
-        left = seen_within(_SECONDS, missing)
+        left = poll_within(_SECONDS, missing)
         facts: dict[str, object] = {"nodes": list(self.nodes)}
         return Evidence(left is None, left or "frozen: uses no CPU time and answers no request", facts)
 

@@ -13,7 +13,7 @@ from faults.leadership import partitions_led_by
 from faults.target_context import ClusterShape
 from faults.targets import BaseTarget, Target
 from harness.model.node_layout import CLIENT
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _EXIT_SECONDS = 60.0
 _ENDING = "Terminating process due to signal"
@@ -81,4 +81,4 @@ def start_stopped(cluster: FaultCluster, nodes: tuple[int, ...]) -> None:
 
 def _await_end(cluster: FaultCluster, node: int) -> None:
     if cluster.is_running(node) and _ENDING in cluster.log_since(node, cluster.started_ns(node)):
-        seen_within(_EXIT_SECONDS, lambda: "still ending" if cluster.is_running(node) else None)
+        poll_within(_EXIT_SECONDS, lambda: "still ending" if cluster.is_running(node) else None)

@@ -15,7 +15,7 @@ from faults.target_context import ClusterShape
 from faults.targets import All, Target
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _EXIT_SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)
@@ -107,7 +107,7 @@ class Restarted(OnNodes):
                 cluster.kill(node)
             else:
                 cluster.terminate(node)
-        if seen_within(_EXIT_SECONDS, lambda: "runs" if cluster.is_running(node) else None) is not None:
+        if poll_within(_EXIT_SECONDS, lambda: "runs" if cluster.is_running(node) else None) is not None:
             raise FaultError(
                 "a node that is being restarted does not end",
                 where=node_name(node),
@@ -130,7 +130,7 @@ class Restarted(OnNodes):
         Raises:
             FaultError: not within 90 s, or the restart was taken back meanwhile.
         """
-        left = seen_within(
+        left = poll_within(
             REJOIN_SECONDS,
             lambda: None if self._recall.told.is_set() else _describe_unsettled(context, self.numbers),
         )

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from faults.base import Evidence
 from harness.model.errors import FaultError
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ def await_or_fail(
     Raises:
         FaultError: `problem`, when `seconds` have passed; it adds the time limit to `expected`.
     """
-    left = seen_within(seconds, missing, every)
+    left = poll_within(seconds, missing, every)
     if left is not None:
         limit = f"{expected} within {seconds:g} s" if expected else None
         raise FaultError(problem, where=where, expected=limit, found=left, next_step=next_step)

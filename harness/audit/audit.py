@@ -9,7 +9,7 @@ from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.guarantees import PROMISES
 from harness.audit.rule import AuditRule, RuleProof, Severity
-from harness.audit.settings_catalog import ClientLibrary, canonical, nearest, table
+from harness.audit.settings_catalog import ClientLibrary, canonical, closest_setting, known_settings
 from harness.config.properties import PropertyLine
 from harness.model.frozen import Frozen
 from harness.model.secrets import MASK, masked
@@ -20,7 +20,7 @@ _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
 """Below these there are names that no list holds."""
 
 
-class SettingSeen(Frozen):
+class AuditedSetting(Frozen):
     """One setting as written (secrets masked), and what it promises (None: nothing about records)."""
 
     name: str
@@ -58,7 +58,7 @@ class Audit(Frozen):
     """What an audit says."""
 
     client: ClientLibrary
-    settings: tuple[SettingSeen, ...]
+    settings: tuple[AuditedSetting, ...]
     findings: tuple[AuditFinding, ...]
     unknown: tuple[UnknownSetting, ...]
 
@@ -84,24 +84,26 @@ def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) 
     chosen = client_of(entries) if client is None else client
     subject = EffectiveSettings(tuple(entries), chosen)
     spoken = [
-        _spoken(rule, subject) for rule in RULES if rule.client in (None, chosen) and rule.applies(subject)
+        _finding_of(rule, subject)
+        for rule in RULES
+        if rule.client in (None, chosen) and rule.applies(subject)
     ]
     return Audit(
         client=chosen,
-        settings=tuple(_seen(entry) for entry in entries if _known(entry.name)),
+        settings=tuple(_audited_setting(entry) for entry in entries if _known(entry.name)),
         findings=tuple(sorted(spoken, key=lambda one: _ORDER.index(one.severity))),
         unknown=tuple(_unknown(entries, chosen)),
     )
 
 
 def _known(name: str) -> bool:
-    return name in table() or canonical(name) in table()
+    return name in known_settings() or canonical(name) in known_settings()
 
 
-def _seen(entry: PropertyLine) -> SettingSeen:
+def _audited_setting(entry: PropertyLine) -> AuditedSetting:
     promise = PROMISES.get(canonical(entry.name))
     says = promise.by_value.get(entry.value.strip().lower(), promise.says) if promise else None
-    return SettingSeen(
+    return AuditedSetting(
         name=entry.name,
         value=masked(entry.name, entry.value),
         where=f"{entry.file}:{entry.line}",
@@ -115,7 +117,7 @@ def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable
         where = f"{entry.file}:{entry.line}"
         close = None
         if not _known(entry.name):
-            close = nearest(entry.name)
+            close = closest_setting(entry.name)
             if close is None and entry.name.startswith(_FREE_PREFIXES):
                 continue
             says = "nobody knows it: the Java client and brokers ignore it, librdkafka refuses it"
@@ -129,11 +131,11 @@ def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable
 
 def _foreign(name: str, client: ClientLibrary) -> bool:
     """Whether only the other client knows this name, and neither topics nor brokers do."""
-    known = table().get(name) or table()[canonical(name)]
+    known = known_settings().get(name) or known_settings()[canonical(name)]
     return client not in known.clients and not any(kind in ("topic", "broker") for kind in known.kinds)
 
 
-def _spoken(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
+def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
     values = {name: _value(name, subject) for name in rule.settings}
     return AuditFinding(
         rule=rule.id,
@@ -152,7 +154,7 @@ def _value(name: str, subject: EffectiveSettings) -> str:
     """A setting's value as shown; empty: it has none."""
     if name in subject.given:
         return masked(name, subject.given[name]) or MASK
-    known = table().get(name)
+    known = known_settings().get(name)
     for kind in sorted(known.kinds if known else ()):
         found = subject.value(name, kind)
         if found is not None:

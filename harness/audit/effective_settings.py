@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, default, table
+from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, default, known_settings
 from harness.config.properties import PropertyLine
 
 _TELLING: dict[str, SettingKind] = {
@@ -33,7 +33,7 @@ class EffectiveSettings:
         """What this configures: the kinds of all names that belong to one kind only."""
         found = set()
         for name in self.given:
-            known = table().get(name)
+            known = known_settings().get(name)
             if name in _TELLING:
                 found.add(_TELLING[name])
             elif known is not None and len(known.kinds) == 1:
@@ -82,7 +82,7 @@ class EffectiveSettings:
 def client_of(entries: Sequence[PropertyLine]) -> ClientLibrary:
     """The client that the names tell of: librdkafka if one is known to it alone, else Java's."""
     for entry in entries:
-        known = table().get(entry.name)
+        known = known_settings().get(entry.name)
         if known is not None and known.clients == {ClientLibrary.LIBRDKAFKA}:
             return ClientLibrary.LIBRDKAFKA
     return ClientLibrary.JAVA

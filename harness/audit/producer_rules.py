@@ -15,7 +15,7 @@ def _producer(subject: EffectiveSettings) -> bool:
     return SettingKind.PRODUCER in subject.kinds
 
 
-def _asked(subject: EffectiveSettings) -> bool:
+def _wants_idempotence(subject: EffectiveSettings) -> bool:
     """Idempotence was asked for, by itself or by transactions."""
     return subject.says("enable.idempotence", "true") or subject.transactional
 
@@ -26,7 +26,7 @@ def _number(subject: EffectiveSettings, name: str) -> int:
 
 def _too_many_in_flight(subject: EffectiveSettings) -> bool:
     # The default of the Java client is idempotence, and it does not give way here as it does for acks.
-    asked = _asked(subject) or (
+    asked = _wants_idempotence(subject) or (
         subject.client is ClientLibrary.JAVA
         and not subject.says("enable.idempotence", "false")
         and subject.idempotent
@@ -226,7 +226,7 @@ RULES: tuple[AuditRule, ...] = (
         "no-retries",
         _RISK,
         ("retries",),
-        lambda s: s.given.get("retries") == "0" and s.acks != "0" and not _asked(s),
+        lambda s: s.given.get("retries") == "0" and s.acks != "0" and not _wants_idempotence(s),
         "retries=0: every election of a leader makes sends fail, and each failure is yours to handle",
         "leave retries out; delivery.timeout.ms limits how long is tried",
         f"{JAVA_DOCS}, retries",

@@ -48,7 +48,7 @@ class SettingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownSetting:
     """What is known of a name; `defaults` by client and kind (topics and brokers: Java)."""
 
     clients: frozenset[ClientLibrary]
@@ -59,41 +59,41 @@ class Known:
 def canonical(name: str) -> str:
     """A setting's name as the rules have it: without a prefix like `producer.`, and Java's name for one that
     librdkafka has another for."""
-    if name not in table():
+    if name not in known_settings():
         for prefix in _PREFIXES:
-            if name.startswith(prefix) and name.removeprefix(prefix) in table():
+            if name.startswith(prefix) and name.removeprefix(prefix) in known_settings():
                 name = name.removeprefix(prefix)
                 break
     return _CANONICAL.get(name, name)
 
 
 @cache
-def table() -> dict[str, Known]:
+def known_settings() -> dict[str, KnownSetting]:
     """Every known name."""
-    found: dict[str, Known] = {
-        name: Known(frozenset(ClientLibrary), frozenset({SettingKind.TOPIC}), {}) for name in OURS
+    found: dict[str, KnownSetting] = {
+        name: KnownSetting(frozenset(ClientLibrary), frozenset({SettingKind.TOPIC}), {}) for name in OURS
     }
     text = (resources.files("harness.audit") / "settings.tsv").read_text()
     for line in text.splitlines():
         if line.startswith("#"):
             continue
         client, kind, name, default, _alias = line.split("\t")
-        before = found.get(name, Known(frozenset(), frozenset(), {}))
+        before = found.get(name, KnownSetting(frozenset(), frozenset(), {}))
         where = (ClientLibrary(client), SettingKind(kind))
-        found[name] = Known(
+        found[name] = KnownSetting(
             before.clients | {where[0]}, before.kinds | {where[1]}, {**before.defaults, where: default}
         )
     return found
 
 
-def nearest(name: str) -> str | None:
+def closest_setting(name: str) -> str | None:
     """The known name that this one was probably meant to be."""
-    return closest(canonical(name), table(), cutoff=0.8)
+    return closest(canonical(name), known_settings(), cutoff=0.8)
 
 
 def default(name: str, client: ClientLibrary, kind: SettingKind) -> str | None:
     """What a setting is when nobody says; None: it has no default, or a long one."""
-    known = table().get(name)
+    known = known_settings().get(name)
     if known is None:
         return None
     by = client if kind in (SettingKind.PRODUCER, SettingKind.CONSUMER) else ClientLibrary.JAVA

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.audit.effective_settings import EffectiveSettings, client_of
-from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, table
+from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, known_settings
 from harness.config.properties import PropertyLine
 from harness.model.secrets import is_secret
 
@@ -27,7 +27,7 @@ _LONGEST_SOCKET_MS = 300_000
 
 
 @dataclass(frozen=True)
-class Translated:
+class LibrdkafkaSettings:
     """`settings` by the names of `ProducerSettings`, `extra` for the rest of librdkafka's; `transactional` -
     the configuration has a transactional.id; `left_out` says what is not used, and why."""
 
@@ -37,7 +37,7 @@ class Translated:
     left_out: tuple[str, ...] = ()
 
 
-def translated(entries: Sequence[PropertyLine], fields: frozenset[str]) -> Translated:
+def to_librdkafka_settings(entries: Sequence[PropertyLine], fields: frozenset[str]) -> LibrdkafkaSettings:
     """The configuration for librdkafka. Of the Java client its defaults are taken over too, since it is that
     client's behaviour which is asked for: idempotence, and 5 requests in flight.
 
@@ -53,7 +53,7 @@ def translated(entries: Sequence[PropertyLine], fields: frozenset[str]) -> Trans
     extra: dict[str, str] = {}
     left_out = []
     for name, value in subject.given.items():
-        why = _why_not(name, java)
+        why = _reason_unused(name, java)
         if why is not None:
             left_out.append(f"{name}: {why}")
         elif name == "transactional.id":
@@ -69,14 +69,14 @@ def translated(entries: Sequence[PropertyLine], fields: frozenset[str]) -> Trans
         waiting = subject.number("request.timeout.ms", SettingKind.PRODUCER)
         if waiting is not None:
             settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
-    return Translated(settings, extra, subject.transactional, tuple(left_out))
+    return LibrdkafkaSettings(settings, extra, subject.transactional, tuple(left_out))
 
 
-def _why_not(name: str, java: bool) -> str | None:
+def _reason_unused(name: str, java: bool) -> str | None:
     """Why a setting is not used; None: it is."""
     if name.startswith(_CONNECTION) or is_secret(name):
         return "the experiment has a cluster of its own"
-    known = table().get(name)
+    known = known_settings().get(name)
     if name in _NO_EQUAL or name.startswith(("metric", "enable.metrics")):
         return "librdkafka has no equal"
     if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
@@ -89,7 +89,7 @@ def _why_not(name: str, java: bool) -> str | None:
 
 def _producers(name: str) -> set[ClientLibrary]:
     """The clients whose producers know a name."""
-    return {client for client, kind in table()[name].defaults if kind is SettingKind.PRODUCER}
+    return {client for client, kind in known_settings()[name].defaults if kind is SettingKind.PRODUCER}
 
 
 def _kbytes(value: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer
 from pydantic import ValidationError
 
-from harness.audit.settings_catalog import SettingKind, canonical, nearest, table
-from harness.audit.to_librdkafka import translated
+from harness.audit.settings_catalog import SettingKind, canonical, closest_setting, known_settings
+from harness.audit.to_librdkafka import to_librdkafka_settings
 from harness.config.properties import PropertyLine, read_properties
 from harness.model.errors import BadInput, placed_words_of
 from harness.model.secrets import is_secret, without_secrets
@@ -45,7 +45,7 @@ class UserConfig:
         return any((self.producer, self.topic, self.broker))
 
 
-def with_own(experiment: Experiment, own: UserConfig) -> tuple[Experiment, tuple[str, ...]]:
+def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experiment, tuple[str, ...]]:
     """The experiment with the configuration in place of its own, and what of that is not used.
 
     With a producer's configuration there is one arm, `own`, which is promised to lose nothing, and to write
@@ -82,7 +82,7 @@ def with_own(experiment: Experiment, own: UserConfig) -> tuple[Experiment, tuple
 def _arm(
     experiment: Experiment, entries: Sequence[PropertyLine], path: Path
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    given = translated(entries, _FIELDS)
+    given = to_librdkafka_settings(entries, _FIELDS)
     values = {entry.name: entry.value for entry in entries}
     try:
         settings = ProducerSettings.model_validate({**given.settings, "extra": given.extra})
@@ -123,10 +123,10 @@ def _topic(experiment: Experiment, entries: Sequence[PropertyLine], path: Path) 
         if name in ("partitions", "replication.factor"):
             topic.pop("assignment", None)
             topic[name.replace(".", "_")] = value
-        elif name in table() and SettingKind.TOPIC in table()[name].kinds:
+        elif name in known_settings() and SettingKind.TOPIC in known_settings()[name].kinds:
             config[name] = value
         else:
-            close = nearest(entry.name)
+            close = closest_setting(entry.name)
             raise BadInput(
                 f"topics have no setting {entry.name!r}",
                 where=f"{path}, line {entry.line}",

@@ -39,12 +39,12 @@ class DockerBackend:
         client = engine.connect()
         engine.sweep(client)
         state_records.prune(client)
-        capabilities = feasibility.probed(client, experiments)
+        capabilities = feasibility.probe_for(client, experiments)
         found = Feasibility()
         for experiment in experiments:
             name = experiment.arms[0].name
             try:
-                found.possible[name] = feasibility.sifted(experiment, capabilities)
+                found.possible[name] = feasibility.without_impossible_faults(experiment, capabilities)
             except BadInput as error:
                 found.impossible[name] = f"{error.what}: {error.found}"
         return found

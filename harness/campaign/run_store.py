@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from harness.model.errors import BadInput, JournalError
 from harness.model.progress import report_progress
 from harness.model.run import RunMeta
-from harness.model.secrets import hidden
+from harness.model.secrets import redact
 from harness.model.storage import write_whole
 
 OUTCOME_FILE = "outcome.json"
@@ -85,13 +85,13 @@ class RunStore:
 
     def write(self, name: str, result: BaseModel) -> None:
         """Write a file of the folder, without secrets and whole."""
-        write_whole(self.folder / name, hidden(result.model_dump_json(indent=2)) + "\n")
+        write_whole(self.folder / name, redact(result.model_dump_json(indent=2)) + "\n")
 
     def keep(self, outcome: RunOutcome) -> None:
         """Record that a run is over."""
         folder = self.folder / outcome.folder
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / OUTCOME_FILE, hidden(outcome.model_dump_json(indent=2)) + "\n")
+        write_whole(folder / OUTCOME_FILE, redact(outcome.model_dump_json(indent=2)) + "\n")
 
     def outcome_paths(self, *within: str) -> list[Path]:
         """The files of runs that are over, in order, of a folder within `runs/`."""

@@ -15,7 +15,7 @@ from faults.base import FaultSpec
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
-from harness.preflight.feasibility import lacking
+from harness.preflight.feasibility import unmet_needs
 from harness.report import markdown
 from harness.report.table_builder import build_table
 
@@ -35,7 +35,7 @@ def listed(found: Sequence[kernel_probes.Capability], kind: str | None = None) -
     probed = {one.name for one in found if one.works is not None}
     rows = []
     for name, spec in chosen.items():
-        missing = lacking(spec.needs, found)
+        missing = unmet_needs(spec.needs, found)
         unsure = not missing and not set(spec.needs) <= probed
         rows.append(
             {

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import compose
-from harness.host.maven import cache, first_error, require_commands
+from harness.host.maven import first_error, jar_cache, require_commands
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress
 
@@ -52,7 +52,7 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
     sums = jar_set.sums()
     # The sums are part of the name: another version of ours finds its own files.
     key = hashlib.sha256((jar_set.folder / "SHA256SUMS").read_bytes()).hexdigest()[:12]
-    folder = cache() / f"{jar_set.name}-{key}"
+    folder = jar_cache() / f"{jar_set.name}-{key}"
     if not wrong_files(folder, sums):
         return tuple(folder / name for name in sums)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from rich.console import Console
 from harness.cli import audit, bugs, claims, explore, images, interop, matrix, run
 from harness.cli.options import JsonOption, QuietOption, SeedOption, console, interruptible, print_json, say
 from harness.model.errors import BadInput, KafkaChaosError
-from harness.model.secrets import hidden
+from harness.model.secrets import redact
 from harness.preflight import kernel_probes
 
 app = typer.Typer(
@@ -41,7 +41,7 @@ def main() -> NoReturn:
     try:
         _run()
     except KafkaChaosError as error:
-        message = hidden("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
+        message = redact("\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())]))
         _err.print(message, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     sys.exit(0)
@@ -57,7 +57,7 @@ def _run() -> None:
             raise
         from harness.containers import engine
 
-        raise engine.gone(error) from error
+        raise engine.connection_lost(error) from error
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

@@ -40,7 +40,7 @@ BrokerConfigOption = Annotated[
 ]
 
 
-def chosen(
+def select_experiments(
     names: list[str], files: tuple[Path | None, Path | None, Path | None], console: Console
 ) -> list[Experiment]:
     """The experiments that are meant, with a configuration of one's own in place of theirs.
@@ -64,7 +64,7 @@ def chosen(
         return found
     done = []
     for experiment in found:
-        changed, left_out = user_config.with_own(experiment, own)
+        changed, left_out = user_config.with_user_config(experiment, own)
         for line in left_out:
             console.print(f"not used: {line}", markup=False, highlight=False, soft_wrap=True)
         done.append(changed)
@@ -108,7 +108,7 @@ def audit_settings(
             typer.echo(line)
     code = found.exit_code()
     if prove:
-        outcomes = _proved(found, results, int(time.time()) if seed is None else seed, quiet=as_json)
+        outcomes = _run_proofs(found, results, int(time.time()) if seed is None else seed, quiet=as_json)
         if as_json:
             told["proofs"] = [outcome for outcome, _ in outcomes]
         code = 3 if any(broken == 3 for _, broken in outcomes) else code
@@ -117,7 +117,7 @@ def audit_settings(
     raise typer.Exit(code)
 
 
-def _proved(found: Audit, results: Path, seed: int, quiet: bool) -> list[tuple[dict[str, object], int]]:
+def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tuple[dict[str, object], int]]:
     """Run the experiments that show the findings; each result with its exit code."""
     from rich.console import Console
 

@@ -93,7 +93,7 @@ def run(
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
 
-    named = audit.chosen(experiments or [], (producer_config, topic_config, broker_config), _err)
+    named = audit.select_experiments(experiments or [], (producer_config, topic_config, broker_config), _err)
     chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
     if bootstrap_servers is not None:
         chosen = _pointed(chosen, bootstrap_servers, client_config, containers)
@@ -137,10 +137,10 @@ def _pointed(
     chosen: list[Experiment], servers: str, client_config: Path | None, containers: str | None
 ) -> list[Experiment]:
     """The experiments, each with this existing cluster as its cluster."""
-    from harness.preflight.external_limits import pointed
+    from harness.preflight.external_limits import on_external_cluster
 
     config = None if client_config is None else str(client_config.resolve())
-    return pointed(chosen, servers, config, containers)
+    return on_external_cluster(chosen, servers, config, containers)
 
 
 def check(

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError
-from harness.model.polling import seen_within, wait_until
+from harness.model.polling import poll_within, wait_until
 from harness.model.run import PartitionBounds
 
 
@@ -119,7 +119,7 @@ def settle(
         found.append(now)
         return None if before == now else "offsets moved between two views"
 
-    last = seen_within(seconds, missing, every=0.2)
+    last = poll_within(seconds, missing, every=0.2)
     if last is not None:
         raise ClusterError(
             "the cluster did not settle",

@@ -22,7 +22,7 @@ from harness.cluster.nodes import Node
 from harness.model.errors import BadInput, ClusterError
 from harness.model.run import ClusterInfo, ImageInfo
 from harness.protocol.auth import BrokerAuth
-from harness.protocol.client_config import read_access
+from harness.protocol.client_config import read_client_security
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import DEBUGGING_REPLICA, EARLIEST, LATEST, BrokerConnection
 from harness.protocol.fetch import fetch
@@ -220,7 +220,9 @@ def client_security_of(existing: ExternalClusterSpec) -> ClientSecurity:
     Raises:
         BadInput: the client configuration cannot be used.
     """
-    return PLAIN_TEXT if existing.client_config is None else read_access(Path(existing.client_config))
+    return (
+        PLAIN_TEXT if existing.client_config is None else read_client_security(Path(existing.client_config))
+    )
 
 
 def advertised_addresses(

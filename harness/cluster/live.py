@@ -14,7 +14,7 @@ from harness.cluster.topic_admin import TopicAdmin
 from harness.host.ports import HOST
 from harness.model.broker_views import BrokerView, TopologyView
 from harness.model.errors import ClusterError
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 from harness.protocol import admin
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection
@@ -106,7 +106,7 @@ class LiveCluster(RunningNodes):
             ]
             return found[0] if isinstance(found[0], str) else None
 
-        seen_within(within, missing)
+        poll_within(within, missing)
         return found[0] if isinstance(found[0], int) else None
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:

@@ -25,7 +25,7 @@ from harness.containers.exec import memory_mib
 from harness.containers.fake_clock import CLOCK_DIR, ENVIRONMENT, create_clocks
 from harness.containers.network import create_network
 from harness.containers.tmpfs_volumes import create_log_dirs
-from harness.host.ports import free_ports, refuse_taken
+from harness.host.ports import free_ports, require_free_ports
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR, INTERNAL_PORT
 from harness.model.polling import wait_until
@@ -136,7 +136,7 @@ class ManagedCluster(LiveCluster):
 
         def missing() -> str | None:
             done = self.in_node(node.id, script)
-            return None if done.code == 0 else engine.short(self.access.hidden(done.text))
+            return None if done.code == 0 else engine.one_line(self.access.redact(done.text))
 
         wait_until(missing, what="a SCRAM user", seconds=START_SECONDS, every=1.0)
 
@@ -162,7 +162,7 @@ class ManagedCluster(LiveCluster):
         self._network, self.client_address, addresses = create_network(self.client, self.name, labels)
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if self._given_ports is not None:
-            refuse_taken(self._given_ports)
+            require_free_ports(self._given_ports)
         ports = self._given_ports or free_ports(self.spec.brokers)
         if self.spec.security is not None:
             brokers = [node.name for node in plan(self.spec, ports, self.cluster_id) if node.broker]

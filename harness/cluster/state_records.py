@@ -32,8 +32,8 @@ _R = TypeVar("_R", bound=Frozen)
 class ClusterRecord(Frozen):
     """Where a cluster's containers are.
 
-    `owner` is the process that started it (`harness.host.process_identity.owner`). `ports` are in order of
-    broker id, `addresses` by node id. `access` holds the clients' security settings (`ClientSecurity`), so
+    `owner` is the process that started it (`harness.host.process_identity.owner_label`). `ports` are in order
+    of broker id, `addresses` by node id. `access` holds the clients' security settings (`ClientSecurity`), so
     only the user can read the file. For an existing cluster: `brokers` by id (host and port), and the
     `topics` and `groups` of a run that must be deleted.
     """
@@ -82,7 +82,7 @@ def remember(cluster: Any) -> None:
         # Its security settings stay in the user's own file.
         record = ClusterRecord(
             name=cluster.name,
-            owner=process_identity.owner(os.getpid()),
+            owner=process_identity.owner_label(os.getpid()),
             spec=cluster.spec,
             cluster_id="",
             ports=(),
@@ -96,7 +96,7 @@ def remember(cluster: Any) -> None:
         return
     record = ClusterRecord(
         name=cluster.name,
-        owner=process_identity.owner(os.getpid()),
+        owner=process_identity.owner_label(os.getpid()),
         spec=cluster.spec,
         cluster_id=cluster.cluster_id,
         ports=tuple(node.host_port for node in cluster.nodes if node.host_port is not None),

@@ -82,10 +82,10 @@ def _split(line: str) -> tuple[str, str]:
     """Name and value: apart at the first =, : or blank that is not escaped."""
     match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
     name, value = match.groups() if match else (line, "")
-    return _unescaped(name), _unescaped(value)
+    return _unescape(name), _unescape(value)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def one(match: re.Match[str]) -> str:
         if match[1]:
             return chr(int(match[1], 16))

@@ -41,11 +41,11 @@ def read_yaml(text: str) -> Any:
     except (ValueError, OverflowError, TypeError, AttributeError, KeyError, IndexError) as error:
         # Of PyYAML's constructors: dates, numbers and merges that look like one and are none.
         raise NotYaml(f"a value that is none: {error}") from error
-    _bounded(data)
+    _check_size(data)
     return data
 
 
-def _bounded(data: Any) -> None:
+def _check_size(data: Any) -> None:
     waiting = [(data, 0)]
     seen = 0
     while waiting:

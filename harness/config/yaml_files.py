@@ -17,7 +17,7 @@ from harness.config import yaml_location
 from harness.config.safe_yaml import NotYaml, read_yaml
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput, words_of
-from harness.model.secrets import MASK, learn, masked, masked_at
+from harness.model.secrets import MASK, masked, masked_at, remember_secrets
 
 Model = TypeVar("Model", bound=BaseModel)
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -119,7 +119,7 @@ class FileKind(Generic[Model]):
                 found=type(data).__name__,
                 next_step=self.example,
             )
-        learn(data)
+        remember_secrets(data)
         hidden_at = masked_at(data)
         if hidden_at is not None:
             raise BadInput(
@@ -132,7 +132,7 @@ class FileKind(Generic[Model]):
         try:
             return self.model.model_validate(data)
         except ValidationError as error:
-            raise _explained(error, source, text, data, self) from error
+            raise _as_bad_input(error, source, text, data, self) from error
 
     def json_schema(self) -> dict[str, Any]:
         """JSON schema (2020-12) of such files."""
@@ -157,15 +157,17 @@ class FileKind(Generic[Model]):
         )
 
 
-def _explained(error: ValidationError, source: str, text: str, data: Any, kind: FileKind[Model]) -> BadInput:
+def _as_bad_input(
+    error: ValidationError, source: str, text: str, data: Any, kind: FileKind[Model]
+) -> BadInput:
     # A misspelt key also leaves its right name missing: the misspelling is what to show.
-    problems = sorted(_told(error), key=lambda problem: problem["type"] != "extra_forbidden")
+    problems = sorted(_independent_problems(error), key=lambda problem: problem["type"] != "extra_forbidden")
     first = problems[0]
     path = yaml_location.path_of(first["loc"], data, missing=first["type"] == "missing")
     if first["type"] == "misplaced":
-        path = yaml_location.parsed(first["ctx"]["place"])
+        path = yaml_location.parse_path(first["ctx"]["place"])
     line = yaml_location.line_of(text, path)
-    where = f"{source}{f', line {line}' if line else ''}: {yaml_location.told(path)}"
+    where = f"{source}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
     others = len(problems) - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
     next_step = f"`{kind.schema}` prints every key with its meaning"
@@ -206,7 +208,7 @@ def _explained(error: ValidationError, source: str, text: str, data: Any, kind: 
     )
 
 
-def _told(error: ValidationError) -> list[ErrorDetails]:
+def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
     """The problems without those that only follow from others: a list is not too short, if what it should
     hold could not be read."""
     problems = error.errors()

@@ -37,12 +37,12 @@ def path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) 
     return tuple(path)
 
 
-def parsed(place: str) -> Path:
+def parse_path(place: str) -> Path:
     """`steps[1].write.faults[0]` -> the path."""
     return tuple(int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place))
 
 
-def told(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path as people read it: `steps[1].write.faults[0]`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".") or "the whole file"

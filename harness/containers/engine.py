@@ -16,7 +16,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import parse_repository_tag
 from testcontainers.core.config import testcontainers_config
 
-from harness.host.process_identity import owner, owner_gone
+from harness.host.process_identity import owner_has_ended, owner_label
 from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
 
@@ -45,7 +45,7 @@ class SweepResult:
 
 def labels(cluster: str) -> dict[str, str]:
     """Labels for everything made for `cluster` by this process."""
-    return {LABEL: "1", CLUSTER_LABEL: cluster, OWNER_LABEL: owner(os.getpid())}
+    return {LABEL: "1", CLUSTER_LABEL: cluster, OWNER_LABEL: owner_label(os.getpid())}
 
 
 def connect() -> DockerClient:
@@ -73,7 +73,7 @@ def connect_if_there() -> DockerClient | None:
         return None
 
 
-def gone(error: BaseException) -> KafkaChaosError:
+def connection_lost(error: BaseException) -> KafkaChaosError:
     """What a call to an engine that had answered before came to."""
     told: KafkaChaosError
     if isinstance(error, APIError):
@@ -143,7 +143,7 @@ def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool 
     any_owner = everything or cluster is not None
 
     def ours(found: dict[str, str] | None) -> bool:
-        return any_owner or owner_gone((found or {}).get(OWNER_LABEL))
+        return any_owner or owner_has_ended((found or {}).get(OWNER_LABEL))
 
     swept = SweepResult()
     for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
@@ -195,7 +195,7 @@ def pull(
                 events.put(event)
             events.put(None)
         except (APIError, OSError) as error:
-            events.put(short(str(getattr(error, "explanation", None) or error)))
+            events.put(one_line(str(getattr(error, "explanation", None) or error)))
 
     threading.Thread(target=run, name=f"pull {reference}", daemon=True).start()
     try:
@@ -206,7 +206,7 @@ def pull(
         report_progress(f"pulling {reference}")
     while isinstance(event, dict):
         if "error" in event:
-            return short(str(event["error"]))
+            return one_line(str(event["error"]))
         event = events.get()
     return event
 
@@ -240,7 +240,7 @@ def tail(container: Any, lines: int) -> str:
         return ""
 
 
-def short(text: str, width: int = 160) -> str:
+def one_line(text: str, width: int = 160) -> str:
     """One line of at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 3] + "..."

@@ -90,6 +90,6 @@ def _refused(image: str, found: str) -> ClusterError:
         "the nodes' clocks cannot be made to shift",
         where="cluster.skewable_clocks",
         expected="an image whose programs take Debian's libfaketime: on glibc, not on Alpine's musl",
-        found=f"{image}: {engine.short(found)}",
+        found=f"{image}: {engine.one_line(found)}",
         next_step="leave `skewable_clocks` out, or use the image that `make setup` builds",
     )

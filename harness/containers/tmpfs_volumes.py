@@ -53,7 +53,7 @@ def create_log_dirs(
             "log dirs of a limited size cannot be had",
             where="cluster.disk_mib",
             expected="an engine that mounts a tmpfs as a volume",
-            found=engine.short(str(getattr(error, "explanation", None) or error)),
+            found=engine.one_line(str(getattr(error, "explanation", None) or error)),
             next_step="leave `disk_mib` out; `kafka-chaos doctor` shows what this engine can do",
         ) from error
     return names

@@ -17,7 +17,7 @@ from harness.explore.table import (
     violation_rows,
 )
 from harness.model.errors import KafkaChaosError
-from harness.model.secrets import hidden
+from harness.model.secrets import redact
 from harness.model.storage import write_whole
 from harness.report.markdown import escape, table
 
@@ -32,7 +32,7 @@ def write_page(result: ExploreResult, folder: Path) -> Path:
     """
     path = folder / REPORT_FILE
     try:
-        write_whole(path, hidden(markdown(result)))
+        write_whole(path, redact(markdown(result)))
     except OSError as error:
         raise KafkaChaosError(
             "the report of the exploration cannot be written",

@@ -12,7 +12,7 @@ from harness.explore.menu import ExploreMenu, experiment_of
 from harness.explore.result import Violation
 from harness.explore.shrinking import Confirm
 from harness.model.errors import KafkaChaosError
-from harness.model.secrets import hidden
+from harness.model.secrets import redact
 from harness.model.storage import write_whole
 from harness.spec.experiment import Experiment
 from harness.spec.files import parse
@@ -29,7 +29,7 @@ def write_violation(folder: Path, menu: ExploreMenu, violation: Violation, confi
     name = f"violation-{violation.number}"
     files = {"experiment": f"{name}.yaml", "test": f"test_{name.replace('-', '_')}.py"}
     try:
-        write_whole(folder / files["experiment"], hidden(experiment_text(menu, violation)))
+        write_whole(folder / files["experiment"], redact(experiment_text(menu, violation)))
         write_whole(folder / files["test"], test_text(violation, files["experiment"], confirm))
     except OSError as error:
         raise KafkaChaosError(

@@ -41,7 +41,7 @@ CACHE_VARIABLE = "KAFKA_CHAOS_JARS"
 """Environment variable that names another folder than `~/.cache/kafka-chaos/jars`."""
 
 
-def cache() -> Path:
+def jar_cache() -> Path:
     """The folder that the sets' folders lie in."""
     named = os.environ.get(CACHE_VARIABLE)
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -47,7 +47,7 @@ def is_free(port: int) -> bool:
         return True
 
 
-def refuse_taken(ports: list[int]) -> None:
+def require_free_ports(ports: list[int]) -> None:
     """Refuse ports that somebody listens on.
 
     Raises:

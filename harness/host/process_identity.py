@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 
-def owner(pid: int) -> str:
+def owner_label(pid: int) -> str:
     """This machine's process `pid` as an owner label."""
-    return f"{socket.gethostname()}/{pid}/{_started(pid) or 'unknown'}"
+    return f"{socket.gethostname()}/{pid}/{_start_time(pid) or 'unknown'}"
 
 
-def owner_gone(label: str | None) -> bool:
+def owner_has_ended(label: str | None) -> bool:
     """Whether the process an owner label names has ended.
 
     Of another machine's process nothing is known, and what has no owner is used by hand: False.
@@ -21,10 +21,10 @@ def owner_gone(label: str | None) -> bool:
     pid, _, started = rest.partition("/")
     if host != socket.gethostname() or not pid.isdigit():
         return False
-    return _started(int(pid)) != started
+    return _start_time(int(pid)) != started
 
 
-def _started(pid: int) -> str | None:
+def _start_time(pid: int) -> str | None:
     """When a process started, in whatever form the system gives it; None: there is no such process."""
     try:
         # Field 22 of /proc/<pid>/stat (proc(5)); the second may hold spaces, so count after its bracket.

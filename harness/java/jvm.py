@@ -24,7 +24,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
-from harness.host.maven import cache, first_error, require_commands
+from harness.host.maven import first_error, jar_cache, require_commands
 from harness.model.errors import ClusterError, PrerequisiteMissing
 
 _LIBS = "/opt/kafka/libs"
@@ -40,7 +40,7 @@ def client_jar(client: DockerClient, version: str) -> Path:
     Raises:
         PrerequisiteMissing: none of these ways led to it.
     """
-    jar = cache() / f"kafka-clients-{version}.jar"
+    jar = jar_cache() / f"kafka-clients-{version}.jar"
     if jar.exists():
         return jar
     jar.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
 from harness.java.verifiable_producer import CONFIG_FILE, JavaProcess, await_all, tools_bootstrap
 from harness.model.errors import BadInput
-from harness.model.secrets import shown
+from harness.model.secrets import format_settings
 from workloads.config.java_settings import arguments, java_properties, properties_text
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.interop.live_sends import LiveSends, highest_read
@@ -118,7 +118,7 @@ class JavaWorkload:
         return process
 
     def _raise_refusal(self, process: JavaProcess) -> None:
-        given = shown(self._settings.properties())
+        given = format_settings(self._settings.properties())
         raise BadInput(
             "the Java producer did not start",
             where=f"producer settings: {given}",

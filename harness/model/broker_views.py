@@ -1,5 +1,5 @@
-"""What the brokers say of themselves, as immutable views. Sources: Metadata, ListOffsets and DescribeQuorum
-responses of each broker (Kafka protocol guide)."""
+"""Immutable views of the cluster as the brokers report it, from each broker's Metadata, ListOffsets and
+DescribeQuorum responses (Kafka protocol guide)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """One partition as one broker believes it to be.
+    """One partition as one broker reports it.
 
-    `log_start_offset` and `log_end_offset` are of the asked broker's own replica (None: it holds none, or
-    did not say); `high_watermark` is given only where the asked broker is the leader.
+    `log_start_offset` and `log_end_offset` are those of this broker's own replica (None: it has none, or did
+    not answer); `high_watermark` is known only if this broker is the leader.
     """
 
     topic: str
@@ -28,7 +28,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """One broker's belief about the cluster, or that it did not answer (`answered` False)."""
+    """The cluster as one broker reports it; `answered` is False if it did not answer."""
 
     broker: int
     answered: bool
@@ -39,7 +39,7 @@ class BrokerView:
 
 @dataclass(frozen=True)
 class TopologyView:
-    """All brokers asked at about one moment (`at_ns`, nanoseconds since the epoch)."""
+    """The reports of all brokers at about the same time (`at_ns`, nanoseconds since the epoch)."""
 
     at_ns: int
     views: tuple[BrokerView, ...]
@@ -48,12 +48,12 @@ class TopologyView:
         return tuple(view for view in self.views if view.answered)
 
     def states(self, topic: str, partition: int) -> dict[int, PartitionState]:
-        """What each answering broker says of one partition, by broker id."""
+        """One partition as each answering broker reports it, by broker id."""
         return dict(self._by_partition.get((topic, partition), {}))
 
     @cached_property
     def _by_partition(self) -> dict[tuple[str, int], dict[int, PartitionState]]:
-        # Made once: whoever looks at each of thousands of partitions must not go through all for each.
+        # Indexed once: callers look up each of thousands of partitions.
         found: dict[tuple[str, int], dict[int, PartitionState]] = {}
         for view in self.answered():
             for state in view.partitions:
@@ -61,9 +61,10 @@ class TopologyView:
         return found
 
     def partition(self, topic: str, partition: int) -> PartitionState | None:
-        """The belief with the highest leader epoch: a stale broker never wins. None: nobody knows it.
+        """The report with the highest leader epoch, so that a stale broker never wins; None: no broker knows
+        it.
 
-        At one epoch the leader's own word goes first: its ISR is the one that counts.
+        Within an epoch the leader's own report is preferred: its ISR is the one that counts.
         """
         states = self.states(topic, partition)
         if not states:
@@ -71,6 +72,6 @@ class TopologyView:
         return max(states.items(), key=lambda item: (item[1].leader_epoch, item[0] == item[1].leader))[1]
 
     def controller(self) -> int | None:
-        """The active controller's node id, as most answering brokers say."""
+        """The active controller's node id according to most of the answering brokers."""
         votes = [view.controller for view in self.answered() if view.controller is not None]
         return max(votes, key=votes.count) if votes else None

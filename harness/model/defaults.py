@@ -1,4 +1,4 @@
-"""Choices that several packages must agree on."""
+"""Defaults that several packages share."""
 
 DEFAULT_VERSION = "4.3.1"
-"""The newest Kafka release whose artifacts resolve whole (4.4.0 lacks kafka-tools)."""
+"""The newest Kafka release with all artifacts in Maven's repository (4.4.0 lacks kafka-tools)."""

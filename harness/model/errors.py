@@ -2,7 +2,7 @@
 
     KafkaChaosError           exit code 3: the harness could not do its work
     ├── BadInput              exit code 2: something the user wrote cannot be used
-    ├── PrerequisiteMissing   Docker, Java, a kernel feature or an image is not to be had
+    ├── PrerequisiteMissing   Docker, Java, a kernel feature or an image is not available
     ├── ClusterError          a cluster did not come up, or a node of it failed
     ├── FaultError            a fault could not be injected, verified or healed
     ├── JournalError          a run folder is missing, truncated or of another version
@@ -81,11 +81,11 @@ class CheckError(KafkaChaosError):
 
 
 def words_of(error: ValidationError) -> str:
-    """What the first validator that refused said, without pydantic's own words around it."""
+    """The message of the first validation error, without the prefix that pydantic adds."""
     return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
 
 
 def placed_words_of(error: ValidationError) -> str:
-    """As `words_of`, after the place of what was refused, if it has one."""
+    """As `words_of`, preceded by the place of the refused value, if it has one."""
     where = ".".join(map(str, error.errors()[0]["loc"]))
     return f"{where}: {words_of(error)}" if where else words_of(error)

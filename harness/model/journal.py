@@ -1,8 +1,8 @@
 """The journals of a run: their files in the run folder, their columns, and the values these can have.
 
 `JOURNALS` describes every journal; docs/journals.md is generated from it. Beside the journals a run folder
-holds `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found: `findings/` and
-`summary.json`.
+contains `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found: `findings/`
+and `summary.json`.
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
 (`*_ms`). All integers are signed.
@@ -17,14 +17,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
-"""What reading or writing a journal raises when its file is damaged, missing, or its disk full."""
+"""Errors of reading or writing a journal whose file is damaged or missing, or whose disk is full."""
 
 SCHEMA_VERSION = 2
 """Version of everything in a run folder; a check refuses folders of another version."""
 
 
 class SendOutcome(StrEnum):
-    """What the client knows about one send."""
+    """The outcome of one send, as far as the client knows."""
 
     ACKED = "acked"
     UNCONFIRMED = "unconfirmed"
@@ -33,26 +33,27 @@ class SendOutcome(StrEnum):
 
 
 class ReadState(StrEnum):
-    """What a value read from the log turned out to be."""
+    """What decoding a value from the log showed."""
 
     OK = "ok"
-    """Decodes, CRC right, written by this run."""
+    """It decodes, its CRC is right, and this run wrote it."""
     FOREIGN = "foreign"
-    """Decodes, CRC right, but carries another run's id."""
+    """It decodes and its CRC is right, but it carries another run's id."""
     CORRUPT = "corrupt"
-    """Starts with our magic, but the CRC does not match; the identity columns hold what it claims."""
+    """It starts with our magic, but the CRC does not match; the identity columns have what it claims."""
     UNDECODABLE = "undecodable"
-    """Not one of our values at all."""
+    """It is not one of our values."""
 
 
 class TxnOutcome(StrEnum):
-    """What the client knows about one transaction."""
+    """The outcome of one transaction, as far as the client knows."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
     INDETERMINATE = "indeterminate"
-    """A commit was asked for and failed, or was never answered; it may end either way. Where nobody ever
-    asked for one it is `aborted`, whatever became of the abort: without that Kafka can make none (KIP-98)."""
+    """A commit was requested and failed, or was never answered; the transaction may end either way. A
+    transaction without a commit request is `aborted`, whatever the abort returned: Kafka cannot commit it
+    (KIP-98)."""
 
 
 class FaultPhase(StrEnum):
@@ -60,16 +61,16 @@ class FaultPhase(StrEnum):
 
     DECIDED = "decided"
     AIMED = "aimed"
-    """Its targets are resolved; the detail holds the choice."""
+    """Its targets are resolved; the detail has the choice."""
     PUT_OFF = "put-off"
-    """Not injected: the process of a chosen node is held by a fault that is open. It is tried again."""
+    """Not injected: an open fault stops the process of a chosen node. It is tried again."""
     INJECTED = "injected"
     VERIFIED = "verified"
     NOT_VERIFIED = "not-verified"
     REAPPLIED = "reapplied"
     """A node had restarted while the fault was open."""
     UNDONE = "undone"
-    """Taken back; whether the cluster is whole again is seen later."""
+    """Its effect was removed; whether the cluster has recovered is checked later."""
     HEALED = "healed"
     FAILED = "failed"
 
@@ -99,7 +100,7 @@ JOURNALS: list[JournalFormat] = []
 
 
 def _journal(path: str, rows: str, *columns: Column) -> pa.Schema:
-    """Define a journal and return its schema. The files carry the schema, not the descriptions."""
+    """Define a journal and return its schema. The files contain the schema without the descriptions."""
     schema = pa.schema([pa.field(one.name, one.type, nullable=one.null is not None) for one in columns])
     JOURNALS.append(JournalFormat(path, rows, columns, schema))
     return schema
@@ -138,15 +139,15 @@ TRANSACTIONS = _journal(
     Column("ended_ns", pa.int64(), "when the commit or abort was answered, ns as above", "no answer came"),
     Column("asked", pa.string(), "what the client meant to do: `commit` or `abort`"),
     Column("outcome", pa.string(), "`committed`, `aborted`, or `indeterminate`: it may end either way"),
-    Column("records", pa.int64(), "how many rows of the sends journal belong to it"),
+    Column("records", pa.int64(), "number of its rows in the sends journal"),
     Column("error", pa.string(), "the client's name for the error", "no error"),
 )
 
 READS = _journal(
     "reads/part-*.parquet",
     "One row per record of the final read (read_uncommitted). `committed/` (a second final read, "
-    "read_committed, of transactional runs) and `live/READER/` (what a live reader was given while the "
-    "faults went on) have the same columns.",
+    "read_committed, of transactional runs) and `live/READER/` (the records that a live reader got during "
+    "the faults) have the same columns.",
     Column("reader", pa.string(), f"{_READER}; `final` for the final read"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition it was read from"),
@@ -164,7 +165,7 @@ READS = _journal(
     Column("seq", pa.int64(), "the number that the value names", "undecodable"),
     Column("key", pa.int64(), "key id", "no key, or not one of ours"),
     Column("value", pa.binary(), "the first 4096 bytes of a value that is not `ok`", "it is `ok`"),
-    Column("read_ns", pa.int64(), f"when the client gave it out, {_NS}"),
+    Column("read_ns", pa.int64(), f"when the client returned it, {_NS}"),
     Column(
         "session",
         pa.int32(),
@@ -182,7 +183,7 @@ READS = _journal(
 
 ASSIGNMENTS = _journal(
     "assignments/part-*.parquet",
-    "One row per partition that a live reader was given or lost.",
+    "One row per partition that was assigned to a live reader or taken from it.",
     Column("reader", pa.string(), _READER),
     Column("session", pa.int32(), "the session that begins or ends with it"),
     Column("at_ns", pa.int64(), _NS),
@@ -223,7 +224,7 @@ FAULTS = _journal(
 
 SAMPLES = _journal(
     "samples/part-*.parquet",
-    "One row per broker and partition at each sampling moment (every 250 ms): what that broker believes.",
+    "One row per broker and partition at each sampling moment (every 250 ms), as that broker reports it.",
     Column("at_ns", pa.int64(), _NS),
     Column("broker", pa.int32(), "node id of the broker that was asked"),
     Column("answered", pa.bool_(), "whether it answered; if not, all that follows is null"),
@@ -250,8 +251,8 @@ ANSWERS = _journal(
     Column("partition", pa.int32(), "partition it was asked about"),
     Column("question", pa.string(), "the question's name, as experiment files have it"),
     Column("error", pa.string(), "Kafka's name for the error; `NO_ANSWER`: none came", "no error"),
-    Column("number", pa.int64(), "the offset that it answered; of `leader` the node id", "no number"),
-    Column("detail", pa.string(), "all else that it answered, as JSON"),
+    Column("number", pa.int64(), "the offset that it answered; for `leader` the node id", "no number"),
+    Column("detail", pa.string(), "the rest of its answer, as JSON"),
 )
 
 CHECKPOINTS = _journal(
@@ -280,7 +281,7 @@ REPLICAS = _journal(
     Column("broker", pa.int32(), "node id of the replica"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition"),
-    Column("offset", pa.int64(), "offset; of a broken batch the offsets that it claims"),
+    Column("offset", pa.int64(), "offset; for a broken batch the offsets that it claims"),
     Column("leader_epoch", pa.int32(), "partition leader epoch of its batch"),
     Column("timestamp_ms", pa.int64(), "ms since the epoch", "the batch has none"),
     Column("control", pa.bool_(), "a control record: the end of a transaction, not data"),
@@ -295,7 +296,7 @@ REPLICAS = _journal(
 
 
 class RowSink(Protocol):
-    """Anything that takes rows as dictionaries."""
+    """Takes rows as dictionaries."""
 
     def append(self, row: dict[str, Any]) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Poll until a condition holds, with a deadline and a message that says what was seen last."""
+"""Poll until a condition holds, with a deadline and an error that says what was still missing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wa
 from harness.model.errors import ClusterError
 
 
-def seen_within(seconds: float, missing: Callable[[], str | None], every: float = 0.1) -> str | None:
-    """Call `missing` until it returns None; after `seconds` return its last word instead."""
+def poll_within(seconds: float, missing: Callable[[], str | None], every: float = 0.1) -> str | None:
+    """Call `missing` every `every` seconds until it returns None; after `seconds` return its last answer."""
     retrying = Retrying(
         stop=stop_after_delay(seconds),
         wait=wait_fixed(every),
@@ -31,12 +31,12 @@ def wait_until(
     every: float = 0.1,
     next_step: str | None = None,
 ) -> None:
-    """Call `missing` until it returns None; any text it returns says what is still missing.
+    """Call `missing` until it returns None; a text that it returns says what is still missing.
 
     Raises:
-        ClusterError: `seconds` have passed; `found` is the last text.
+        ClusterError: it timed out after `seconds`; `found` is the last text.
     """
-    last = seen_within(seconds, missing, every)
+    last = poll_within(seconds, missing, every)
     if last is not None:
-        waited = f"waited {round(seconds, 3):g} s in vain"
-        raise ClusterError(waited, expected=what, found=last, next_step=next_step)
+        timed_out = f"timed out after {round(seconds, 3):g} s"
+        raise ClusterError(timed_out, expected=what, found=last, next_step=next_step)

@@ -1,4 +1,4 @@
-"""What a check of one run says (`summary.json`), and what an experiment's arms add up to (`result.json`)."""
+"""The result of checking one run (`summary.json`) and of all arms of an experiment (`result.json`)."""
 
 from __future__ import annotations
 
@@ -129,11 +129,11 @@ class Example(Frozen):
 
 
 class Summary(Frozen):
-    """Counts of one run: small, whatever the number of records.
+    """Counts of one run; its size does not depend on the number of records.
 
     `outcomes` counts sends by outcome, `findings` records by class (classes with none are absent),
     `acked_by_step` and `lost_by_step` go by write step name. `lost_held_by_leader` counts lost records that
-    the current leader's own segment files do hold: then the read, not Kafka, is at fault.
+    the current leader's own segment files do hold: then the final read is at fault, not Kafka.
     `lost_unexamined` counts lost records for which no replica's files were read.
     `extra_copies` is the number of copies beyond the first over all duplicates.
     `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
@@ -163,7 +163,7 @@ class Summary(Frozen):
 
 
 class Judgement(Frozen):
-    """Verdict of one run, and whether its arm did as the experiment promises (None: cannot be told)."""
+    """Verdict of one run, and whether its arm kept the experiment's promise (None: not known)."""
 
     verdict: VerdictWord
     reasons: tuple[str, ...]
@@ -195,7 +195,8 @@ class ExperimentResult(Frozen):
     command: str
 
     def exit_code(self) -> int:
-        """0 every arm as promised, 1 a promise broken, 3 nothing broken but something could not be told."""
+        """0: every arm as promised; 1: a promise was broken; 3: none was broken, but one could not be
+        judged."""
         answers = [arm.judgement.as_promised for arm in self.arms]
         if any(answer is False for answer in answers):
             return 1

@@ -1,4 +1,5 @@
-"""Metadata of one run (`run.json`): what was run, on what, and whether the final read can be trusted."""
+"""Metadata of one run (`run.json`): what was run, on which cluster, and whether the final read is
+complete."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from typing import Literal
 
 from harness.model.frozen import Frozen
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION
-from harness.model.secrets import hidden
+from harness.model.secrets import redact
 from harness.model.storage import StoragePath, write_whole
 from harness.model.versioned_json import Refusal, VersionedFile
 
 
 class ImageInfo(Frozen):
-    """The broker image and how it came to be here."""
+    """The broker image, and whether it was here, pulled or built."""
 
     reference: str
     digest: str
@@ -43,7 +44,7 @@ UNKNOWN_CLUSTER = ClusterInfo(
     image=ImageInfo(reference="unknown", digest="", origin="unknown", kafka_version="unknown"),
     start_seconds=0.0,
 )
-"""Of runs that another tool made and did not describe."""
+"""For runs of another tool that did not describe its cluster."""
 
 
 class StepInfo(Frozen):
@@ -70,8 +71,8 @@ class PartitionBounds(Frozen):
 class FinalRead(Frozen):
     """Whether the final read was proved complete; `reasons` say why not.
 
-    `attested`: complete by the word of whoever wrote the journals, not by this harness's proof. Replicas'
-    files were not at hand then, so a loss is judged without them.
+    `attested`: whoever wrote the journals states that it is complete; this harness did not prove it.
+    Replicas' files were not available then, so a loss is judged without them.
     """
 
     complete: bool
@@ -86,16 +87,16 @@ class FinalRead(Frozen):
     replicas_inspected: tuple[int, ...] = ()
     """Brokers whose own segment files were read because something acknowledged was not read back."""
     held: tuple[tuple[str, int, int], ...] = ()
-    """(topic, partition, last stable offset) where a transaction is open long after it had timed out: no
-    reader of committed records gets further."""
+    """(topic, partition, last stable offset) where a transaction is still open long after its timeout:
+    readers of committed records do not get further."""
 
 
 class ReaderInfo(Frozen):
-    """A live reader: one that read while the faults went on; its rows are in `live/NAME`.
+    """A live reader, which read during the faults; its rows are in `live/NAME`.
 
-    `group` is the consumer group whose offsets it went by (None: it was assigned partitions by hand and
-    committed nothing). `committed` - isolation.level=read_committed. `rack` - client.rack, for fetching from
-    followers. `client` is the library. `closed` False: it was still reading when the run broke off.
+    `group` is its consumer group (None: it was assigned partitions directly and committed nothing).
+    `committed`: isolation.level=read_committed. `rack`: client.rack, for fetching from followers. `client` is
+    the library. `closed` is False if it was still reading when the run was aborted.
     """
 
     name: str
@@ -123,11 +124,11 @@ class FaultWindow(Frozen):
 class RunMeta(Frozen):
     """Everything about one run that is not a journal.
 
-    `run_id` is the 63-bit number every value of this run carries. `producer_config` is what the client
-    was given (secrets masked), `client` the library ("librdkafka", "java", or the tool whose history was
-    imported), `max_in_flight` requests per connection (None: the client's default), `promise` is the arm's
-    expectation as written in the experiment, `skipped` says which faults the machine could not have and the
-    experiment allowed to skip, `timings` are the seconds of its phases in their order.
+    `run_id` is the 63-bit number that every value of this run carries. `producer_config` is the client's
+    configuration (secrets masked), `client` the library ("librdkafka", "java", or the tool whose history was
+    imported), `max_in_flight` the requests per connection (None: the client's default), `promise` the arm's
+    promise as written in the experiment. `skipped` names the faults that are not possible on the machine and
+    that the experiment allowed to skip; `timings` are the seconds of the phases, in order.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -161,7 +162,7 @@ class RunMeta(Frozen):
 
     def save(self, folder: Path) -> None:
         """Write `run.json` so that a reader never sees half a file."""
-        write_whole(folder / RUN_FILE, hidden(self.model_dump_json(indent=2)) + "\n")
+        write_whole(folder / RUN_FILE, redact(self.model_dump_json(indent=2)) + "\n")
 
     @classmethod
     def load(cls, folder: StoragePath) -> RunMeta:

@@ -1,4 +1,4 @@
-"""Secrets in configurations are never shown: neither in reports, nor in messages, nor in run folders."""
+"""Masks secrets of configurations, so that reports, messages and run folders never show them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECRET_VALUE = re.compile(r"passw|secret|BEGIN [A-Z ]*PRIVATE KEY|LoginModule",
 _MATERIAL = re.compile(r"BEGIN [A-Z ]*PRIVATE KEY|LoginModule")
 _SHORTEST = 3
 _SHORTEST_KNOWN = 5
-"""What is shorter stands in other words too."""
+"""Shorter values also occur inside ordinary words."""
 
 
 def is_secret(name: str, value: str = "") -> bool:
@@ -28,17 +28,17 @@ def is_secret(name: str, value: str = "") -> bool:
 
 
 def masked(name: str, value: str) -> str:
-    """A setting's value, fit to be shown."""
+    """A setting's value; `MASK` if it may be a secret."""
     return MASK if is_secret(name, value) else value
 
 
-def shown(settings: Mapping[str, object]) -> str:
-    """Settings in one line, fit to be shown: "acks=all, sasl.password=***"."""
+def format_settings(settings: Mapping[str, object]) -> str:
+    """Settings in one line, with secrets masked: "acks=all, sasl.password=***"."""
     return ", ".join(f"{name}={masked(name, str(value))}" for name, value in settings.items())
 
 
 def without_secrets(text: str, settings: Mapping[str, str]) -> str:
-    """A message without the secrets that these settings hold, in case it quotes one."""
+    """A message with the secrets of these settings masked, in case it quotes one."""
     hidden = [value for name, value in settings.items() if is_secret(name, value) and len(value) >= _SHORTEST]
     for value in sorted(hidden, key=len, reverse=True):
         text = text.replace(value, MASK)
@@ -48,8 +48,8 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 def without_secret_values(data: Any) -> Any:
     """Data of a file (mappings, lists, scalars) with the secrets among its settings masked.
 
-    Only what is surely one: by a setting's name, or a private key or login by its looks. A description that
-    speaks of passwords stays as it is.
+    Only certain secrets are masked: by a setting's name, or a value that looks like a private key or a
+    login. A description that mentions passwords stays as it is.
     """
     if isinstance(data, Mapping):
         return {key: _of_setting(str(key), value) for key, value in data.items()}
@@ -65,7 +65,10 @@ def _of_setting(name: str, value: Any) -> Any:
 
 
 def masked_at(data: Any, place: str = "") -> str | None:
-    """Where in a file's data a secret stands as `MASK`: it was written by us, and cannot be used as it is."""
+    """The place of the first masked secret in a file's data; None: there is none.
+
+    Such a file was written by this program and cannot be used as it is.
+    """
     if isinstance(data, Mapping):
         pairs = [(f"{place}.{key}" if place else str(key), value) for key, value in data.items()]
     elif isinstance(data, list | tuple):
@@ -75,53 +78,53 @@ def masked_at(data: Any, place: str = "") -> str | None:
     return next((found for where, value in pairs if (found := masked_at(value, where))), None)
 
 
-def shown_command(arguments: Iterable[str]) -> str:
-    """A command line that can be shown and pasted: `name=value` of a secret is masked."""
-    told = []
+def format_command(arguments: Iterable[str]) -> str:
+    """A command line that can be shown and pasted; secrets in `name=value` are masked."""
+    words = []
     for argument in arguments:
         name, sign, value = argument.partition("=")
-        told.append(f"{name}={masked(name, value)}" if sign else argument)
-    return shlex.join(told)
+        words.append(f"{name}={masked(name, value)}" if sign else argument)
+    return shlex.join(words)
 
 
 def this_command(*more: str) -> str:
-    """The command line of this process, and more options, as `shown_command` shows it."""
-    return shown_command(["kafka-chaos", *sys.argv[1:], *more])
+    """The command line of this process with more options, as `format_command` shows it."""
+    return format_command(["kafka-chaos", *sys.argv[1:], *more])
 
 
-class _Known:
-    """Secrets that this process was given, so that none of them gets into what it writes, however it came
-    there: in the words of a client's error, or in a command line of a fault."""
+class _KnownSecrets:
+    """The secrets that this process was given, so that it never writes one: neither when a client's error
+    quotes it, nor in a command line of a fault."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()
 
-    def learn(self, data: Any) -> None:
+    def add(self, data: Any) -> None:
         if isinstance(data, Mapping):
             for name, value in data.items():
                 if isinstance(value, str) and is_secret(str(name), "") and len(value) >= _SHORTEST_KNOWN:
                     self._values.add(value)
                 else:
-                    self.learn(value)
+                    self.add(value)
         elif isinstance(data, list | tuple):
             for value in data:
-                self.learn(value)
+                self.add(value)
 
-    def hidden(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         for value in sorted(self._values, key=len, reverse=True):
             for form in (value, json.dumps(value)[1:-1]):
                 text = text.replace(form, MASK)
         return text
 
 
-_KNOWN = _Known()
+_KNOWN = _KnownSecrets()
 
 
-def learn(data: Any) -> None:
-    """Remember the secrets among these settings (mappings may hold mappings and lists), for `hidden`."""
-    _KNOWN.learn(data)
+def remember_secrets(data: Any) -> None:
+    """Remember the secrets among these settings (mappings may hold mappings and lists) for `redact`."""
+    _KNOWN.add(data)
 
 
-def hidden(text: str) -> str:
-    """Text without any secret that was learnt."""
-    return _KNOWN.hidden(text)
+def redact(text: str) -> str:
+    """The text with every remembered secret masked."""
+    return _KNOWN.redact(text)

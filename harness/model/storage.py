@@ -1,12 +1,12 @@
-"""Where a run folder lies: a local path, or a URL of an object store or another file system.
+"""The place of a run folder: a local path, or a URL of an object store or another file system.
 
 Local folders stay `pathlib.Path`; `UrlPath` offers the part of its interface that run folders need, over
 `pyarrow.fs`. Both know `/`, `name`, `parent`, `glob`, `is_dir`, `exists`, `read_text`, `resolve` and `str`;
 what differs between them (writing whole files, opening Parquet) is a function here.
 
-S3 goes by the environment variables that other tools use too: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
-`AWS_SESSION_TOKEN`, `AWS_REGION`, and `AWS_ENDPOINT_URL` for stores that are not Amazon's; without keys by
-what the machine has (profiles, instance roles). Other schemes (`gs`, `abfs`, `hdfs`) are opened by
+S3 is configured by the usual environment variables: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+`AWS_SESSION_TOKEN`, `AWS_REGION`, and `AWS_ENDPOINT_URL` for stores that are not Amazon's; without keys the
+machine's profiles or instance roles are used. Other schemes (`gs`, `abfs`, `hdfs`) are opened by
 `pyarrow.fs.FileSystem.from_uri`, or through the fsspec package of that scheme where it is installed.
 """
 
@@ -32,7 +32,7 @@ from pyarrow import fs
 from harness.model.errors import JournalError
 
 S3_SCHEMES = ("s3", "s3a", "s3n")
-"""Hadoop's names and Amazon's for the same store; Spark reads `s3a`."""
+"""Names of Hadoop and Amazon for the same store; Spark reads `s3a`."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _S3_TIMEOUT_SECONDS = 30
@@ -62,7 +62,7 @@ class UrlPath:
         return self.url < other.url
 
     def resolve(self) -> UrlPath:
-        """Itself: a URL names no folder relative to another."""
+        """Itself: URLs are never relative."""
         return self
 
     def exists(self) -> bool:
@@ -72,7 +72,7 @@ class UrlPath:
         return self._kind() is fs.FileType.Directory
 
     def glob(self, pattern: str) -> list[UrlPath]:
-        """What matches `pattern`, each part of it as in a shell; nothing where the folder is missing."""
+        """Paths that match `pattern`, whose parts are shell patterns; empty if the folder is missing."""
         head, _, rest = pattern.partition("/")
         system, path = self._place()
         found = [
@@ -85,7 +85,7 @@ class UrlPath:
         return [deeper for one in sorted(found) if one.is_dir() for deeper in one.glob(rest)]
 
     def open_input(self) -> pa.NativeFile:
-        """A file to read from any place in it."""
+        """Open the file for random access."""
         system, path = self._place()
         return system.open_input_file(path)
 
@@ -97,7 +97,7 @@ class UrlPath:
         return self.read_bytes().decode()
 
     def write_bytes(self, data: bytes) -> None:
-        """Write a whole file; object stores show all of it or none."""
+        """Write the file; object stores show all of it or nothing."""
         system, path = self._place()
         with system.open_output_stream(path) as file:
             file.write(data)
@@ -109,12 +109,12 @@ class UrlPath:
         system.delete_file(path)
 
     def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:  # noqa: ARG002 - as Path has them
-        """Make the folder and those above it, whatever the arguments; object stores have no folders."""
+        """Make the folder and its parents, whatever the arguments; object stores have no folders."""
         system, path = self._place()
         system.create_dir(path, recursive=True)
 
     def remove(self) -> None:
-        """Remove the folder and all that it holds."""
+        """Remove the folder and its content."""
         system, path = self._place()
         system.delete_dir(path)
 
@@ -131,10 +131,10 @@ StoragePath = Path | UrlPath
 
 
 def place(text: str | Path) -> StoragePath:
-    """A local path, or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths.
+    """Parse a local path or a URL (`s3a://bucket/results/run`); `file:` URLs are local paths.
 
     Raises:
-        JournalError: a URL that nothing installed here can open.
+        JournalError: no installed file system opens this URL.
     """
     if isinstance(text, Path) or not _URL.match(text):
         return Path(text)
@@ -145,7 +145,7 @@ def place(text: str | Path) -> StoragePath:
         found._place()
     except (OSError, ValueError, pa.ArrowException, ImportError) as error:
         raise JournalError(
-            "there is nothing here that opens such a URL",
+            "no installed file system opens this URL",
             where=text,
             expected="s3a://, s3://, gs://, abfs://, hdfs://, or a scheme of an installed fsspec package",
             found=str(error).splitlines()[0],
@@ -155,16 +155,16 @@ def place(text: str | Path) -> StoragePath:
 
 
 def matching(folder: StoragePath, pattern: str) -> list[StoragePath]:
-    """Files and folders of `folder` that match a pattern of the shell, in the order of their names."""
+    """Files and folders in `folder` that match a shell pattern, sorted by name."""
     if isinstance(folder, UrlPath):
         return list(folder.glob(pattern))
     return sorted(folder.glob(pattern))
 
 
 def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
-    """A Parquet file of any place; `options` are those of `pyarrow.parquet.ParquetFile`.
+    """Open a Parquet file at any place; `options` are those of `pyarrow.parquet.ParquetFile`.
 
-    The file is closed with it. Raises OSError or pyarrow.ArrowException, as that does.
+    Closing it closes the file. Raises OSError or pyarrow.ArrowException, as that does.
     """
     where = place(path) if isinstance(path, str) else path
     if isinstance(where, Path):
@@ -176,7 +176,8 @@ def open_parquet(path: str | Path | UrlPath, **options: Any) -> pq.ParquetFile:
 
 
 def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any) -> None:
-    """`pyarrow.parquet.write_table` to any place. Raises OSError or pyarrow.ArrowException, as that does."""
+    """Call `pyarrow.parquet.write_table` for any place. Raises OSError or pyarrow.ArrowException, as that
+    does."""
     where = place(target) if isinstance(target, str) else target
     if isinstance(where, Path):
         pq.write_table(table, where, **options)
@@ -187,28 +188,28 @@ def write_parquet(table: pa.Table, target: str | Path | UrlPath, **options: Any)
 
 @contextmanager
 def scratch_in(folder: StoragePath) -> Iterator[StoragePath]:
-    """A new folder in `folder` for what tasks write for each other; who sees `folder` sees it.
-    It is removed with what it holds. Its name begins with a dot: Spark and Arrow skip such names.
+    """A new folder in `folder` for intermediate files of Spark tasks, removed with its content at the end.
+    Its name begins with a dot: Spark and Arrow skip such names.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
-    made = folder / f".check-{secrets.token_hex(6)}"
-    made.mkdir()
+    scratch = folder / f".check-{secrets.token_hex(6)}"
+    scratch.mkdir()
     try:
-        yield made
+        yield scratch
     finally:
-        if isinstance(made, Path):
-            shutil.rmtree(made, ignore_errors=True)
+        if isinstance(scratch, Path):
+            shutil.rmtree(scratch, ignore_errors=True)
         else:
-            made.remove()
+            scratch.remove()
 
 
 def write_whole(target: StoragePath, text: str, *, private: bool = False) -> None:
-    """Write a text as UTF-8 so that a reader sees all of it or what was there before.
+    """Write a text as UTF-8, atomically: a reader sees all of it or the previous content.
 
-    Halves of surrogate pairs, which may be in what clients and brokers report, become "?". A local file
-    that is `private` can be read by its owner alone.
+    Lone surrogates, which messages of clients and brokers may contain, become "?". A local file that is
+    `private` can be read by its owner only.
 
     Raises:
         OSError: it cannot be written.
@@ -224,15 +225,15 @@ def write_whole(target: StoragePath, text: str, *, private: bool = False) -> Non
 
 
 def spark_path(where: StoragePath) -> str:
-    """A place as Spark names it: Hadoop knows Amazon's store as `s3a`."""
+    """A place as Spark names it: Hadoop's scheme for Amazon's store is `s3a`."""
     text = str(where)
     scheme, found, rest = text.partition("://")
     return f"s3a://{rest}" if found and scheme.lower() in S3_SCHEMES else text
 
 
 def s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the environment says of S3: those that are set of `access_key`, `secret_key`, `session_token`,
-    `region` and `endpoint_override`."""
+    """The S3 settings of the environment: any of `access_key`, `secret_key`, `session_token`, `region` and
+    `endpoint_override` that are set."""
     names = {
         "access_key": ("AWS_ACCESS_KEY_ID",),
         "secret_key": ("AWS_SECRET_ACCESS_KEY",),
@@ -240,15 +241,16 @@ def s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
         "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
         "endpoint_override": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
     }
-    given = {
+    values = {
         key: next((environment[name] for name in variables if environment.get(name)), "")
         for key, variables in names.items()
     }
-    return {key: value for key, value in given.items() if value}
+    return {key: value for key, value in values.items() if value}
 
 
 def _inner(url: str) -> str:
-    """The path as `pyarrow.fs` wants it: for stores with the bucket in front, for hdfs without the host."""
+    """The path as `pyarrow.fs` takes it: with the bucket first for object stores, without the host for
+    hdfs."""
     parts = urlsplit(url)
     if parts.scheme.lower() in ("hdfs", "viewfs"):
         return parts.path

@@ -1,4 +1,4 @@
-"""JSON files that name their version: read, or refused with what to do about it."""
+"""Reads JSON files that name their schema version, and explains why a file cannot be used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is said of a file that is of no use; `expected` None: the version that it should have."""
+    """The parts of an error about a file that cannot be used; `expected` None: names the right version."""
 
     what: str
     next_step: str
@@ -27,10 +27,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class VersionedFile(Generic[Model]):
-    """A kind of file that holds a `model` with a `schema_version`, and how it is refused: where it is
-    `damaged`, of `another` version (or has not the `key` that tells it from other files of this name), or
-    `absent` (None: as damaged). `runs` gives the versions of the run folders that it speaks of. Bytes that
-    are no text make it damaged, or, by `no_text`, are replaced."""
+    """A kind of file that holds a `model` with a `schema_version`, and the errors for files that cannot be
+    used.
+
+    `damaged`: it cannot be parsed. `another`: it has another version, or lacks the `key` that distinguishes
+    it from other files of this name. `absent`: it does not exist (None: as damaged). `runs` returns the
+    schema versions of the run folders that it refers to. `no_text` says whether bytes that are not UTF-8 make
+    it damaged ("strict") or are replaced.
+    """
 
     model: type[Model]
     version: int
@@ -42,10 +46,10 @@ class VersionedFile(Generic[Model]):
     no_text: Literal["strict", "replace"] = "strict"
 
     def read(self, path: StoragePath) -> Model:
-        """What the file holds.
+        """The content of the file.
 
         Raises:
-            JournalError: it cannot be read, does not hold this, or is of another version.
+            JournalError: it cannot be read, is not of this kind, or has another version.
         """
         try:
             data = json.loads(path.read_bytes().decode(errors=self.no_text))
@@ -53,7 +57,7 @@ class VersionedFile(Generic[Model]):
             raise self._refused(self.absent or self.damaged, path, error.strerror or str(error)) from error
         except (ValueError, RecursionError) as error:
             raise self._refused(self.damaged, path, str(error)) from error
-        # Before its fields are looked at: those of another version are others.
+        # Checked before the fields, which differ between versions.
         found = data.get("schema_version") if isinstance(data, dict) else None
         if found != self.version or self.key not in data:
             raise self._refused(self.another, path, f"schema version {found}")
@@ -67,7 +71,7 @@ class VersionedFile(Generic[Model]):
         return value
 
     def misfit(self, path: StoragePath, error: ValidationError) -> JournalError:
-        """The refusal of a file whose fields are not those of the model."""
+        """The error for a file whose fields do not fit the model."""
         first = error.errors()[0]
         return self._refused(self.damaged, path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
 

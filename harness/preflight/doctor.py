@@ -222,7 +222,7 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
     try:
         info = images.local(client)
     except DockerException as error:
-        found = engine.short(str(error), 90)
+        found = engine.one_line(str(error), 90)
         return Prerequisite(
             "Kafka image", "limited", found, "every cluster", "look at the engine's log", False
         )

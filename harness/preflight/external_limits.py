@@ -11,10 +11,10 @@ from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
 from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, ExternalClusterSpec
-from harness.spec.fault_index import specs_of
+from harness.spec.fault_index import placed_faults
 
 
-def pointed(
+def on_external_cluster(
     experiments: Sequence[Experiment],
     bootstrap_servers: str,
     client_config: str | None,
@@ -54,7 +54,7 @@ def pointed(
     return found
 
 
-def refuse_unreachable(experiment: Experiment, *, owned: bool) -> None:
+def check_external_limits(experiment: Experiment, *, owned: bool) -> None:
     """Refuse what cannot be done on a cluster that is not ours.
 
     Raises:
@@ -73,7 +73,7 @@ def refuse_unreachable(experiment: Experiment, *, owned: bool) -> None:
             next_step="say so if it is so; leave the label out to hit none",
         )
     allowed = PROTOCOL_FAULTS | (CONTAINER_FAULTS if existing.containers is not None else frozenset())
-    for place, fault, _ in specs_of(experiment):
+    for place, fault, _ in placed_faults(experiment):
         if fault.name() not in allowed:
             raise BadInput(
                 f"the fault {fault.name()!r} cannot be had on a cluster that is not ours",

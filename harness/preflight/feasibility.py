@@ -11,24 +11,28 @@ from harness.model.errors import BadInput
 from harness.preflight import kernel_probes
 from harness.preflight.kernel_probes import Capability
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import PlacedFault, specs_of, without
+from harness.spec.fault_index import PlacedFault, placed_faults, without_faults
 
 
-def probed(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
+def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
     """What kernel and engine can do, tried now; nothing is tried when no experiment needs anything of
     them."""
-    needed = any(one.fault.required() for experiment in experiments for one in specs_of(experiment))
+    needed = any(one.fault.required() for experiment in experiments for one in placed_faults(experiment))
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
 
 
-def sifted(experiment: Experiment, found: Sequence[Capability]) -> tuple[Experiment, tuple[str, ...]]:
+def without_impossible_faults(
+    experiment: Experiment, found: Sequence[Capability]
+) -> tuple[Experiment, tuple[str, ...]]:
     """The experiment without the faults that are not possible here and may be skipped, and a sentence about
     each.
 
     Raises:
         BadInput: a fault is not possible and may not be skipped; says where it stands and what is missing.
     """
-    reasons = [(one, "; ".join(lacking(one.fault.required(), found))) for one in specs_of(experiment)]
+    reasons = [
+        (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in placed_faults(experiment)
+    ]
     cannot = [(one, reason) for one, reason in reasons if reason]
     for one, reason in cannot:
         if one.if_impossible != "skip":
@@ -36,7 +40,7 @@ def sifted(experiment: Experiment, found: Sequence[Capability]) -> tuple[Experim
     if not cannot:
         return experiment, ()
     told = tuple(f"{one.place}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
-    return without(experiment, {one.place for one, _ in cannot}), told
+    return without_faults(experiment, {one.place for one, _ in cannot}), told
 
 
 def _refusal(name: str, one: PlacedFault, reason: str) -> BadInput:
@@ -50,7 +54,7 @@ def _refusal(name: str, one: PlacedFault, reason: str) -> BadInput:
     )
 
 
-def lacking(needs: Iterable[str], found: Sequence[kernel_probes.Capability]) -> list[str]:
+def unmet_needs(needs: Iterable[str], found: Sequence[kernel_probes.Capability]) -> list[str]:
     """Which of the needs are not met, in words with the reason; what was not probed counts as met."""
     works = {one.name: one for one in found}
     return [f"{name}: {works[name].found}" for name in needs if name in works and works[name].works is False]

@@ -76,7 +76,7 @@ def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
             **capabilities.NETWORK,
         )
     except DockerException as error:
-        return not_probed(f"the probe container does not start ({engine.short(str(error), 90)})")
+        return not_probed(f"the probe container does not start ({engine.one_line(str(error), 90)})")
     try:
         limits = (Capability(*row) for row in probe_limits(client, toolbox))
         return (*(_command(container, *entry) for entry in COMMANDS), _freezer(container), *limits)
@@ -90,10 +90,10 @@ def _command(container: Container, name: str, needed_for: str, command: str) -> 
     try:
         code, output = container.exec_run(["sh", "-c", script])
     except DockerException as error:
-        return Capability(name, needed_for, None, f"not probed: {engine.short(str(error), 90)}")
+        return Capability(name, needed_for, None, f"not probed: {engine.one_line(str(error), 90)}")
     if code == 0:
         return Capability(name, needed_for, True, "works")
-    return Capability(name, needed_for, False, engine.short(output.decode(errors="replace"), 90))
+    return Capability(name, needed_for, False, engine.one_line(output.decode(errors="replace"), 90))
 
 
 def _freezer(container: Container) -> Capability:
@@ -103,7 +103,7 @@ def _freezer(container: Container) -> Capability:
         paused = container.status == "paused"
         container.unpause()
     except APIError as error:
-        return Capability(*FREEZER, False, engine.short(str(error.explanation or error), 90))
+        return Capability(*FREEZER, False, engine.one_line(str(error.explanation or error), 90))
     return Capability(*FREEZER, paused, "works" if paused else "the container went on running")
 
 

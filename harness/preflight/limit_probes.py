@@ -117,9 +117,9 @@ def probe_limits(client: DockerClient, toolbox: str) -> tuple[LimitProbe, ...]:
         try:
             trouble = probe(client, toolbox)
         except (DockerException, OSError) as error:
-            found = engine.short(str(getattr(error, "explanation", None) or error), 90)
+            found = engine.one_line(str(getattr(error, "explanation", None) or error), 90)
             return name, needed_for, None, f"not probed: {found}"
-        return name, needed_for, trouble is None, "works" if trouble is None else engine.short(trouble, 90)
+        return name, needed_for, trouble is None, "works" if trouble is None else engine.one_line(trouble, 90)
 
     with ThreadPoolExecutor(max_workers=len(PROBES)) as pool:
         return tuple(pool.map(tried, PROBES))

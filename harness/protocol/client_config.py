@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.config.properties import read_properties
 from harness.model.errors import BadInput
-from harness.model.secrets import learn
+from harness.model.secrets import remember_secrets
 from harness.protocol.client_security import MECHANISMS, ClientSecurity
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -30,22 +30,22 @@ _OPTION = re.compile(r"""(\w+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]+)""")
 _RELEVANT = ("security.", "ssl.", "sasl.", "enable.ssl.")
 
 
-def read_access(path: Path) -> ClientSecurity:
+def read_client_security(path: Path) -> ClientSecurity:
     """How to get in, by the file's security.*, ssl.* and sasl.* settings; its others mean nothing here.
 
     Raises:
         BadInput: it cannot be read, or asks for what no client of ours can do; names the setting.
     """
     given = {entry.name: entry.value for entry in read_properties(path)}
-    learn(given)
-    return access_of(given, str(path))
+    remember_secrets(given)
+    return client_security_of(given, str(path))
 
 
-def access_of(given: Mapping[str, str], where: str) -> ClientSecurity:
-    """As `read_access`, of settings by name; `where` names them in messages.
+def client_security_of(given: Mapping[str, str], where: str) -> ClientSecurity:
+    """As `read_client_security`, of settings by name; `where` names them in messages.
 
     Raises:
-        BadInput: as `read_access`.
+        BadInput: as `read_client_security`.
     """
     found: dict[str, str] = {}
     for name, value in given.items():
@@ -91,7 +91,7 @@ def _jaas(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
     if len(found) != 2:
         raise _refused("sasl.jaas.config", where, "a login module with username and password", "another")
     # The password stands in another setting now: it is a secret by this name too.
-    learn(found)
+    remember_secrets(found)
     return found
 
 
@@ -125,7 +125,7 @@ def _name_check(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
     return {"ssl.endpoint.identification.algorithm": value}
 
 
-def _nothing(_: str, __: Mapping[str, str], ___: str) -> dict[str, str]:
+def _ignored(_: str, __: Mapping[str, str], ___: str) -> dict[str, str]:
     return {}
 
 
@@ -135,9 +135,9 @@ _OTHERS: dict[str, SettingTranslator] = {
     "sasl.jaas.config": _jaas,
     "ssl.truststore.location": _trusted,
     "ssl.truststore.certificates": lambda value, _, __: {"ssl.ca.pem": value},
-    "ssl.truststore.type": _nothing,
+    "ssl.truststore.type": _ignored,
     "ssl.keystore.location": _identity,
-    "ssl.keystore.type": _nothing,
+    "ssl.keystore.type": _ignored,
     "ssl.endpoint.identification.algorithm": _name_check,
 }
 

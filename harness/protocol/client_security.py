@@ -86,7 +86,7 @@ class ClientSecurity:
             found["ssl.endpoint.identification.algorithm"] = "" if wanted == "none" else wanted
         if self.sasl:
             mechanism = given["sasl.mechanism"]
-            user, password = (_quoted(given[name]) for name in ("sasl.username", "sasl.password"))
+            user, password = (_quote(given[name]) for name in ("sasl.username", "sasl.password"))
             who = f"username={user} password={password}"
             found |= {
                 "sasl.mechanism": mechanism,
@@ -94,7 +94,7 @@ class ClientSecurity:
             }
         return found
 
-    def hidden(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """A message without the secrets of this access."""
         return without_secrets(text, self.properties)
 
@@ -102,7 +102,7 @@ class ClientSecurity:
 PLAIN_TEXT = ClientSecurity()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A value in a JAAS configuration."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

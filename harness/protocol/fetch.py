@@ -27,7 +27,7 @@ _BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchAnswer:
     """One broker's answer about one partition.
 
     `high_watermark` is the broker's own: a follower learns the leader's one fetch later. `data` holds record
@@ -50,7 +50,7 @@ def fetch(
     *,
     max_bytes: int = _BYTES,
     replica_id: int = CONSUMER,
-) -> Fetched:
+) -> FetchAnswer:
     """Fetch from one broker as a consumer would, without waiting for more (KIP-227: no session). As
     DEBUGGING_REPLICA: from any replica, up to its log end offset (`FetchIsolation`, `FetchParams` of Kafka).
     """
@@ -73,9 +73,9 @@ def fetch(
     )
     answer: fetch_response.FetchResponse = connection.ask(request, fetch_response.FetchResponse)
     if answer.error_code != ErrorCode.none:
-        return Fetched(answer.error_code.name.upper(), -1, -1, -1, b"")
+        return FetchAnswer(answer.error_code.name.upper(), -1, -1, -1, b"")
     (part,) = (one for topics in answer.responses for one in topics.partitions)
-    return Fetched(
+    return FetchAnswer(
         error=error_name(part.error_code),
         high_watermark=int(part.high_watermark),
         last_stable_offset=int(part.last_stable_offset),

@@ -18,7 +18,7 @@ from harness.containers import images
 from harness.model.errors import BadInput, FaultError, PrerequisiteMissing
 from harness.model.journal import FAULTS, FAULTS_FILE
 from harness.preflight import kernel_probes
-from harness.preflight.feasibility import lacking
+from harness.preflight.feasibility import unmet_needs
 from harness.pytest_plugin.error_reporting import readable
 from harness.pytest_plugin.settings import Missing
 from harness.run.fault_ledger import FaultLedger
@@ -104,7 +104,7 @@ def _possible(cluster: ManagedCluster, spec: Any) -> None:
     needed = spec.required()
     if not needed:
         return
-    lacks = lacking(needed, kernel_probes.probe(cluster.client, images.toolbox(cluster.client)))
+    lacks = unmet_needs(needed, kernel_probes.probe(cluster.client, images.toolbox(cluster.client)))
     if lacks:
         raise PrerequisiteMissing(
             f"the fault {spec.name()!r} is not possible on this machine",

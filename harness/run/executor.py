@@ -22,9 +22,9 @@ from harness.containers import engine
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.progress import report_progress
 from harness.model.result import ArmResult, ExperimentResult
-from harness.model.secrets import hidden, without_secret_values
+from harness.model.secrets import redact, without_secret_values
 from harness.preflight import feasibility
-from harness.preflight.external_limits import refuse_unreachable
+from harness.preflight.external_limits import check_external_limits
 from harness.preflight.kernel_probes import Capability
 from harness.run.runner import ExperimentRun
 from harness.spec.experiment import Arm, Experiment
@@ -80,7 +80,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     java_of_spark(os.environ)
     for experiment in experiments:
         choose_arms(experiment, options.arms)
-        refuse_unreachable(experiment, owned=options.owned_containers)
+        check_external_limits(experiment, owned=options.owned_containers)
     capabilities = _capabilities(experiments)
     jobs = [job_of(experiment, options, capabilities) for experiment in experiments]
     specs = [job.experiment.cluster for job in jobs]
@@ -98,14 +98,14 @@ def _capabilities(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
         for one in experiments
         if one.cluster.existing is None or one.cluster.existing.containers is not None
     ]
-    return feasibility.probed(engine.connect(), in_containers) if in_containers else ()
+    return feasibility.probe_for(engine.connect(), in_containers) if in_containers else ()
 
 
 def run_on(
     cluster: ManagedCluster, experiment: Experiment, options: Options
 ) -> tuple[Path, ExperimentResult]:
     """Run one experiment on a cluster that is up already, and check it; returns what `execute` does."""
-    job = job_of(experiment, options, feasibility.probed(cluster.client, [experiment]))
+    job = job_of(experiment, options, feasibility.probe_for(cluster.client, [experiment]))
     job.run(cluster)
     return job.folder, job.result()
 
@@ -116,7 +116,7 @@ def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capa
     Raises:
         BadInput: no such arm, a fault that this machine cannot have, or a folder that cannot be written.
     """
-    left, skipped = feasibility.sifted(experiment, capabilities)
+    left, skipped = feasibility.without_impossible_faults(experiment, capabilities)
     for line in skipped:
         report_progress(line)
     return RunningExperiment(left, choose_arms(left, options.arms), options, skipped)
@@ -154,7 +154,7 @@ class RunningExperiment:
         try:
             self.folder.mkdir(parents=True)
             data = without_secret_values(experiment.model_dump(mode="json", by_alias=True))
-            (self.folder / EXPERIMENT_FILE).write_text(hidden(json.dumps(data, indent=2)) + "\n")
+            (self.folder / EXPERIMENT_FILE).write_text(redact(json.dumps(data, indent=2)) + "\n")
         except OSError as error:
             raise BadInput(
                 "the results folder cannot be written",
@@ -201,5 +201,5 @@ class RunningExperiment:
             seconds=round(self.seconds, 1),
             command=self._options.command,
         )
-        (self.folder / RESULT_FILE).write_text(hidden(result.model_dump_json(indent=2)) + "\n")
+        (self.folder / RESULT_FILE).write_text(redact(result.model_dump_json(indent=2)) + "\n")
         return result

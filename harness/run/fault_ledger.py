@@ -14,7 +14,7 @@ from harness.cluster import state_records
 from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.journal import FaultPhase, RowSink
 from harness.model.run import FaultWindow
-from harness.model.secrets import hidden
+from harness.model.secrets import redact
 
 
 @dataclass
@@ -266,7 +266,7 @@ class FaultLedger:
                 "kind": kind,
                 "phase": phase.value,
                 "target": target,
-                "detail": hidden(json.dumps(detail, default=str)),
+                "detail": redact(json.dumps(detail, default=str)),
             }
         )
 

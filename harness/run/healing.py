@@ -60,7 +60,7 @@ def heal_recorded(
     for record in recorded:
         if cluster not in (None, record.name):
             continue
-        if cluster is None and not everything and not process_identity.owner_gone(record.owner):
+        if cluster is None and not everything and not process_identity.owner_has_ended(record.owner):
             continue
         if client is None and record.spec.existing is None:
             done.append(HealedCluster(record.name, failures=("there is no Docker engine to heal it with",)))

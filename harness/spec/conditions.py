@@ -72,7 +72,7 @@ class OnReplicas(Number):
         seen = {number: self.seen(look, number) for number in numbers}
         if all(self.holds(value) for value in seen.values()):
             return None
-        return f"{what} of partition {self.partition} by broker: {_told(seen)}"
+        return f"{what} of partition {self.partition} by broker: {_format_by_broker(seen)}"
 
     def seen(self, look: ConditionView, broker: int) -> int | None:
         raise NotImplementedError
@@ -175,7 +175,7 @@ class Leads(Frozen):
         }
         if any(believed.get(number) == number for number in wanted):
             return None
-        return f"leader of partition {self.partition} by broker asked: {_told(believed)}"
+        return f"leader of partition {self.partition} by broker asked: {_format_by_broker(believed)}"
 
     def __str__(self) -> str:
         return f"{self.is_} leads partition {self.partition}"
@@ -204,5 +204,5 @@ class Logged(Frozen):
 ClusterCondition = LogEnd | HighWatermark | Checkpoint | Members | Leads | Logged
 
 
-def _told(seen: Mapping[int, int | None]) -> str:
+def _format_by_broker(seen: Mapping[int, int | None]) -> str:
     return ", ".join(f"{broker}: {'-' if value is None else value}" for broker, value in sorted(seen.items()))

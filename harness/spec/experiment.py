@@ -200,7 +200,7 @@ class Experiment(Frozen):
                 try:
                     arm.producer.check_transactional()
                 except ValueError as error:
-                    yield Problem(f"arms[{number}]", f"its workload has transactions: {_told(error)}")
+                    yield Problem(f"arms[{number}]", f"its workload has transactions: {_message_of(error)}")
         yield from self._driving_problems()
         yield from self._fault_problems()
 
@@ -282,7 +282,7 @@ class Experiment(Frozen):
                 yield from (Problem(f"{place}.write.{one.place}", one.what) for one in found)
 
 
-def _told(error: ValueError) -> str:
+def _message_of(error: ValueError) -> str:
     """The words of a validator, without pydantic's own around them."""
     if isinstance(error, ValidationError):
         return words_of(error)

@@ -23,7 +23,7 @@ class PlacedFault(NamedTuple):
     if_impossible: IfImpossible
 
 
-def specs_of(experiment: Experiment) -> Iterator[PlacedFault]:
+def placed_faults(experiment: Experiment) -> Iterator[PlacedFault]:
     """Every fault of every step, those of menus, sequences and groups too, in the order of the file."""
     for number, step in enumerate(experiment.steps):
         if step.inject is not None:
@@ -46,9 +46,9 @@ def _of_blocks(blocks: Sequence[FaultBlock | ScheduleEntry], around: str) -> Ite
             yield PlacedFault(f"{place}.fault", block.fault, block.if_impossible)
 
 
-def without(experiment: Experiment, places: Container[str]) -> Experiment:
-    """The experiment without the faults at these places (as `specs_of` names them); what is empty then goes
-    too.
+def without_faults(experiment: Experiment, places: Container[str]) -> Experiment:
+    """The experiment without the faults at these places (as `placed_faults` names them); what is empty then
+    goes too.
 
     Raises:
         BadInput: what is left makes no sense: an entry waits for one that is gone, or no step is left.
@@ -58,7 +58,7 @@ def without(experiment: Experiment, places: Container[str]) -> Experiment:
         if step.inject is not None and f"steps[{number}].inject" in places:
             continue
         if step.write is not None:
-            kept = _kept(step.write.faults, f"steps[{number}].write.faults", places)
+            kept = _remaining(step.write.faults, f"steps[{number}].write.faults", places)
             step = step.model_copy(update={"write": step.write.model_copy(update={"faults": kept})})
         steps.append(step)
     changed = experiment.model_copy(update={"steps": tuple(steps)})
@@ -73,13 +73,15 @@ def without(experiment: Experiment, places: Container[str]) -> Experiment:
         ) from error
 
 
-def _kept(blocks: Sequence[Any], around: str, places: Container[str]) -> tuple[Any, ...]:
+def _remaining(blocks: Sequence[Any], around: str, places: Container[str]) -> tuple[Any, ...]:
     kept = []
     for number, block in enumerate(blocks):
         place = f"{around}[{number}]"
         for key in ("sequence", "together"):
             if key in type(block).model_fields:
-                block = block.model_copy(update={key: _kept(getattr(block, key), f"{place}.{key}", places)})
+                block = block.model_copy(
+                    update={key: _remaining(getattr(block, key), f"{place}.{key}", places)}
+                )
         if isinstance(block, Random):
             menu = tuple(
                 choice

@@ -71,7 +71,7 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
     )
 
 
-def described(fault: FaultSpec) -> str:
+def describe_fault(fault: FaultSpec) -> str:
     """A fault in words: `kill leader: 0`, `partition from leader: 0, to followers: 0`."""
     parts = []
     for name, field in type(fault).model_fields.items():
@@ -154,10 +154,10 @@ def _write(experiment: Experiment, index: int, write: Write, seed: int, down: in
         at_most_down=write.at_most_down,
     )
     sight = simulate(schedule, down_before=down)
-    told = [_foreseen(schedule, one) for one in sight.faults]
+    told = [_simulated_fault(schedule, one) for one in sight.faults]
     seen = {one.occurrence.track for one in sight.faults}
     hidden = [track for number, track in enumerate(schedule.tracks) if number not in seen]
-    told += [_hidden(schedule, track) for track in hidden]
+    told += [_conditional_fault(schedule, track) for track in hidden]
     amount = f"{write.records:,} records" if write.records is not None else f"for {write.seconds:g} s"
     if write.at_most is not None:
         amount += f", {write.at_most:g} s at most"
@@ -174,14 +174,14 @@ def _most_down(schedule: Schedule, sight: Simulation, hidden: list[Track]) -> in
     return min(sight.most_down + more, *limits)
 
 
-def _foreseen(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
+def _simulated_fault(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
     track = schedule.tracks[one.occurrence.track]
     when = f"at {one.at:.3f} s" + ("" if one.sure else " or later")
     span = (one.lasting, one.lasting)
     return _planned(one.fault, schedule.shape, track.place, _name(track), one.at, when, span, sure=one.sure)
 
 
-def _hidden(schedule: Schedule, track: Track) -> PlannedFault:
+def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
     """A fault that hangs on what the brokers or the workload do."""
     how, pick = track.begin, track.picks[0]
     when = "when room is left"
@@ -215,7 +215,7 @@ def _planned(
         sure=sure and at is not None,
         when=when,
         lasting=lasting,
-        fault=described(fault),
+        fault=describe_fault(fault),
         down=fault.max_brokers_down(shape),
         expect=fault.warnings(shape),
     )

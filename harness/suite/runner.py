@@ -58,7 +58,7 @@ def run_items(
     java_of_spark(os.environ)
     experiments = experiments_of(items)
     client = engine.connect()
-    capabilities = feasibility.probed(client, [one.experiment for one in experiments])
+    capabilities = feasibility.probe_for(client, [one.experiment for one in experiments])
     for version, image in {(one.cluster.version, one.cluster.image) for one in experiments}:
         images.resolve(client, version, image)
     schedule = ExperimentSchedule(experiments, options, capabilities)

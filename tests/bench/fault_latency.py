@@ -24,7 +24,7 @@ from faults.base import FaultSpec, Injection, InjectionContext
 from faults.targets import Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 
 _TOPIC = "bench"
 _EFFECT_SECONDS = 30.0
@@ -62,7 +62,7 @@ def effect_ms(cluster: ManagedCluster, spec: FaultSpec, in_effect: Effect, tag: 
     began = time.perf_counter()
     injection = spec.aim(context)
     injection.apply(context)
-    left = seen_within(
+    left = poll_within(
         _EFFECT_SECONDS, lambda: None if in_effect(cluster, injection) else "not in effect", every=0.005
     )
     took = (time.perf_counter() - began) * 1e3

@@ -26,7 +26,7 @@ from harness.matrix.files import MATRIX
 from harness.matrix.result import load_result
 from harness.model.errors import BadInput
 from harness.model.run import RunMeta
-from harness.protocol.client_config import access_of
+from harness.protocol.client_config import client_security_of
 from harness.spec import files, plan
 from harness.spec.files import EXPERIMENT
 from tests.pure.harness.report.test_html import meta
@@ -133,7 +133,7 @@ def test_any_properties(text: str) -> None:
         return
     audit(entries)
     with told():
-        access_of({entry.name: entry.value for entry in entries}, "fuzz.properties")
+        client_security_of({entry.name: entry.value for entry in entries}, "fuzz.properties")
 
 
 NAMES = [
@@ -166,7 +166,7 @@ def test_any_values_of_known_settings(given_: dict[str, str]) -> None:
     text = "".join(f"{name}={value.replace(chr(10), ' ')}\n" for name, value in given_.items())
     with told():
         audit(parse_properties(text, "fuzz.properties"))
-        access_of(given_, "fuzz.properties")
+        client_security_of(given_, "fuzz.properties")
 
 
 @fuzzed(40)

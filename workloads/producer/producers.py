@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
-from harness.model.secrets import shown, without_secrets
+from harness.model.secrets import format_settings, without_secrets
 from workloads.config.client_log import client_logger
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producer_loop import ProducerLoop, StepOrder, Stream
@@ -204,7 +204,7 @@ def connected(
     try:
         return client({**config, "error_cb": on_error}, logger=client_logger())
     except KafkaException as error:
-        given = shown(settings.properties())
+        given = format_settings(settings.properties())
         raise BadInput(
             "the Kafka client refuses the producer settings",
             where=f"producer settings: {given}",

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from harness.model.errors import BadInput
 from harness.model.run import ReaderInfo
-from harness.model.secrets import shown
+from harness.model.secrets import format_settings
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
@@ -66,7 +66,7 @@ class Readers:
                 except KafkaException as error:
                     raise BadInput(
                         "the Kafka client refuses the settings of a reader",
-                        where=f"reader {spec.name}: {shown(spec.extra)}",
+                        where=f"reader {spec.name}: {format_settings(spec.extra)}",
                         expected="properties and values that librdkafka knows and that fit together",
                         found=error.args[0].str(),
                         next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",

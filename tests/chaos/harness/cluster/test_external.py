@@ -17,7 +17,7 @@ import pytest
 from harness.cluster import state_records
 from harness.cluster.managed import ManagedCluster
 from harness.model.result import ArmResult, FindingClass, VerdictWord
-from harness.preflight.external_limits import pointed
+from harness.preflight.external_limits import on_external_cluster
 from harness.run.executor import Options, execute
 from harness.run.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
@@ -88,7 +88,7 @@ def _run(
     cluster: ManagedCluster, config: str, results: Path, fault: str, containers: str | None = None
 ) -> tuple[Path, ArmResult]:
     experiment = parse(TEXT.replace("FAULT", fault), "test")
-    (there,) = pointed([experiment], cluster.bootstrap.split(",")[0], config, containers)
+    (there,) = on_external_cluster([experiment], cluster.bootstrap.split(",")[0], config, containers)
     options = Options(results=results, seed=5, owned_containers=containers is not None)
     ((folder, result),) = execute([there], options)
     return folder, result.arms[0]

@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 from harness.protocol.connection import BrokerConnection
 from harness.protocol.fetch import epoch_end, fetch
 from tests.chaos.support.cluster_queries import leader_of
@@ -39,7 +39,7 @@ def test_leader_and_followers_serve_what_is_committed(cluster: ManagedCluster, t
                 seen = fetch(connection, topic, 0, 0).high_watermark
                 return None if seen == 10 else f"high watermark {seen}"
 
-            assert seen_within(10, behind) is None
+            assert poll_within(10, behind) is None
             found = fetch(connection, topic, 0, 0)
             assert (found.error, found.log_start_offset, found.last_stable_offset) == (None, 0, 10)
             assert sum(batch.count for batch in parse_segment(found.data)) == 10

@@ -58,7 +58,9 @@ def left_by_the_dead(client: DockerClient) -> list[str]:
     found += [(one.name, one.attrs.get("Labels")) for one in client.networks.list(filters=wanted)]
     found += [(one.name, one.attrs.get("Labels")) for one in client.volumes.list(filters=wanted)]
     return [
-        name for name, labels in found if process_identity.owner_gone((labels or {}).get(engine.OWNER_LABEL))
+        name
+        for name, labels in found
+        if process_identity.owner_has_ended((labels or {}).get(engine.OWNER_LABEL))
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.containers import engine
-from harness.model.polling import seen_within
+from harness.model.polling import poll_within
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
 
 pytestmark = pytest.mark.chaos
@@ -32,7 +32,7 @@ arms: [{name: one}]
 
 
 def wait_for(what: Callable[[], bool], seconds: float) -> None:
-    left = seen_within(seconds, lambda: None if what() else "not yet")
+    left = poll_within(seconds, lambda: None if what() else "not yet")
     assert left is None, left
 
 

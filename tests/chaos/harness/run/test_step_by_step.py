@@ -67,5 +67,5 @@ def test_a_state_that_does_not_come_is_unknown_with_what_was_seen(
     arm = run(cluster, STEPS.replace(never, never.replace("exactly: 10", "exactly: 15")), results)
     assert arm.judgement.verdict == VerdictWord.UNKNOWN
     (problem,) = arm.meta.problems
-    assert "waited 1 s in vain" in problem
+    assert "timed out after 1 s" in problem
     assert "log end offset of partition 0 by broker: 2: 10, 3: 10" in problem

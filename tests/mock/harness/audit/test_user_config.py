@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.user_config import ARM, STANDARD, UserConfig, with_own
+from harness.audit.user_config import ARM, STANDARD, UserConfig, with_user_config
 from harness.containers import engine
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
@@ -30,7 +30,9 @@ def file(folder: Path, text: str, name: str = "producer.properties") -> Path:
 
 def test_a_java_configuration_has_javas_defaults(standard: Experiment, tmp_path: Path) -> None:
     text = "acks=-1; key.serializer=x; buffer.memory=33554432; max.request.size=2000; request.timeout.ms=4000"
-    changed, left_out = with_own(standard, UserConfig(producer=file(tmp_path, f"{text}; max.block.ms=5")))
+    changed, left_out = with_user_config(
+        standard, UserConfig(producer=file(tmp_path, f"{text}; max.block.ms=5"))
+    )
     (arm,) = changed.arms
     assert (arm.name, arm.promise) == (ARM, {"lost": "0", "duplicate": "0"})
     assert arm.producer.properties() == {
@@ -52,7 +54,7 @@ def test_a_java_configuration_has_javas_defaults(standard: Experiment, tmp_path:
 def test_acks_1_is_not_idempotent_and_still_promised_to_lose_nothing(
     standard: Experiment, tmp_path: Path
 ) -> None:
-    changed, _ = with_own(standard, UserConfig(producer=file(tmp_path, "acks=1; linger.ms=0")))
+    changed, _ = with_user_config(standard, UserConfig(producer=file(tmp_path, "acks=1; linger.ms=0")))
     (arm,) = changed.arms
     assert not arm.producer.enable_idempotence
     assert arm.promise == {"lost": "0", "duplicate": "any"}
@@ -60,7 +62,7 @@ def test_acks_1_is_not_idempotent_and_still_promised_to_lose_nothing(
 
 def test_librdkafkas_names_and_defaults_stay(standard: Experiment, tmp_path: Path) -> None:
     text = "request.required.acks=all; message.timeout.ms=9000; queue.buffering.max.messages=500"
-    changed, left_out = with_own(standard, UserConfig(producer=file(tmp_path, text)))
+    changed, left_out = with_user_config(standard, UserConfig(producer=file(tmp_path, text)))
     assert changed.arms[0].producer.properties() == {
         "acks": "all",
         "enable.idempotence": False,
@@ -71,14 +73,16 @@ def test_librdkafkas_names_and_defaults_stay(standard: Experiment, tmp_path: Pat
 
 
 def test_a_transactional_id_makes_the_workload_transactional(standard: Experiment, tmp_path: Path) -> None:
-    changed, _ = with_own(standard, UserConfig(producer=file(tmp_path, "transactional.id=a; acks=all")))
+    changed, _ = with_user_config(
+        standard, UserConfig(producer=file(tmp_path, "transactional.id=a; acks=all"))
+    )
     assert changed.workload_of(changed.arms[0]).transactional
     assert not standard.workload.transactional
 
 
 def test_connections_and_secrets_stay_out(standard: Experiment, tmp_path: Path) -> None:
     text = "acks=all; sasl.password=S3cret; ssl.key.pem=S3cret; bootstrap.servers=b:1; my.token=S3cret"
-    changed, left_out = with_own(standard, UserConfig(producer=file(tmp_path, text)))
+    changed, left_out = with_user_config(standard, UserConfig(producer=file(tmp_path, text)))
     assert "S3cret" not in changed.model_dump_json() + " ".join(left_out)
     assert len(left_out) == 4
 
@@ -97,7 +101,7 @@ def test_connections_and_secrets_stay_out(standard: Experiment, tmp_path: Path) 
 )
 def test_what_the_client_refuses_is_told(text: str, says: str, standard: Experiment, tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
-        with_own(standard, UserConfig(producer=file(tmp_path, text)))
+        with_user_config(standard, UserConfig(producer=file(tmp_path, text)))
     assert "the client refuses this producer configuration" in str(caught.value)
     assert says in str(caught.value)
     assert "kafka-chaos audit" in str(caught.value)
@@ -106,7 +110,7 @@ def test_what_the_client_refuses_is_told(text: str, says: str, standard: Experim
 def test_topic_and_brokers(standard: Experiment, tmp_path: Path) -> None:
     topic = file(tmp_path, "replication.factor=2; partitions=5; min.insync.replicas=1", "topic")
     broker = file(tmp_path, "node.id=7; listeners=x; num.io.threads=4; log.dirs=/x; my.password=S3", "broker")
-    changed, left_out = with_own(standard, UserConfig(topic=topic, broker=broker))
+    changed, left_out = with_user_config(standard, UserConfig(topic=topic, broker=broker))
     assert (changed.topic.partitions, changed.topic.replication_factor) == (5, 2)
     assert changed.topic.config == {"min.insync.replicas": "1"}
     assert changed.cluster.properties == {"num.io.threads": "4"}
@@ -132,7 +136,7 @@ def test_a_topic_that_cannot_be_is_refused(
     text: str, says: str, standard: Experiment, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput) as caught:
-        with_own(standard, UserConfig(topic=file(tmp_path, text)))
+        with_user_config(standard, UserConfig(topic=file(tmp_path, text)))
     assert says in str(caught.value)
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.audit.audit import RULES, Audit, audit
 from harness.audit.guarantees import PROMISES
 from harness.audit.rule import Severity
-from harness.audit.settings_catalog import ClientLibrary, canonical, nearest, table
+from harness.audit.settings_catalog import ClientLibrary, canonical, closest_setting, known_settings
 from harness.audit.text import lines
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
@@ -174,12 +174,12 @@ def test_every_rule_is_tested_has_a_source_and_names_what_exists() -> None:
     assert len({rule.id for rule in RULES}) == len(RULES)
     for rule in RULES:
         assert rule.source, rule.id
-        assert all(name in table() for name in rule.settings), rule.id
+        assert all(name in known_settings() for name in rule.settings), rule.id
         if rule.proof is not None:
             assert rule.proof.experiment in EXPERIMENT.builtin_names(), rule.id
             arms = {arm.name for arm in load(rule.proof.experiment).arms}
             assert set(rule.proof.arms) <= arms, rule.id
-    assert all(name in table() for name in PROMISES)
+    assert all(name in known_settings() for name in PROMISES)
 
 
 def test_a_good_configuration_is_left_alone() -> None:
@@ -219,7 +219,7 @@ def test_unknown_names_get_the_nearest_and_foreign_ones_are_told() -> None:
     assert "only java knows it" in next(one.says for one in found.unknown if one.name == "buffer.memory")
     assert found.exit_code() == 1
     assert of("acks=all; my.own=1").exit_code() == 0
-    assert nearest("request.required.ack") == "request.required.acks"
+    assert closest_setting("request.required.ack") == "request.required.acks"
 
 
 def test_prefixes_and_other_names_mean_the_same() -> None:

@@ -274,7 +274,7 @@ def run_paper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunPaper:
     monkeypatch.setattr(runner, "java_of_spark", lambda _: 17)
     monkeypatch.setattr(runner.engine, "connect", lambda: None)
     monkeypatch.setattr(runner.images, "resolve", lambda *_: None)
-    monkeypatch.setattr(runner.feasibility, "probed", lambda *_: ())
+    monkeypatch.setattr(runner.feasibility, "probe_for", lambda *_: ())
 
     def run(
         ids: list[str], size: int = 1, **answers: RequestFinished

@@ -15,8 +15,8 @@ from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
 from harness.host import process_identity
 from harness.model.errors import BadInput, ClusterError
-from harness.preflight.external_limits import refuse_unreachable
-from harness.protocol.client_config import access_of, read_access
+from harness.preflight.external_limits import check_external_limits
+from harness.protocol.client_config import client_security_of, read_client_security
 from harness.protocol.client_security import ClientSecurity
 from harness.run.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
@@ -85,10 +85,10 @@ LABELLED = "{existing: {bootstrap_servers: 'a:1', containers: mine}}"
 def test_what_can_be_had_there(fault: str, cluster: str | None, owned: bool, refused: str | None) -> None:
     experiment = _experiment(fault, *([] if cluster is None else [cluster]))
     if refused is None:
-        refuse_unreachable(experiment, owned=owned)
+        check_external_limits(experiment, owned=owned)
         return
     with pytest.raises(BadInput, match=refused):
-        refuse_unreachable(experiment, owned=owned)
+        check_external_limits(experiment, owned=owned)
 
 
 def test_the_named_faults_exist() -> None:
@@ -112,9 +112,9 @@ def test_javas_names_and_librdkafkas_mean_the_same() -> None:
         "acks": "all",
         "group.id": "x",
     }
-    assert access_of(java, "f").properties == {**SASL, "sasl.password": 'p"w'}
-    assert access_of(SASL, "f").properties == SASL
-    assert access_of({"bootstrap.servers": "a:1"}, "f") == ClientSecurity()
+    assert client_security_of(java, "f").properties == {**SASL, "sasl.password": 'p"w'}
+    assert client_security_of(SASL, "f").properties == SASL
+    assert client_security_of({"bootstrap.servers": "a:1"}, "f") == ClientSecurity()
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_javas_names_and_librdkafkas_mean_the_same() -> None:
 )
 def test_what_no_client_of_ours_can_do_is_refused(change: dict[str, str], told: str) -> None:
     with pytest.raises(BadInput) as refused:
-        access_of({**SASL, **change}, "client.properties")
+        client_security_of({**SASL, **change}, "client.properties")
     assert told in str(refused.value)
     assert "client.properties" in str(refused.value)
 
@@ -152,7 +152,7 @@ ssl.keystore.type=PEM
 ssl.keystore.location={tmp_path}/me.pem
 """
     )
-    access = read_access(tmp_path / "client.properties")
+    access = read_client_security(tmp_path / "client.properties")
     assert access.properties["ssl.certificate.location"] == f"{tmp_path}/me.pem"
     assert access.login is not None
     assert access.login.tls is not None
@@ -190,7 +190,7 @@ def _recorded(owner: str) -> ExternalCluster:
     cluster.set_brokers({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
     state_records.remember(cluster)
     path = state_records.state_folder() / cluster.name / "cluster.json"
-    path.write_text(path.read_text().replace(process_identity.owner(__import__("os").getpid()), owner))
+    path.write_text(path.read_text().replace(process_identity.owner_label(__import__("os").getpid()), owner))
     return cluster
 
 

@@ -48,9 +48,9 @@ def test_what_is_lacking_is_told_with_its_reason() -> None:
         Capability("tc netem", "delay", False, "Unknown qdisc"),
         Capability("iptables", "cuts", True, "works"),
     )
-    assert feasibility.lacking(("iptables", "tc netem"), found) == ["tc netem: Unknown qdisc"]
-    assert feasibility.lacking(("iptables",), found) == []
-    assert feasibility.lacking(("never heard of",), found) == []
+    assert feasibility.unmet_needs(("iptables", "tc netem"), found) == ["tc netem: Unknown qdisc"]
+    assert feasibility.unmet_needs(("iptables",), found) == []
+    assert feasibility.unmet_needs(("never heard of",), found) == []
 
 
 def test_a_list_says_what_is_possible() -> None:

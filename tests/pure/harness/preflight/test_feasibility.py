@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.errors import BadInput
-from harness.preflight.feasibility import sifted
+from harness.preflight.feasibility import without_impossible_faults
 from harness.preflight.kernel_probes import Capability
 from harness.spec.experiment import Experiment
 from harness.spec.files import parse
@@ -35,20 +35,20 @@ arms: [{{name: one}}]
 
 def test_what_is_possible_stays_as_it_is() -> None:
     asked = experiment("refuse")
-    assert sifted(asked, FREEZER) == (asked, ())
-    assert sifted(asked, ()) == (asked, ())
+    assert without_impossible_faults(asked, FREEZER) == (asked, ())
+    assert without_impossible_faults(asked, ()) == (asked, ())
 
 
 def test_the_refusal_says_where_and_why() -> None:
     with pytest.raises(BadInput, match="not possible on this machine") as caught:
-        sifted(experiment("refuse"), NO_FREEZER)
+        without_impossible_faults(experiment("refuse"), NO_FREEZER)
     told = str(caught.value)
     for words in ("frozen: steps[0].inject", "read-only cgroups", "if_impossible: skip"):
         assert words in told
 
 
 def test_what_may_be_skipped_is_left_out_and_told() -> None:
-    left, told = sifted(experiment("skip"), NO_FREEZER)
+    left, told = without_impossible_faults(experiment("skip"), NO_FREEZER)
     (step,) = left.steps
     assert step.write is not None
     assert len(step.write.faults) == 1

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from faults import Kill
 from harness.model import secrets
 from harness.model.errors import BadInput
-from harness.model.secrets import MASK, hidden, masked_at, shown_command, without_secret_values
+from harness.model.secrets import MASK, format_command, masked_at, redact, without_secret_values
 from harness.run.executor import Options, job_of
 from harness.spec.experiment import Experiment
 from harness.spec.files import parse
@@ -44,7 +44,7 @@ arms:
 
 @pytest.fixture(autouse=True)
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_KNOWN", secrets._Known())
+    monkeypatch.setattr(secrets, "_KNOWN", secrets._KnownSecrets())
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def test_metadata_and_messages_are_rid_of_what_was_learnt(experiment: Experiment
     told = meta().model_copy(update={"problems": (f"login as me with {PASSWORD} failed",)})
     told.save(tmp_path)
     assert PASSWORD not in (tmp_path / "run.json").read_text()
-    assert hidden(f"no: {PASSWORD}") == f"no: {MASK}"
-    assert hidden("nothing learnt here: acks") == "nothing learnt here: acks"
+    assert redact(f"no: {PASSWORD}") == f"no: {MASK}"
+    assert redact("nothing learnt here: acks") == "nothing learnt here: acks"
 
 
 def test_the_clients_refusal_does_not_quote_it() -> None:
@@ -109,13 +109,13 @@ def test_a_value_of_a_wrong_type_is_not_shown() -> None:
 
 
 def test_the_command_line_is_shown_without() -> None:
-    told = shown_command(
+    told = format_command(
         ["kafka-chaos", "run", "a.yaml", f"--spark-conf=spark.secret={PASSWORD}", "x.password=b c"]
     )
     assert PASSWORD not in told
     assert told.startswith("kafka-chaos run a.yaml ")
     assert "b c" not in told
-    assert shown_command(["run", "acks=all", "my file"]) == "run acks=all 'my file'"
+    assert format_command(["run", "acks=all", "my file"]) == "run acks=all 'my file'"
 
 
 def test_fault_events_hold_none(experiment: Experiment) -> None:

@@ -22,7 +22,7 @@ from harness.model.journal import FAULTS, FAULTS_FILE, SAMPLES, SAMPLES_DIR
 from harness.model.run import ClusterInfo, ImageInfo, RunMeta, StepInfo
 from harness.run.replay import replay, replay_run, with_named_nodes
 from harness.spec.experiment import Experiment
-from harness.spec.fault_index import specs_of, without
+from harness.spec.fault_index import placed_faults, without_faults
 from harness.spec.files import load, parse
 from harness.spec.plan import lines, plan_of
 from harness.spec.steps import Write
@@ -228,7 +228,7 @@ def test_what_an_inject_step_has_left_open_counts() -> None:
 
 
 def test_every_fault_is_found_with_its_place() -> None:
-    assert [(one.place, one.fault.name(), one.if_impossible) for one in specs_of(mine())] == [
+    assert [(one.place, one.fault.name(), one.if_impossible) for one in placed_faults(mine())] == [
         ("steps[0].inject", "partition", "skip"),
         ("steps[3].write.faults[0].fault", "kill", "refuse"),
         ("steps[3].write.faults[1].random.menu[0].fault", "pause", "skip"),
@@ -239,19 +239,19 @@ def test_every_fault_is_found_with_its_place() -> None:
 
 
 def test_what_is_skipped_is_gone_and_nothing_else() -> None:
-    everything = list(specs_of(mine()))
-    left = without(mine(), {one.place for one in everything if one.if_impossible == "skip"})
-    assert [one.fault.name() for one in specs_of(left)] == ["kill", "kill", "kill"]
+    everything = list(placed_faults(mine()))
+    left = without_faults(mine(), {one.place for one in everything if one.if_impossible == "skip"})
+    assert [one.fault.name() for one in placed_faults(left)] == ["kill", "kill", "kill"]
     assert [type(step.action).__name__ for step in left.steps] == ["Heal", "Wait", "Write", "Sleep"]
-    empty = without(mine(), {one.place for one in everything})
+    empty = without_faults(mine(), {one.place for one in everything})
     assert write_of(empty, 2).faults == ()
-    assert without(mine(), ()) == mine()
+    assert without_faults(mine(), ()) == mine()
 
 
 def test_what_waits_for_a_skipped_entry_is_refused() -> None:
     experiment = mine(**{"{isr_below: 3, partition: 0}": "{healed: first}"})
     with pytest.raises(BadInput, match="no entry is named 'first'"):
-        without(experiment, {"steps[3].write.faults[0].fault"})
+        without_faults(experiment, {"steps[3].write.faults[0].fault"})
 
 
 # Replays
