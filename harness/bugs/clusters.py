@@ -1,4 +1,4 @@
-"""The clusters that bugs share, and how their experiments are written."""
+"""The clusters that bugs share."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ TRANSACTIONS = ClusterSpec(
     brokers=2,
     loggers=REQUEST_LOGGER,
     properties={
-        # Who leads is what the experiment says, and nothing else.
+        # Only the experiment moves leadership.
         "auto.leader.rebalance.enable": "false",
-        # A transaction that its coordinator is to abort is found soon; 10 s.
+        # How often the coordinator looks for transactions that have timed out; the default is 10 s.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     },
 )
-"""Two brokers and a controller, as shipped in what counts; brokers print the requests that they have
-answered."""
+"""Two brokers and a controller with default settings for transactions; brokers print the requests that they
+have answered."""
 PATIENT = TRANSACTIONS.model_copy(
     update={
         "properties": {
@@ -27,12 +27,11 @@ PATIENT = TRANSACTIONS.model_copy(
         }
     }
 )
-"""The same, where a broker that is slow, or cut off for some seconds, stays in every ISR and goes on
-leading."""
+"""The same, but a broker that is slow, or cut off for some seconds, stays in every ISR and keeps leading."""
 FIRST_TRANSACTIONS = TRANSACTIONS.model_copy(update={"features": {"transaction.version": 0}})
-"""The same cluster, where transactions are as before KIP-890."""
+"""The same cluster with transactions as before KIP-890."""
 BEFORE_KRAFT_ONLY = TRANSACTIONS.model_copy(update={"version": "3.9.2"})
-"""The same on Kafka 3.9, which knows no other transactions than those."""
+"""The same on Kafka 3.9, which has only those transactions."""
 UNVERIFIED = BEFORE_KRAFT_ONLY.model_copy(
     update={
         "properties": {
@@ -41,8 +40,7 @@ UNVERIFIED = BEFORE_KRAFT_ONLY.model_copy(
         }
     }
 )
-"""The same, where leaders do not ask the coordinator whether a transaction is open (KIP-890,
-part 1)."""
+"""The same, but leaders do not ask the coordinator whether a transaction is open (KIP-890, part 1)."""
 PRINTING = COMMON.model_copy(update={"racks": False, "loggers": REQUEST_LOGGER})
 """Three brokers and a controller, which print the requests that they have answered."""
 OLD_METADATA = PRINTING.model_copy(update={"metadata_version": "3.4-IV0"})
@@ -59,6 +57,6 @@ OLD_PROTOCOL = ClusterSpec(
         "log.message.format.version": "1.1",
     },
 )
-"""Two brokers that speak with each other as Kafka 1.1 did."""
+"""Two brokers that use the inter-broker protocol of Kafka 1.1."""
 OWN_PROTOCOL = OLD_PROTOCOL.model_copy(update={"properties": {"auto.leader.rebalance.enable": "false"}})
-"""Two brokers of Kafka 2.8, as shipped."""
+"""Two brokers of Kafka 2.8 with their own protocol version."""

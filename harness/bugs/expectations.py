@@ -1,4 +1,4 @@
-"""Expectations on arms of bugs: their verdict, and the requests that brokers say they have answered."""
+"""Expectations on arms of bugs: their verdict, and the requests in the brokers' own request logs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from harness.suite.expectations import Expectation, exactly
 from harness.suite.run_evidence import EvidenceMissing, FinishedRun
 
 REQUEST_LOGGER = {"kafka.request.logger": "DEBUG"}
-"""Brokers print each request that they have answered, and the answer."""
+"""The log level at which brokers print each request that they have answered, and the answer."""
 _MARK = "Completed request:"
 TAKEN, REFUSED = "taken", "refused"
-"""What a broker made of a request: it answered without an error, or with one."""
+"""The outcome of a request: answered without an error, or with one."""
 
 
 def invalid_for(finding: FindingClass) -> Expectation:
@@ -37,7 +37,7 @@ def valid() -> Expectation:
 
 
 def free_of(finding: FindingClass) -> Expectation:
-    """The run has no such finding, whatever else the set-up alone brings about."""
+    """The run has no such finding; findings that the set-up alone causes are allowed."""
     return Expectation(
         "verdict", f"no {finding.value}", lambda run: (verdict_of(run), run.count(finding) == 0)
     )
@@ -56,8 +56,8 @@ def _word(run: FinishedRun) -> VerdictWord:
 
 
 @dataclass(frozen=True)
-class RequestOutcomes:
-    """A request that a broker has answered, by its own log."""
+class AnsweredRequest:
+    """A request that a broker has answered, by the broker's own log."""
 
     api: str
     client: str
@@ -66,7 +66,7 @@ class RequestOutcomes:
 
     @property
     def error(self) -> str:
-        """The answer's error by Kafka's name; of several the first that is one."""
+        """The answer's first error by Kafka's name, or NONE."""
         names = (error_name(ErrorCode(code)) for code in _codes(self.response) if code)
         return next((name for name in names if name), "NONE")
 
@@ -75,23 +75,22 @@ class RequestOutcomes:
         return TAKEN if self.error == "NONE" else REFUSED
 
 
-def parse_requests(lines: list[str]) -> list[RequestOutcomes]:
-    """The requests in lines of a broker's log, in the order in which they were answered; others are left
-    out."""
+def parse_requests(lines: list[str]) -> list[AnsweredRequest]:
+    """The requests in lines of a broker's log, in the order of the answers; other lines are ignored."""
     found = []
     for line in lines:
         _, mark, text = line.partition(_MARK)
         if not mark:
             continue
         try:
-            told, _ = json.JSONDecoder().raw_decode(text)
-            header = told["requestHeader"]
+            entry, _ = json.JSONDecoder().raw_decode(text)
+            header = entry["requestHeader"]
             found.append(
-                RequestOutcomes(
+                AnsweredRequest(
                     api=header["requestApiKeyName"],
                     client=str(header.get("clientId", "")),
-                    request=told["request"],
-                    response=told["response"],
+                    request=entry["request"],
+                    response=entry["response"],
                 )
             )
         except (ValueError, KeyError, TypeError):
@@ -99,27 +98,27 @@ def parse_requests(lines: list[str]) -> list[RequestOutcomes]:
     return found
 
 
-def _codes(told: Any) -> Iterator[int]:
-    if isinstance(told, dict):
-        for name, value in told.items():
+def _codes(value: Any) -> Iterator[int]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
             if name == "errorCode":
-                yield int(value)
+                yield int(inner)
             else:
-                yield from _codes(value)
-    elif isinstance(told, list):
-        for one in told:
-            yield from _codes(one)
+                yield from _codes(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _codes(inner)
 
 
 def answered_requests(
     ask: str, broker: int, api: str, outcomes: tuple[str, ...], *, client: str, **fields: object
 ) -> Expectation:
-    """A broker, by its own log in an ask step, took or refused a client's requests of a kind, one after the
-    other. `fields` are what the requests must hold."""
+    """The outcomes of a client's requests of one API, in order, by a broker's own log in an ask step.
+    `fields`: only requests with these values count."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = _of(run, ask, broker, api, client, fields)
-        return ", ".join(_said(one.error) for one in found) or "none", tuple(
+        found = _requests(run, ask, broker, api, client, fields)
+        return ", ".join(_outcome_text(one.error) for one in found) or "none", tuple(
             one.outcome for one in found
         ) == outcomes
 
@@ -128,13 +127,13 @@ def answered_requests(
     return Expectation(what, ", ".join(outcomes), look)
 
 
-def _said(error: str) -> str:
+def _outcome_text(error: str) -> str:
     return TAKEN if error == "NONE" else f"{REFUSED} ({error})"
 
 
-def _of(
+def _requests(
     run: FinishedRun, ask: str, broker: int, api: str, client: str, fields: dict[str, object]
-) -> list[RequestOutcomes]:
+) -> list[AnsweredRequest]:
     lines = run.answer(ask, "printed", broker)["detail"]["lines"]
     return [
         one
@@ -146,7 +145,7 @@ def _of(
 
 
 def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
-    """What the client was told of one of its transactions."""
+    """The outcome of a transaction as its client learned it."""
 
     def of(run: FinishedRun) -> str:
         for row in run.transactions:
@@ -158,17 +157,19 @@ def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
 
 
 def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expectation:
-    """Whether a controller, by its own log in an ask step, answered the first request for an ISR with a
-    broker in it so: with an error of this name, or (NONE) by taking it."""
+    """How a controller answered the first request for an ISR that has a broker in it, by its own log in an
+    ask step: with an error of this name, or NONE if it accepted the request."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         lines = run.answer(ask, "printed", node)["detail"]["lines"]
         for one in parse_requests(lines):
             if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
-                return _said(one.error), one.error == error
+                return _outcome_text(one.error), one.error == error
         raise EvidenceMissing(f"controller {node} has answered no request for an ISR with broker {broker}")
 
-    return Expectation(f"the controller on a request for broker {broker} in the ISR", _said(error), look)
+    return Expectation(
+        f"the controller on a request for broker {broker} in the ISR", _outcome_text(error), look
+    )
 
 
 def _members(request: dict[str, Any]) -> Iterator[int]:
@@ -180,7 +181,7 @@ def _members(request: dict[str, Any]) -> Iterator[int]:
 
 
 def in_partitions(partitions: range, count: int) -> Expectation:
-    """So many records stand in each of these partitions at the end, whichever they are."""
+    """Each of these partitions holds this number of records at the end."""
 
     def of(run: FinishedRun) -> dict[int, int]:
         return {number: sum(row["partition"] == number for row in run.final_log) for number in partitions}

@@ -12,32 +12,34 @@ from harness.spec.experiment import Experiment
 COMMON = ClusterSpec(
     racks=True,
     properties={
-        # As shipped: steps between a cut and a kill take a while, and the ISR must be full that long.
+        # Kafka's default: the ISR must stay full during the steps between a cut and a kill.
         "replica.lag.time.max.ms": "30000",
-        # Who leads is what the experiment does, and nothing else.
+        # Only the experiment moves leadership.
         "auto.leader.rebalance.enable": "false",
-        # How often the controller looks for partitions that an unclean election would help; 5 minutes.
+        # How often the controller looks for partitions that need an unclean election; the default is 5
+        # minutes.
         "unclean.leader.election.interval.ms": "1000",
-        # Checkpoints and retention soon enough to be waited for.
+        # Frequent checkpoints and retention checks, so that steps can wait for them.
         "replica.high.watermark.checkpoint.interval.ms": "500",
         "log.retention.check.interval.ms": "500",
         "log.initial.task.delay.ms": "500",
         "log.cleaner.backoff.ms": "200",
     },
 )
-"""Three brokers and a controller, profile `fast` with Kafka's own lag, a rack each; it serves most claims."""
+"""Three brokers in a rack each and a controller, profile `fast` with Kafka's default lag; used by most
+claims."""
 LAG = COMMON.model_copy(
     update={
         "properties": {
             **COMMON.properties,
             "replica.lag.time.max.ms": "8000",
-            # So small that a slow link is felt before that time is over.
+            # Small fetches, so that a slow link has an effect before that time is over.
             "replica.fetch.max.bytes": "262144",
             "replica.fetch.response.max.bytes": "262144",
         }
     }
 )
-"""The same with a lag that is over soon, for claims on who leaves the ISR."""
+"""The same with a short lag, for claims on which follower leaves the ISR."""
 FOUR = COMMON.model_copy(update={"brokers": 4})
 """As the common cluster, with a fourth broker."""
 FIVE_CONTROLLERS = COMMON.model_copy(update={"controllers": 5})
@@ -48,7 +50,7 @@ NO_ELR = COMMON.model_copy(update={"features": {"eligible.leader.replicas.versio
 MANY = COMMON.model_copy(
     update={
         "properties": {**COMMON.properties, "log.index.size.max.bytes": "8192"},
-        # Each partition is several files that are synced one by one; a disk takes a minute for thousands.
+        # Each partition has several files that are synced one by one: on a disk thousands take a minute.
         "disk_mib": 1024,
     }
 )
@@ -70,27 +72,27 @@ TWO_OF_OLD = ClusterSpec(
         "replica.high.watermark.checkpoint.interval.ms": "500",
     },
 )
-"""Two brokers that still write message format 0.10.2 where a topic asks for it; leader epochs came with 0.11
-(KIP-101)."""
+"""Two brokers that still write message format 0.10.2 if a topic's setting says so; leader epochs came with
+0.11 (KIP-101)."""
 PATIENT_LEADER = TWO_OF_OLD.model_copy(
     update={
         "properties": {
             **TWO_OF_OLD.properties,
-            # There must be time for a cut and a kill before the next one.
+            # Time for a cut and a kill before the next checkpoint.
             "replica.high.watermark.checkpoint.interval.ms": "10000",
-            # A thread for each topic (but in 1 % of runs): one that waits for a leader that is cut off, with
-            # a fetch for a topic with leader epochs, would not truncate one without.
+            # One thread per topic (in 99 % of runs): a thread whose fetch for the topic with leader epochs
+            # waits for a leader that is cut off would not truncate the other topic.
             "num.replica.fetchers": "100",
         },
         "broker_properties": {1: {"zookeeper.session.timeout.ms": "36000"}},
     }
 )
-"""The same; broker 1 counts as alive for 36 s after it was last heard of."""
+"""The same; broker 1 counts as alive for 36 s after its last heartbeat."""
 
 
 def experiment(text: str, cluster: ClusterSpec = COMMON) -> Experiment:
-    """An experiment from the YAML of an experiment file without its cluster. Left out too: one partition on
-    brokers 1, 2, 3, of which 1 leads first, one in-sync replica enough, one producer."""
+    """An experiment from the YAML of an experiment file without its cluster. Defaults: one partition on
+    brokers 1, 2, 3, of which 1 leads first, min.insync.replicas=1, one producer."""
     data: dict[str, Any] = yaml.safe_load(text)
     data.setdefault("topic", {})
     data["topic"].setdefault("assignment", [[1, 2, 3]])

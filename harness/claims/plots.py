@@ -1,4 +1,4 @@
-"""Plots of what claims measured, as small SVG files, and tables of arms side by side."""
+"""Plots of the measurements of claims as small SVG files, and tables of arms side by side."""
 
 from __future__ import annotations
 

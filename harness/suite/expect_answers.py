@@ -1,4 +1,4 @@
-"""Expectations on what brokers answered in ask steps: to consumers and producers, and from their files."""
+"""Expectations on the answers of brokers in ask steps: to consumers, to producers, and from their files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
 def read_from_broker(ask: str, broker: int, count: int) -> Expectation:
-    """So many records a consumer was given by a broker that was asked."""
+    """The number of records that a broker gave a consumer in an ask step."""
     return exactly(
         f"records that broker {broker} gives a consumer in {ask}",
         count,
@@ -18,16 +18,16 @@ def read_from_broker(ask: str, broker: int, count: int) -> Expectation:
 
 
 def records_of(answer: JournalRow) -> list[tuple[int, int, int]]:
-    """(offset, producer, seq) of what an answer holds."""
+    """(offset, producer, seq) of the records in an answer."""
     if answer["error"] is not None:
         raise EvidenceMissing(f"broker {answer['broker']} answered {answer['error']}")
     return [(offset, producer, seq) for offset, producer, seq in answer["detail"]["records"]]
 
 
 def vanished_between(first: str, second: str, count: int) -> Expectation:
-    """So many of the records that a consumer was given in one ask step, another was not given in a later one.
+    """The number of records that a consumer received in one ask step and another did not in a later one.
 
-    Whoever answered without an error is taken: the leader of the time."""
+    In each step the broker counts that answered without an error: the leader at that time."""
 
     def of(run: FinishedRun) -> int:
         return len(set(_served(run, first)) - set(_served(run, second)))
@@ -38,12 +38,12 @@ def vanished_between(first: str, second: str, count: int) -> Expectation:
 def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
     served = [row for row in run.answers(ask, "fetch").values() if row["error"] is None]
     if not served:
-        raise EvidenceMissing(f"nobody served a consumer in {ask}")
+        raise EvidenceMissing(f"no broker served a consumer in {ask}")
     return max((records_of(row) for row in served), key=len)
 
 
 def answered(ask: str, question: str, broker: int, error: str | None) -> Expectation:
-    """What a broker said to a question: an error by Kafka's name, or none."""
+    """A broker's answer to a question: an error by Kafka's name, or None for no error."""
     return exactly(
         f"broker {broker}'s answer to {question} in {ask}",
         error or "no error",
@@ -62,8 +62,8 @@ def answered_number(ask: str, question: str, broker: int, value: int) -> Expecta
 
 
 def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expectation:
-    """The batches in a broker's own segment files: whole, in this leader epoch, one after the other without
-    a gap, and so many records in all."""
+    """The batches in a broker's own segment files are whole, in this leader epoch, follow each other without
+    a gap, and hold this number of records in all."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = run.answer(ask, "files", broker)["detail"]["batches"]
@@ -81,7 +81,7 @@ def batches(ask: str, broker: int, *, leader_epoch: int, records: int) -> Expect
 
 
 def differing_offsets(ask: str, one: int, other: int, count: int) -> Expectation:
-    """At so many offsets the files of two brokers hold different records."""
+    """The number of offsets at which the files of two brokers hold different records."""
 
     def of(run: FinishedRun) -> int:
         first, second = (
@@ -94,7 +94,7 @@ def differing_offsets(ask: str, one: int, other: int, count: int) -> Expectation
 
 
 def epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
-    """What the leader says of where an epoch ends: the largest epoch up to it that wrote, and its end."""
+    """The leader's answer to where an epoch ends: the largest epoch up to it with records, and its end."""
 
     def of(run: FinishedRun) -> object:
         served = [row for row in run.answers(ask, "epoch_ends").values() if row["error"] is None]
@@ -105,17 +105,17 @@ def epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
 
 
 def missed_by_read(ask: str, broker: int, count: int) -> Expectation:
-    """So many of the records in the log at the end were not given to a consumer by a broker."""
+    """The number of records in the log at the end that a broker did not give a consumer."""
 
     def of(run: FinishedRun) -> int:
-        given = {offset for offset, _, _ in records_of(run.answer(ask, "fetch", broker))}
-        return sum(row["offset"] not in given for row in run.final_log)
+        received = {offset for offset, _, _ in records_of(run.answer(ask, "fetch", broker))}
+        return sum(row["offset"] not in received for row in run.final_log)
 
     return exactly(f"committed records that a read from broker {broker} misses in {ask}", count, of)
 
 
 def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expectation:
-    """So many lines with the text of an ask step a broker had printed."""
+    """The number of lines with the text of an ask step that a broker had printed."""
 
     def of(run: FinishedRun) -> int:
         return len(run.answer(ask, "printed", broker)["detail"]["lines"])
@@ -124,7 +124,7 @@ def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expect
 
 
 def load_seconds(ask: str, broker: int) -> Expectation:
-    """How long the last start of a broker took to load its logs, as it says; any time will do."""
+    """How long a broker took to load its logs at its last start, by its own log; at most 60 s."""
 
     def of(run: FinishedRun) -> float:
         lines = run.answer(ask, "printed", broker)["detail"]["lines"]

@@ -1,4 +1,4 @@
-"""Expectations on what brokers were seen to do: leaders, ISR, high watermarks, epochs, files."""
+"""Expectations on the observed state of brokers: leaders, ISR, high watermarks, epochs, files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workloads.log_format.checkpoints import EPOCH_FILE
 
 
 def isr_history(*sizes: tuple[int, ...]) -> Expectation:
-    """The ISR of partition 0 went through just these members, one after the other."""
+    """The ISR of partition 0 had exactly these members, one after the other."""
 
     def of(run: FinishedRun) -> tuple[tuple[int, ...], ...]:
         return tuple(_changes(run, lambda state: state.isr))
@@ -28,7 +28,7 @@ def _changes(run: FinishedRun, of: Callable[[PartitionBelief], tuple[int, ...]])
 
 
 def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
-    """So many seconds after a fault was there, a broker was first seen out of the ISR of partition 0."""
+    """The seconds from the effect of a fault until a broker was first seen out of the ISR of partition 0."""
 
     def of(run: FinishedRun) -> float:
         since = run.applied_ns(kind)
@@ -41,7 +41,7 @@ def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
 
 
 def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
-    """At most so many seconds after a fault was taken back, a broker was back in the ISR of partition 0."""
+    """The seconds from the end of a fault until a broker was back in the ISR of partition 0."""
 
     def of(run: FinishedRun) -> float:
         since = run.undone_ns(kind)
@@ -54,7 +54,7 @@ def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
 
 
 def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expectation:
-    """Who led while a step went on, by every sample of its second half (-1: nobody)."""
+    """The leaders during a step, by every sample of its second half (-1: no leader)."""
 
     def of(run: FinishedRun) -> frozenset[int]:
         it = run.step(step)
@@ -66,7 +66,8 @@ def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expec
 
 
 def epoch_lines(*lines: tuple[int, int]) -> Expectation:
-    """leader-epoch-checkpoint of partition 0 has just these lines (epoch, start offset) on every replica."""
+    """leader-epoch-checkpoint of partition 0 has exactly these lines (epoch, start offset) on every
+    replica."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         seen = {
@@ -87,8 +88,8 @@ def epoch_lines(*lines: tuple[int, int]) -> Expectation:
 
 
 def replicas_identical(brokers: int = 3) -> Expectation:
-    """All replicas' own files hold the same records in the same epochs at the same offsets, and these are the
-    final read."""
+    """The files of all replicas hold the same records in the same epochs at the same offsets, and these are
+    the records of the final read."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         dumps = {
@@ -136,7 +137,7 @@ def final_read_complete() -> Expectation:
 
 
 def elections(least: int) -> Expectation:
-    """The leader epoch of partition 0 rose by so much at least."""
+    """The leader epoch of partition 0 rose by at least this much."""
 
     def of(run: FinishedRun) -> int:
         epochs = [state.leader_epoch for state in run.states()]
@@ -146,7 +147,7 @@ def elections(least: int) -> Expectation:
 
 
 def end_went_back(times: int) -> Expectation:
-    """So many times a leader told an end of partition 0 before one that a leader had told earlier."""
+    """The number of times that a leader reported an end of partition 0 below one reported earlier."""
 
     def of(run: FinishedRun) -> int:
         falls, last = 0, 0
@@ -160,7 +161,7 @@ def end_went_back(times: int) -> Expectation:
 
 
 def leaders_at_end_of(step: str, leaders: dict[int, tuple[int, ...]]) -> Expectation:
-    """Who may lead each partition when a step ends."""
+    """The brokers of which one must lead each partition when a step ends."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         end = run.step(step).ended_ns or 0
@@ -172,7 +173,8 @@ def leaders_at_end_of(step: str, leaders: dict[int, tuple[int, ...]]) -> Expecta
 
 
 def all_partitions_led(kind: str, leaders: Collection[int], least: float, most: float) -> Expectation:
-    """So many seconds after a fault was there, every partition was first seen led by one of these brokers."""
+    """The seconds from the effect of a fault until every partition was first seen led by one of these
+    brokers."""
 
     def of(run: FinishedRun) -> float:
         since = run.applied_ns(kind)

@@ -1,4 +1,4 @@
-"""Expectations on what live readers were given while the faults went on."""
+"""Expectations on what live readers received while faults were active."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from harness.suite.run_evidence import EvidenceMissing, FinishedRun, JournalRow
 
 
 def received_and_gone(reader: str, count: int) -> Expectation:
-    """So many records that a live reader was given do not stand in the log at the end where it got them."""
+    """The number of records that a live reader received and that are not in the log at the end at that
+    offset."""
 
     def of(run: FinishedRun) -> int:
         log = {(row["partition"], row["offset"], row["producer"], row["seq"]) for row in run.final_log}
@@ -22,7 +23,7 @@ def received_and_gone(reader: str, count: int) -> Expectation:
 
 
 def went_back(reader: str, times: int) -> Expectation:
-    """So many times a live reader was given an offset that is not above the one before it."""
+    """The number of times that a live reader received an offset that is not above the previous one."""
 
     def of(run: FinishedRun) -> int:
         offsets = [row["offset"] for row in _rows(run, reader) if row["partition"] == 0]
@@ -32,7 +33,7 @@ def went_back(reader: str, times: int) -> Expectation:
 
 
 def received(reader: str, count: int) -> Expectation:
-    """So many records a live reader was given in all."""
+    """The number of records that a live reader received."""
     return exactly(f"records that consumer {reader} was given", count, lambda run: len(_rows(run, reader)))
 
 

@@ -1,4 +1,4 @@
-"""Expectations on records: how many were acknowledged, refused, lost, and in which order they stand."""
+"""Expectations on records: how many were acknowledged, refused or lost, and their order in the log."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 
 
 def acked(step: str, count: int) -> Expectation:
-    """So many sends of a write step were acknowledged, whenever that was."""
+    """The number of sends of a write step that were acknowledged, however late."""
     return exactly(f"acked in {step}", count, lambda run: run.summary.acked_by_step.get(step, 0))
 
 
 def acked_during(step: str, count: int) -> Expectation:
-    """So many sends of a write step were acknowledged before the step ended."""
+    """The number of sends of a write step that were acknowledged before the step ended."""
 
     def of(run: FinishedRun) -> int:
         end = run.step(step).ended_ns or 0
@@ -30,12 +30,12 @@ def acked_during(step: str, count: int) -> Expectation:
 
 
 def outcomes(step: str, **counts: int) -> Expectation:
-    """Sends of a write step by outcome."""
+    """The number of sends of a write step by outcome."""
     return exactly(f"sends of {step}", counts, lambda run: _tally(row["outcome"] for row in run.sends(step)))
 
 
 def errors(step: str, counts: dict[str, int]) -> Expectation:
-    """Sends of a write step by the client's error; those without one are not counted."""
+    """The number of sends of a write step by the client's error; sends without an error are not counted."""
     return exactly(
         f"errors in {step}",
         counts,
@@ -44,7 +44,7 @@ def errors(step: str, counts: dict[str, int]) -> Expectation:
 
 
 def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
-    """So many sends of a write step failed, each with one of these errors."""
+    """The number of sends of a write step that failed, each with one of these errors."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
@@ -58,23 +58,23 @@ def _tally(words: object) -> dict[str, int]:
 
 
 def lost(count: int, of: int | None = None) -> Expectation:
-    """So many acknowledged records are gone, of so many in all (None: that is not said)."""
+    """The number of acknowledged records that are lost, of `of` in all (None: not stated)."""
     what = "acked records lost" if of is None else f"of {of:,} acked records lost"
     return exactly(what, count, lambda run: run.count(FindingClass.LOST))
 
 
 def findings(finding: FindingClass, count: int) -> Expectation:
-    """So many findings of a class."""
+    """The number of findings of a class."""
     return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
 
 
 def duplicates(count: int) -> Expectation:
-    """So many records are in the log more than once."""
+    """The number of records that are in the log more than once."""
     return findings(FindingClass.DUPLICATE, count)
 
 
 def in_log(step: str, count: int) -> Expectation:
-    """So many records of a write step stand in the log at the end, copies counted once."""
+    """The number of records of a write step in the log at the end; copies are counted once."""
 
     def of(run: FinishedRun) -> int:
         written = {(row["producer"], row["seq"]) for row in run.sends(step)}
@@ -84,12 +84,12 @@ def in_log(step: str, count: int) -> Expectation:
 
 
 def unavailable() -> Expectation:
-    """How long some partition took no writes, as the check has it from the journals; any time will do."""
+    """How long some partition accepted no writes, by the check; at most 600 s."""
     return between("unavailable for", 0, 600, lambda run: run.summary.unavailable_seconds, "s")
 
 
 def log_content(messages: str) -> Expectation:
-    """The whole log, in order; the n-th record that was sent is called Mn."""
+    """The whole log in order; the n-th record that was sent is called Mn."""
 
     def of(run: FinishedRun) -> str:
         return " ".join("?" if row["seq"] is None else f"M{row['seq'] + 1}" for row in run.final_log)
@@ -98,7 +98,7 @@ def log_content(messages: str) -> Expectation:
 
 
 def longest_stall(step: str, least: float, most: float | None) -> Expectation:
-    """The longest time in a write step without an acknowledgement, in seconds, until the last one came."""
+    """The longest time without an acknowledgement in a write step, in seconds, up to the last one."""
     return between(f"longest wait for an ack in {step}", least, most, lambda run: _stall(run, step), "s")
 
 
@@ -109,7 +109,7 @@ def _stall(run: FinishedRun, step: str) -> float:
 
 
 def acks_curve(run: FinishedRun, step: str, bucket: float = 0.25) -> tuple[tuple[float, float], ...]:
-    """Acknowledged records a second, by seconds after a write step began; () where nothing was."""
+    """Acknowledged records per second, by seconds since a write step began; () if there were none."""
     try:
         begun = run.step(step).started_ns
         closed = [row["closed_ns"] for row in run.sends(step) if row["outcome"] == SendOutcome.ACKED]
@@ -123,8 +123,8 @@ def acks_curve(run: FinishedRun, step: str, bucket: float = 0.25) -> tuple[tuple
 
 
 def stall_as_long_as(step: str, kind: str) -> Expectation:
-    """Acknowledgements stopped, for no longer than a fault was there and TCP took to try again: it waits
-    twice as long each time."""
+    """Acknowledgements stopped for about as long as a fault was active, plus the wait of TCP before its next
+    retransmission, which doubles each time."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         there = (run.undone_ns(kind) - run.applied_ns(kind)) / SECOND
@@ -152,8 +152,8 @@ def _slowest(run: FinishedRun, step: str, partition: int | None) -> float:
 
 
 def faster_than_others(step: str, partition: int, least: float | None, most: float | None) -> Expectation:
-    """By how many seconds the slowest acknowledgement of a partition is earlier than that of every other one
-    (least None: or later). What makes all of them slow, as a busy machine does, is not in it."""
+    """By how many seconds the slowest acknowledgement of a partition is faster than that of every other one
+    (`least` None: no lower limit). Delays of all partitions, as on a busy machine, cancel out."""
 
     def of(run: FinishedRun) -> float:
         others = {row["partition"] for row in run.sends(step)} - {partition}
@@ -164,7 +164,7 @@ def faster_than_others(step: str, partition: int, least: float | None, most: flo
 
 
 def refused_partitions(step: str, partitions: set[int]) -> Expectation:
-    """The partitions of which some send of a write step was not acknowledged before the step ended."""
+    """The partitions with a send of a write step that was not acknowledged before the step ended."""
 
     def of(run: FinishedRun) -> frozenset[int]:
         end = run.step(step).ended_ns or 0

@@ -1,7 +1,7 @@
-"""Expectations on log ends and high watermarks that brokers told in rounds, one question after the other.
+"""Expectations on log end offsets and high watermarks that brokers report in rounds of questions.
 
-A round asks who leads with which ISR, then for high watermarks, then for log ends, then again who leads. Log
-ends only rise meanwhile: a high watermark above one of them was really above it.
+A round asks for leader and ISR, then for high watermarks, then for log end offsets, then for leader and ISR
+again. Log end offsets only rise meanwhile, so a high watermark above one of them was really above it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rounds(run: FinishedRun, ask: str) -> list[Round]:
     """The rounds of an ask step that can be judged.
 
     Raises:
-        NotThere: there is none.
+        EvidenceMissing: there is none.
     """
     grouped: dict[int, list[JournalRow]] = {}
     for row in run.all_answers:
@@ -60,7 +60,7 @@ def _judged(rows: list[JournalRow]) -> Iterator[Round]:
 
 
 def high_watermark_never_above(*asks: str) -> Expectation:
-    """In no round was the leader's high watermark above the smallest log end of the ISR."""
+    """In no round was the leader's high watermark above the smallest log end offset of the ISR."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = [one for ask in asks for one in rounds(run, ask)]
@@ -71,7 +71,7 @@ def high_watermark_never_above(*asks: str) -> Expectation:
 
 
 def high_watermark_behind(ask: str, isr: tuple[int, ...]) -> Expectation:
-    """In every round with this ISR the high watermark was below the leader's log end."""
+    """In every round with this ISR the high watermark was below the leader's log end offset."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         found = [one for one in rounds(run, ask) if one.isr == isr]
@@ -84,7 +84,7 @@ def high_watermark_behind(ask: str, isr: tuple[int, ...]) -> Expectation:
 
 
 def high_watermark_stands_still(ask: str, least: float, most: float) -> Expectation:
-    """For so many seconds the leader's high watermark did not move, at most."""
+    """The longest time in seconds for which the leader's high watermark did not move."""
 
     def of(run: FinishedRun) -> float:
         longest = 0
@@ -99,7 +99,7 @@ def high_watermark_stands_still(ask: str, least: float, most: float) -> Expectat
 
 
 def high_watermark_at_log_end(ask: str) -> Expectation:
-    """With nothing being written the high watermark is every replica's log end."""
+    """While nothing is written, the high watermark is the log end offset of every replica."""
 
     def of(run: FinishedRun) -> bool:
         last = rounds(run, ask)[-1]

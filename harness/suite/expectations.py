@@ -1,4 +1,4 @@
-"""What is expected of a finished run: a question to it, and the answers that will do."""
+"""What is expected of a finished run: how a run is observed, and which observations are as expected."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ from harness.model.frozen import Frozen
 from harness.suite.run_evidence import EvidenceMissing, FinishedRun
 
 
+class Observation(Frozen):
+    """What was expected and what was seen. `ok` None: the run does not hold the evidence.
+
+    `given`: it is a precondition; if it is not met, nothing was shown. `number`: what was seen, if that is a
+    measurement.
+    """
+
+    what: str
+    expected: str
+    seen: str
+    ok: bool | None
+    given: bool = False
+    number: float | None = None
+
+
 @dataclass(frozen=True)
 class Expectation:
-    """`look` gives what was seen, in words, and whether it is as expected (None: that cannot be told);
-    `measure` the same as a number, where it is one."""
+    """`look` returns what was seen, as text, and whether it is as expected (None: unknown). `measure` returns
+    the same as a number, if it is one."""
 
     what: str
     expected: str
@@ -21,7 +36,7 @@ class Expectation:
     measure: Callable[[FinishedRun], float] | None = None
 
     def observe(self, run: FinishedRun) -> Observation:
-        """Never raises for what the run lacks: then it could not be told."""
+        """Look at a run. If the run lacks the evidence, `ok` is None and `seen` says what is missing."""
         number = None
         try:
             seen, ok = self.look(run)
@@ -34,16 +49,16 @@ class Expectation:
 
 
 def precondition(expectation: Expectation) -> Expectation:
-    """The same as something that must be so for the rest to mean anything."""
+    """The same expectation as a precondition: if it is not met, the run shows nothing."""
     return replace(expectation, given=True)
 
 
 def exactly(what: str, expected: object, of: Callable[[FinishedRun], object]) -> Expectation:
-    """What is found equals what is expected."""
+    """The value that `of` finds in a run equals the expected one."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = of(run)
-        return format_value(found), found == expected
+        value = of(run)
+        return format_value(value), value == expected
 
     return Expectation(what, format_value(expected), look)
 
@@ -51,21 +66,21 @@ def exactly(what: str, expected: object, of: Callable[[FinishedRun], object]) ->
 def between(
     what: str, least: float, most: float | None, of: Callable[[FinishedRun], float], unit: str = ""
 ) -> Expectation:
-    """A number lies between two others, both included (`most` None: no limit)."""
+    """The number that `of` finds in a run lies between two others, both included (`most` None: no limit)."""
     after = f" {unit}" if unit else ""
     expected = f"{least:g} to {most:g}{after}" if most is not None else f"at least {least:g}{after}"
     expected = f"at most {most:g}{after}" if most is not None and least <= 0 else expected
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = of(run)
-        words = f"{found:,}" if isinstance(found, int) else f"{found:.1f}"
-        return words + after, least <= found and (most is None or found <= most)
+        value = of(run)
+        text = f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
+        return text + after, least <= value and (most is None or value <= most)
 
     return Expectation(what, expected, look, measure=of)
 
 
 def format_value(value: object) -> str:
-    """A value in words: numbers with commas, sets and mappings in order."""
+    """A value as text: numbers with commas, sets and mappings as lists."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -79,18 +94,3 @@ def format_value(value: object) -> str:
             f"({format_value(one)})" if isinstance(one, (tuple, list)) else format_value(one) for one in value
         )
     return str(value)
-
-
-class Observation(Frozen):
-    """One thing that was expected, and what was seen instead. `ok` None: it could not be told.
-
-    `given`: what must be so for the rest to mean anything; if it is not, nothing was shown. `number`: what
-    was seen, where that is a measure.
-    """
-
-    what: str
-    expected: str
-    seen: str
-    ok: bool | None
-    given: bool = False
-    number: float | None = None

@@ -1,7 +1,7 @@
-"""What happened in a run, moment by moment, as text: who had what, who led, which ISR and high watermark.
+"""The story of a run as text: events, and the state of every broker after each of them.
 
-Drawn from the journals of the run itself: steps, fault events, the samples of what every broker believed,
-what brokers answered in ask steps, and the records in their own files.
+It is made from the journals of the run: steps, fault events, the samples of what every broker believed, the
+answers of brokers in ask steps, and the records in their own files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.spec.plan import plan_of
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
 
 MOST_PARTITIONS = 8
-"""Of topics with more partitions there is no story: a column a broker would not hold them."""
+"""Topics with more partitions have no story: one column per broker would not hold them."""
 _SOON_NS = SECOND // 2
 _MOST_LINES = 60
 _MOST_SPANS = 12
@@ -30,14 +30,14 @@ _NUMBERS = {
     "produce": "answer to Produce",
     "checkpoint": "replication-offset-checkpoint",
 }
-_UNTOLD = frozenset({"sleep"})
+_LEFT_OUT = frozenset({"inject", "heal", "sleep"})
 
 
 def story(run: FinishedRun, experiment: Experiment) -> tuple[str, ...]:
-    """Lines of text: a table of moments, then who held which records; none for a run that shows too little.
+    """Lines of text: a table of events, then who held which records; () for a run with too little evidence.
 
-    A row is the state after something had happened: of each broker its log end offset (LEO), of the leader
-    the high watermark (HW) too, its epoch and the ISR as it sees it.
+    Each row is the state after an event: the log end offset (LEO) of each broker, the high watermark (HW) and
+    epoch of the leader, and the ISR as the newest leader has it.
     """
     if run.meta.partitions > MOST_PARTITIONS:
         return ()
@@ -53,7 +53,7 @@ def _table(run: FinishedRun, experiment: Experiment) -> list[str]:
     rows = [["s", "what happened", *(f"broker {number}" for number in brokers), "ISR"]]
     begin = run.meta.started_ns
     moments = sorted(_moments(run, experiment))
-    # A fault begins to work when it is decided on.
+    # A fault may begin to take effect when it is decided.
     changes = sorted([*(at_ns for at_ns, _ in moments), *run.decided_ns()])
     for at_ns, what in moments:
         beliefs = _beliefs(run, at_ns, next((one for one in changes if one > at_ns), None))
@@ -76,10 +76,10 @@ def _table(run: FinishedRun, experiment: Experiment) -> list[str]:
 
 
 def _moments(run: FinishedRun, experiment: Experiment) -> Iterator[tuple[int, str]]:
-    """What happened when, in nanoseconds."""
+    """The events, each with its time in nanoseconds."""
     planned = {step.index: step.what for step in plan_of(experiment, run.meta.seed).steps}
     for step in run.meta.steps:
-        if step.ended_ns is None or step.kind in ("inject", "heal", *_UNTOLD):
+        if step.ended_ns is None or step.kind in _LEFT_OUT:
             continue
         what = planned[step.index]
         if step.kind in ("write", "drive"):
@@ -112,8 +112,8 @@ def _outcomes(run: FinishedRun, index: int, until_ns: int) -> str:
 
 
 def _beliefs(run: FinishedRun, at_ns: int, next_ns: int | None) -> dict[int, JournalRow]:
-    """By broker, of partition 0, the first sample after a moment if it was taken soon and before the next
-    thing happened, else the last one before."""
+    """By broker, the sample of partition 0: the first one after a moment if it was taken soon and before the
+    next event, else the last one before."""
     until = at_ns + _SOON_NS if next_ns is None else min(at_ns + _SOON_NS, next_ns)
     chosen = next((one for one in run.sample_moments if at_ns <= one < until), None)
     if chosen is None:
@@ -140,12 +140,12 @@ def _cell(row: JournalRow | None) -> str:
 
 
 def _holdings(run: FinishedRun) -> Iterator[str]:
-    """Who held which records: when brokers' files were asked for, and at the end."""
+    """Who held which records: at the steps that asked for brokers' files, and at the end."""
     steps = {step.index: step.name for step in run.meta.steps}
     with suppress(EvidenceMissing):
         names = {(row["producer"], row["seq"]): steps[row["step"]] for row in run.all_sends}
         with suppress(EvidenceMissing):
-            yield from _told(run.all_answers)
+            yield from _answers(run.all_answers)
             for row in run.all_answers:
                 if row["question"] == "files" and row["error"] is None:
                     held = [(offset, (producer, seq)) for offset, producer, seq in row["detail"]["records"]]
@@ -160,18 +160,18 @@ def _holdings(run: FinishedRun) -> Iterator[str]:
             yield f"at the end, final read: {_read(log, names)}"
 
 
-def _told(answers: Sequence[JournalRow]) -> Iterator[str]:
-    """What brokers answered with a number or an error, where they were asked once."""
+def _answers(answers: Sequence[JournalRow]) -> Iterator[str]:
+    """What brokers answered with a number or an error, in ask steps of one round."""
     for ask, rows in groupby(answers, key=lambda row: row["ask"]):
         found = [row for row in rows if row["question"] in _NUMBERS]
         if max((row["round"] for row in found), default=1) > 0:
             continue
         for question, ones in groupby(found, key=lambda row: row["question"]):
-            said = ", ".join(f"broker {row['broker']}: {_said(row)}" for row in ones)
-            yield f"{ask}, {_NUMBERS[question]}: {said}"
+            texts = ", ".join(f"broker {row['broker']}: {_answer(row)}" for row in ones)
+            yield f"{ask}, {_NUMBERS[question]}: {texts}"
 
 
-def _said(row: JournalRow) -> str:
+def _answer(row: JournalRow) -> str:
     return str(row["error"] or ("no error" if row["number"] is None else row["number"]))
 
 
@@ -192,7 +192,7 @@ def _ranges(
 
 
 def _spans(held: Iterable[tuple[int, str, int | None]]) -> str:
-    """Neighbours of one write step and epoch as one: `0-499 together (epoch 0)`."""
+    """Adjacent records of one write step and epoch as one span: `0-499 together (epoch 0)`."""
     spans: list[tuple[int, int, str, int | None]] = []
     for offset, name, epoch in held:
         if spans and spans[-1][1:] == (offset - 1, name, epoch):

@@ -1,4 +1,4 @@
-"""What a finished run shows: its journals, read when asked for, in the words of expectations."""
+"""The evidence of a finished run for expectations: its journals, read on first use."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ JournalRow = dict[str, Any]
 
 
 class EvidenceMissing(Exception):
-    """The run does not hold what was asked for: nothing can be told of it."""
+    """The run does not hold the evidence, so the expectation is unknown."""
 
 
 @dataclass(frozen=True)
 class PartitionBelief:
-    """A partition as the newest of the brokers' beliefs had it at a moment. `leader` -1: nobody leads."""
+    """The state of a partition by the belief with the newest leader epoch. `leader` -1: no leader."""
 
     at_ns: int
     leader: int
@@ -48,7 +48,7 @@ class PartitionBelief:
 
 
 class FinishedRun:
-    """One run in its folder, with what its check said."""
+    """One run in its folder, with the result of its check."""
 
     def __init__(self, folder: Path, result: ArmResult) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class FinishedRun:
         return self.summary.count(finding)
 
     def step(self, name: str) -> StepInfo:
-        """A write step by its name, any other by the name that an experiment gives it."""
+        """A step by its name."""
         found = next((step for step in self.meta.steps if step.name == name), None)
         if found is None or found.ended_ns is None:
             raise EvidenceMissing(f"the run did not get through step {name}")
@@ -79,11 +79,11 @@ class FinishedRun:
         return found
 
     def applied_ns(self, kind: str, number: int = 1) -> int:
-        """When an injection had done its work: before that its window is open, and nothing has happened."""
+        """When an injection had taken effect; before that its window is open without an effect."""
         return self._phase(f"{kind}-{number}", "injected")
 
     def undone_ns(self, kind: str, number: int = 1) -> int:
-        """When an injection was taken back."""
+        """When an injection was undone."""
         return self._phase(f"{kind}-{number}", "undone")
 
     def _phase(self, fault: str, phase: str) -> int:
@@ -95,7 +95,7 @@ class FinishedRun:
 
     @cached_property
     def all_sends(self) -> list[JournalRow]:
-        """Sends in the order in which they were made."""
+        """Sends in the order of the producers and of their sequence numbers."""
         rows = self._rows(SENDS_DIR)
         return sorted(rows, key=lambda row: (row["producer"], row["seq"]))
 
@@ -105,7 +105,7 @@ class FinishedRun:
 
     @cached_property
     def transactions(self) -> list[JournalRow]:
-        """What clients were told of their transactions."""
+        """Transactions and the outcomes that the clients learned."""
         return self._rows(TRANSACTIONS_DIR)
 
     @cached_property
@@ -114,7 +114,7 @@ class FinishedRun:
         return sorted(self._rows(READS_DIR), key=lambda row: (row["partition"], row["offset"]))
 
     def live(self, reader: str) -> list[JournalRow]:
-        """What a live reader was given."""
+        """What a live reader received."""
         return self._rows(f"{LIVE_DIR}/{reader}")
 
     @cached_property
@@ -144,22 +144,22 @@ class FinishedRun:
         return list(self._by_moment)
 
     def sampled(self, at_ns: int) -> list[JournalRow]:
-        """What brokers said at one of those moments."""
+        """The samples of one of those moments, one row per broker and partition."""
         return self._by_moment[at_ns]
 
     def decided_ns(self) -> list[int]:
-        """When faults were decided on."""
+        """When faults were decided."""
         return [row["at_ns"] for row in fault_events(self.folder) if row["phase"] == "decided"]
 
     def events(self) -> Iterator[tuple[int, str]]:
-        """When faults were there and when they were taken back, in words."""
+        """When faults took effect and when they were undone, as text."""
         words = {"injected": "", "undone": "end of "}
         for row in fault_events(self.folder):
             if row["phase"] in words:
                 yield row["at_ns"], f"{words[row['phase']]}{row['kind']}: {row['target']}"
 
     def states(self, partition: int = 0) -> Iterator[PartitionBelief]:
-        """The partition, sample by sample, by the newest belief; the leader's own word goes first."""
+        """The partition, sample by sample, by the newest belief; of equal ones the leader's own is taken."""
         moments: dict[int, list[JournalRow]] = {}
         for row in self.samples:
             beliefs = moments.setdefault(row["at_ns"], [])
@@ -178,9 +178,9 @@ class FinishedRun:
                 )
 
     def first_led(self, leaders: Collection[int], since_ns: int) -> int | None:
-        """The first moment after `since_ns` at which brokers were seen to have, by the newest belief of each
-        partition, every partition led by one of these; None: there is none. In arrays: partitions may be
-        thousands."""
+        """The first sample after `since_ns` in which, by the newest belief of each partition, every partition
+        is led by one of `leaders`; None if there is none. It uses arrays, because there may be thousands of
+        partitions."""
         columns = ["at_ns", "partition", "leader_epoch", "leader"]
         samples = journal_batches(self._journal(SAMPLES_DIR), columns)
         later = [batch.filter(_later_than(batch, since_ns)) for batch in samples]
@@ -201,7 +201,7 @@ class FinishedRun:
         """Samples between two moments.
 
         Raises:
-            NotThere: there is none.
+            EvidenceMissing: there is none.
         """
         found = [state for state in self.states(partition) if begin_ns <= state.at_ns <= end_ns]
         if not found:
@@ -210,7 +210,7 @@ class FinishedRun:
 
     @cached_property
     def all_answers(self) -> list[JournalRow]:
-        """Answers in the order in which they came, their detail read."""
+        """Answers in the order of ask steps, rounds and places, with their detail parsed from JSON."""
         rows = [row | {"detail": json.loads(row["detail"])} for row in self._rows(ANSWERS_DIR)]
         return sorted(rows, key=lambda row: (row["ask"], row["round"], row["place"], row["broker"]))
 
@@ -218,7 +218,7 @@ class FinishedRun:
         """By broker, the first answer to a question of an ask step.
 
         Raises:
-            NotThere: it was not asked.
+            EvidenceMissing: it was not asked.
         """
         found: dict[int, JournalRow] = {}
         for row in self.all_answers:
