@@ -2,48 +2,48 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
-# `make test SIDE=2`: two files of tests at a time, where there is memory for as many clusters and Sparks (7 GB). A file
-# stays with one process, so that its tests share a cluster; in the order given, so that the long ones do not come last.
+# `make test SIDE=2` runs two files of tests at a time, if there is memory for two clusters and two Sparks (7 GB). A file
+# stays with one process, so that its tests share a cluster; the order is kept, so that the long ones do not come last.
 SIDE ?= 0
 
 .PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
 
-help: ## this list
+help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
 
-setup: ## provide what is missing: virtual environment, Java, Docker engine, images
+setup: ## install what is missing: virtual environment, Java, Docker engine, images
 	@compose/setup.sh
 
 swept: setup
 	@$(BIN)/kafka-chaos clean
 
-demo: swept ## both built-in experiments on a real cluster, ending with a table and a report
+demo: swept ## run both built-in experiments on a real cluster; ends with a table and a report
 	$(BIN)/kafka-chaos run kill-leader cut-then-kill
 
 test: export KAFKA_CHAOS_MAVEN := yes
-test: swept lint ## lint, types and all four tiers of tests
+test: swept lint ## run lint, types and all four tiers of tests
 	$(PYTEST) -n auto -m "pure and not soak" tests/pure
 	$(PYTEST) -n $(SIDE) --dist loadfile --no-loadscope-reorder -m "not pure and not soak"
 
 test-all: export KAFKA_CHAOS_BROWSER := yes
 test-all: export KAFKA_CHAOS_MAVEN := yes
-test-all: swept lint ## as test, with the long ones too
+test-all: swept lint ## run as test, with the long tests too
 	$(PYTEST)
 
-test-pure: setup ## only the tests without JVM and Docker
+test-pure: setup ## run only the tests without JVM and Docker
 	$(PYTEST) -m "pure and not soak" tests/pure
 
-test-spark: setup ## only the tests of the checks
+test-spark: setup ## run only the tests of the checks
 	$(PYTEST) -m "spark and not soak" tests/spark
 
-test-mock: setup ## only the tests against librdkafka's mock cluster
+test-mock: setup ## run only the tests against librdkafka's mock cluster
 	$(PYTEST) -m "mock and not soak" tests/mock
 
 test-chaos: export KAFKA_CHAOS_MAVEN := yes
-test-chaos: swept ## only the tests with real brokers
+test-chaos: swept ## run only the tests with real brokers
 	$(PYTEST) -m "chaos and not soak" tests/chaos
 
-lint: setup ## ruff and mypy
+lint: setup ## run ruff, import-linter and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
@@ -55,26 +55,26 @@ docs: setup ## write the generated pages of docs/ again, from the code and the s
 site: setup ## build the documentation site into build/site
 	$(BIN)/mkdocs build --strict --quiet
 
-evidence: swept ## prove every fault on real brokers and write docs/faults with what was seen
+evidence: swept ## prove every fault on real brokers and write docs/faults with the results
 	$(PYTEST) -m chaos tests/chaos/faults --fault-table docs/faults/evidence.json
 	$(BIN)/python -m harness.docgen faults --write
 
-claims: swept ## put the textbook's claims to the test and write docs/claims with what was seen
+claims: swept ## test the claims of textbooks and write docs/claims with the results
 	rm -rf results/claims-docs
 	$(BIN)/kafka-chaos claims --repeat 3 --results results/claims-docs
 	$(BIN)/python -m harness.docgen claims --write --take results/claims-docs
 
-bugs: swept ## reproduce the known bugs and write docs/bugs.md with what was seen
+bugs: swept ## reproduce the known bugs and write docs/bugs.md with the results
 	rm -rf results/bugs-docs
 	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
 	$(BIN)/python -m harness.docgen bugs --write --take results/bugs-docs
 
-bench: swept ## the check against DuckDB, Polars and pandas, faults to their effect, our producer against Kafka's
+bench: swept ## measure the check against DuckDB, Polars and pandas, the latency of faults, and our producer against Kafka's
 	$(BIN)/python -m tests.bench.checker
 	$(BIN)/python -m tests.bench.fault_latency
 	$(BIN)/python -m tests.bench.producer_throughput
 
-nightly: swept ## experiments on several Kafka versions, held against the last good night
+nightly: swept ## run experiments on several Kafka versions and compare with the last good night
 	compose/nightly.sh
 
 spark-jars: export KAFKA_CHAOS_MAVEN := yes
@@ -88,10 +88,10 @@ lock: setup ## resolve requirements.lock again
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-header --no-annotate -q -o requirements.lock
 
-clean: ## remove containers, networks and volumes of ours, and caches
+clean: ## remove our containers, networks and volumes, and caches
 	@if [ -x $(BIN)/kafka-chaos ]; then $(BIN)/kafka-chaos clean --all; fi
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
-distclean: clean ## as clean, and the virtual environment
+distclean: clean ## clean, and remove the virtual environment
 	@rm -rf .venv *.egg-info

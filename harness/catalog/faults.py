@@ -1,4 +1,4 @@
-"""The faults as a user meets them: a list with what is possible here, and a page each from its docstring."""
+"""The faults for users: a list that says what is possible on this machine, and a page per fault."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from harness.report import markdown
 from harness.report.table_builder import build_table
 
 
-def kinds() -> dict[str, type[FaultSpec]]:
-    """Every fault that experiment files may name, by that name."""
+def fault_specs() -> dict[str, type[FaultSpec]]:
+    """Every fault that experiment files may name, by its name."""
     return {spec.name(): spec for spec in sorted(get_args(get_args(Fault)[0]), key=lambda spec: spec.name())}
 
 
-def listed(found: Sequence[kernel_probes.Capability], kind: str | None = None) -> list[dict[str, Any]]:
-    """One row a fault: kind, summary, parameters, needs, and `possible` (None: not probed) with the reason.
+def fault_rows(found: Sequence[kernel_probes.Capability], kind: str | None = None) -> list[dict[str, Any]]:
+    """One row per fault: kind, summary, parameters, needs, and `possible` (None: not probed) with the reason.
 
     Raises:
         BadInput: no fault is called `kind`.
     """
-    chosen = kinds() if kind is None else {kind: known(kind)}
+    chosen = fault_specs() if kind is None else {kind: spec_of(kind)}
     probed = {one.name for one in found if one.works is not None}
     rows = []
     for name, spec in chosen.items():
@@ -50,13 +50,13 @@ def listed(found: Sequence[kernel_probes.Capability], kind: str | None = None) -
     return rows
 
 
-def known(kind: str) -> type[FaultSpec]:
+def spec_of(kind: str) -> type[FaultSpec]:
     """The fault of this name.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no such fault.
     """
-    faults = kinds()
+    faults = fault_specs()
     if kind not in faults:
         raise BadInput(
             f"no fault is called {kind!r}",
@@ -100,7 +100,7 @@ def _written(value: Any) -> Any:
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The list for a terminal."""
+    """The rows of `fault_rows` as a table for a terminal."""
     possible = {True: "yes", None: "not probed"}
     cells = []
     for row in rows:
@@ -114,9 +114,9 @@ def page(kind: str) -> str:
     """One fault's page of documentation, as Markdown.
 
     Raises:
-        BadInput: no fault is called so.
+        BadInput: there is no such fault.
     """
-    spec = known(kind)
+    spec = spec_of(kind)
     rows = [
         (
             f"`{row['name']}`",
@@ -136,6 +136,4 @@ def _yaml(value: Any) -> str:
 def _needs(spec: type[FaultSpec]) -> str:
     if not spec.needs:
         return "Nothing but a Docker engine."
-    return (
-        f"Of kernel and engine: {', '.join(spec.needs)}. `kafka-chaos doctor` tells whether they are there."
-    )
+    return f"Kernel and engine must support {', '.join(spec.needs)}; `kafka-chaos doctor` checks this."

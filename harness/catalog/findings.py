@@ -8,8 +8,8 @@ from checkers.checks import CHECKS
 from harness.report.table_builder import build_table
 
 
-def listed() -> list[dict[str, str]]:
-    """One entry a class: `class`, `subject`, `breaks_verdict`, `definition`, `source`, `example`."""
+def finding_rows() -> list[dict[str, str]]:
+    """One row per class: `class`, `subject`, `breaks_verdict`, `definition`, `source`, `example`."""
     return [
         {
             "class": check.finding.value,
@@ -24,7 +24,7 @@ def listed() -> list[dict[str, str]]:
 
 
 def table(rows: list[dict[str, str]]) -> Table:
-    """The same for people."""
+    """The rows of `finding_rows` as a table for a terminal."""
     return build_table(
         ("class", "breaks the verdict", "definition"),
         [(row["class"], row["breaks_verdict"], row["definition"]) for row in rows],

@@ -117,7 +117,7 @@ def faults(
     if kind is not None and not as_json:
         say(_out, faults.page(kind))
         return
-    rows = faults.listed(kernel_probes.kernel_capabilities(), kind)
+    rows = faults.fault_rows(kernel_probes.kernel_capabilities(), kind)
     if as_json:
         print_json(rows)
     else:
@@ -129,7 +129,7 @@ def findings(as_json: JsonOption = False) -> None:
     """List the classes of findings: what each is, and whether it breaks the verdict."""
     from harness.catalog import findings
 
-    rows = findings.listed()
+    rows = findings.finding_rows()
     if as_json:
         print_json(rows)
     else:

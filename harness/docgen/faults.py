@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from harness.catalog.faults import kinds, page, summary
+from harness.catalog.faults import fault_specs, page, summary
 from harness.docgen import files
 from harness.report.markdown import cell
 
@@ -30,7 +30,7 @@ run of the tests (`make evidence`); targets are described in [targets.md](target
 def pages() -> dict[str, str]:
     """Every generated file's text, by its name below docs/faults."""
     evidence = _evidence()
-    found = {f"{kind}.md": page(kind) for kind in kinds()}
+    found = {f"{kind}.md": page(kind) for kind in fault_specs()}
     found["README.md"] = _INTRO + "\n".join(
         [*_list(), "", *_proofs(evidence), "", *_impossible(evidence), ""]
     )
@@ -56,7 +56,7 @@ def _evidence() -> dict[str, Any]:
 
 def _list() -> list[str]:
     lines = ["| fault | what it does |", "|---|---|"]
-    return lines + [f"| [{kind}]({kind}.md) | {summary(spec)} |" for kind, spec in kinds().items()]
+    return lines + [f"| [{kind}]({kind}.md) | {summary(spec)} |" for kind, spec in fault_specs().items()]
 
 
 def _proofs(evidence: dict[str, Any]) -> list[str]:

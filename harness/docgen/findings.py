@@ -69,7 +69,7 @@ def _sentence(example: dict[str, Any]) -> str:
     return f"{who}: {example['detail']}{during}."
 
 
-def taken(folder: Path) -> dict[FindingClass, dict[str, Any]]:
+def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
     """One example a class from the run folders below `folder`: of the run that found most of it."""
     found: dict[FindingClass, dict[str, Any]] = {}
     for meta, summary in _runs(folder):
@@ -104,8 +104,8 @@ def _runs(folder: Path) -> Iterator[tuple[RunMeta, Summary]]:
 
 def _examples() -> dict[FindingClass, dict[str, Any]]:
     path = _DOCS / _EVIDENCE
-    told = json.loads(path.read_text()) if path.exists() else {}
-    return {FindingClass(name): example for name, example in told.items()}
+    saved = json.loads(path.read_text()) if path.exists() else {}
+    return {FindingClass(name): example for name, example in saved.items()}
 
 
 def drifted() -> list[str]:
@@ -122,6 +122,6 @@ def take(folders: Sequence[Path]) -> None:
     """Keep examples from the run folders below these, in place of older ones of the same classes."""
     examples = _examples()
     for folder in folders:
-        examples |= taken(folder)
+        examples |= examples_below(folder)
     ordered = {check.finding.value: examples[check.finding] for check in CHECKS if check.finding in examples}
     (_DOCS / _EVIDENCE).write_text(json.dumps(ordered, indent=2) + "\n")

@@ -90,9 +90,9 @@ def _experiment() -> Iterator[str]:
     yield _FILES
     yield "## The file\n"
     yield from _model(schema, known)
-    from harness.catalog.faults import kinds
+    from harness.catalog.faults import fault_specs
 
-    faults = {spec.__name__ for spec in kinds().values()}
+    faults = {spec.__name__ for spec in fault_specs().values()}
     others = sorted(name for name in known if name not in _FIRST and name not in faults)
     for name in (*(name for name in _FIRST if name in known), *others):
         if known[name].get("properties") or known[name].get("enum"):

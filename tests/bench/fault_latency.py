@@ -1,11 +1,11 @@
-"""How long it takes from the decision to inject a fault until it is in effect, on a real cluster.
+"""Measures the time from the decision to inject a fault until it is in effect, on a real cluster.
 
     python -m tests.bench.fault_latency [repeats]
 
-Prints a table: median, fastest and slowest of the repeats, in milliseconds. Targets are resolved within the
-time; seeing what Kafka makes of the fault (an election, say) is not. In effect means: the engine says that
-the process is gone (kill) or frozen (pause); the rules stand in the kernel (partition), which the last
-sidecar's exit shows. Each repeat is healed and the topic settled before the next.
+Prints a table: median, fastest and slowest of the repeats, in milliseconds. The time includes resolving the
+targets, and does not include Kafka's reaction (an election, for example). In effect means: the engine says
+that the process is gone (kill) or frozen (pause); or the rules are in the kernel (partition), which the exit
+of the last sidecar shows. Each repeat is healed, and the topic settles, before the next.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CASES: tuple[tuple[str, FaultSpec, Effect, float], ...] = (
         300,
     ),
 )
-"""Name, fault, when it is in effect, and the milliseconds it is meant to take at most."""
+"""Name, fault, when it is in effect, and the milliseconds that it should take at most."""
 
 
 def effect_ms(cluster: ManagedCluster, spec: FaultSpec, in_effect: Effect, tag: str) -> float:

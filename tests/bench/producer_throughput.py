@@ -2,14 +2,14 @@
 
     python -m tests.bench.producer_throughput [repeats] [records]
 
-Prints a table: records/s, median, slowest and fastest of the repeats; records/s of the whole command, with
-the start of its JVM; and CPU time a record, which a busy machine changes less. All write to the same
-cluster, in turns after a first one that does not count, each to a topic of its own: 3 replicas,
-min.insync.replicas 2, and the settings of `SETTINGS`; the partition is the client's own choice, and ours is
-told to stay with one about as long as Java's does (`OURS`). Ours is timed from the first send until the last
-acknowledgement is in a Parquet file; the others give their own figures, which leave out the start of
-their JVMs. VerifiableProducer prints a line for each acknowledgement, into a file in its container; its
-values are shorter than ours (a number in text), which is to its favour.
+Prints a table: median, slowest and fastest records/s of the repeats; records/s of the whole command, with the
+start of its JVM; and CPU time per record, which a busy machine changes less. All clients write to the same
+cluster in turns, after a first turn that does not count, each to a topic of its own: 3 replicas,
+min.insync.replicas 2, and the settings of `SETTINGS`. The client chooses the partition; ours stays with one
+about as long as Java's does (`OURS`). Ours is timed from the first send until the last acknowledgement is in
+a Parquet file; the others report their own figures, which leave out the start of their JVMs.
+VerifiableProducer prints a line for each acknowledgement into a file in its container; its values are shorter
+than ours (a number in text), which is an advantage.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ RECORDS = 1_000_000
 SIZE = 100
 PARTITIONS = 6
 VERIFIABLE_SHARE = 4
-"""VerifiableProducer gets so many times fewer records: it is that much slower, and a rate is a rate."""
+"""VerifiableProducer writes this many times fewer records, since it is that much slower; rates are
+compared."""
 SETTINGS = ProducerSettings.model_validate(
     {
         "acks": "all",
@@ -62,18 +63,17 @@ SETTINGS = ProducerSettings.model_validate(
 OURS = SETTINGS.model_copy(
     update={"sticky_linger_ms": 100, "extra": {"queue.buffering.max.messages": 1_000_000}}
 )
-"""Java's client stays with a partition until a batch is full (KIP-794), librdkafka for so many ms: with its
-10 the same batch.size gave smaller batches, and the brokers more work a record. And Java's buffer.memory is
-counted in bytes; librdkafka's 100,000 messages are 10 MB here."""
+"""Java's client stays with a partition until a batch is full (KIP-794), librdkafka for a number of ms. With
+its default of 10 ms the same batch.size gave smaller batches, and the brokers more work per record. Java's
+buffer.memory is counted in bytes; librdkafka's 100,000 messages are 10 MB here."""
 GOALS = {"kafka-producer-perf-test": 1.15, "VerifiableProducer": 5.0}
-"""How many times as fast as each of these ours is meant to be."""
+"""Our producer should be this many times as fast as each of these."""
 _PERF = "/opt/kafka/bin/kafka-producer-perf-test.sh"
 _RATE = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE)
 _TIMES = re.compile(r"^times ([\d.]+) ([\d.]+) ([\d.]+)$", re.MULTILINE)
 _SETTLE_SECONDS = 120.0
 
 
-@dataclass(frozen=True, slots=True)
 def tool_output(client: DockerClient, cluster: ManagedCluster, name: str, number: int, script: str) -> str:
     """Run a script in a container of the cluster's image on its network; returns what it printed.
 
@@ -96,9 +96,10 @@ def tool_output(client: DockerClient, cluster: ManagedCluster, name: str, number
     return text
 
 
+@dataclass(frozen=True, slots=True)
 class Took:
-    """Records/s, CPU seconds of the client a record (of a JVM with its start), and records/s of the whole
-    command. Ours has no start of its own: it is a thread of a process that runs."""
+    """Records/s, CPU seconds of the client per record (for a JVM including its start), and records/s of the
+    whole command. Ours has no start of its own: it is a thread of the running process."""
 
     rate: float
     cpu: float
@@ -155,10 +156,10 @@ class Bench:
         arguments = f"--topic {topic} --max-messages {records} --acks -1 --producer.config {CONFIG_FILE}"
         bootstrap = f"--bootstrap-server {tools_bootstrap(self._cluster)}"
         text = self._tool(f"{TOOL} {bootstrap} {arguments} >/tmp/lines; tail -n 1 /tmp/lines")
-        told = json.loads(next(line for line in text.splitlines() if line.startswith('{"timestamp"')))
-        if told.get("acked") != records:
+        report = json.loads(next(line for line in text.splitlines() if line.startswith('{"timestamp"')))
+        if report.get("acked") != records:
             raise RuntimeError(f"VerifiableProducer said: {text[-1000:]}")
-        return _took(float(told["avg_throughput"]), text, records)
+        return _took(float(report["avg_throughput"]), text, records)
 
     def _tool(self, command: str) -> str:
         properties = properties_text(java_properties(SETTINGS, tools_bootstrap(self._cluster)))
@@ -169,13 +170,13 @@ class Bench:
 
 
 def _took(rate: float, text: str, records: int) -> Took:
-    """With the seconds that bash's `time` has told."""
+    """With the seconds that bash's `time` printed."""
     real, user, system = map(float, _TIMES.findall(text)[-1])
     return Took(rate, (user + system) / records, records / real)
 
 
 def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str, list[Took]]:
-    """What each client took, in turns, each beginning once."""
+    """The measurements of each client; the clients take turns, and the order rotates."""
     with ManagedCluster() as cluster:
         bench = Bench(cluster, engine.connect(), records)
         ways: list[tuple[str, Callable[[str], Took]]] = [
@@ -185,7 +186,7 @@ def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str
         ]
         found: dict[str, list[Took]] = {name: [] for name, _ in ways}
         admin = cluster.admin()
-        # The first million finds brokers that have compiled nothing yet: it counts for nobody.
+        # During the first million records the brokers' JVMs have compiled nothing yet, so it does not count.
         for turn in range(-1, repeats):
             for name, way in ways[:1] if turn < 0 else ways[turn % len(ways) :] + ways[: turn % len(ways)]:
                 topic = f"bench-{turn + 1}-{name.lower()}"
@@ -200,7 +201,7 @@ def measure(repeats: int, records: int, tell: Callable[[str], None]) -> dict[str
 
 
 def table_of(found: dict[str, list[Took]], title: str) -> Table:
-    """The results as a table; the last columns say how many times as fast ours is, and is meant to be."""
+    """The results as a table; the last columns say how many times as fast ours is, and should be."""
     table = Table(title=title, title_justify="left")
     for column in ("client", "median", "slowest", "fastest", "whole", "CPU us", "ours is", "meant"):
         table.add_column(column, justify="left" if column == "client" else "right")

@@ -1,8 +1,8 @@
 """Run folders of any size, made by formula: each row is computed from its number, nothing grows in memory.
 
-Records are numbered; record `n` is producer `n % PRODUCERS`'s record `n // PRODUCERS`, partitions go by seq.
-Rows lie in the files as the writers of a real run lay them: sends in parts of about a second, in each part
-one row group a producer, sorted by seq; reads in a file a partition, in the order of their offsets.
+Records are numbered; record `n` is record `n // PRODUCERS` of producer `n % PRODUCERS`, and seq determines
+the partition. The files are laid out as in a real run: sends in parts of about a second, each with one row
+group per producer, sorted by seq; reads in one file per partition, in the order of their offsets.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ RUN_ID, TOPIC = 4711, "bench"
 PARTITIONS, PRODUCERS = 12, 4
 """12 partitions, as in the history of Jepsen's published cost."""
 UNIT = PARTITIONS * PRODUCERS
-"""Sizes are rounded up to a multiple of it: every partition holds as many records of each producer."""
+"""Sizes are rounded up to a multiple of it, so that every partition holds equally many records of each
+producer."""
 START_NS, STEP_NS = 1_700_000_000_000_000_000, 4_000
 GROUP_ROWS = 65_536
 READ_GROUP_ROWS = 32_768
 BURST = 1_000
-"""Losses and duplicates of the heavy histories come in bursts of so many records of a partition."""
+"""Losses and duplicates of the heavy histories come in bursts of this many records of a partition."""
 COPIES = 10
 ONE_IN = 10_000
 
@@ -45,7 +46,7 @@ _PLANTED = {
     "unconfirmed_absent": (23,),
     "unconfirmed_present": (29,),
 }
-"""Remainders, modulo ONE_IN, of the records' numbers that something happens to in a clean history."""
+"""Remainders, modulo ONE_IN, of the numbers of the records with an anomaly in a clean history."""
 
 
 @dataclass(frozen=True)

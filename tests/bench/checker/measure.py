@@ -29,10 +29,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one process gives: `seconds` of every pass, the first one cold; `cpu_seconds` of the same passes,
-    which say what the work takes where other processes keep the machine busy; `start_seconds` until the tool
-    could begin (imports; for us the Spark session). `peak_mib` is the highest sum of resident memory over the
-    process and all below it. `findings` are the counts of the last pass."""
+    """The result of one process: `seconds` of every pass, the first one cold; `cpu_seconds` of the same
+    passes, which are more telling on a busy machine; `start_seconds` until the tool could begin (imports; for
+    us the Spark session). `peak_mib` is the highest sum of resident memory over the process and its
+    descendants. `findings` are the counts of the last pass."""
 
     start_seconds: float
     seconds: tuple[float, ...]

@@ -1,4 +1,7 @@
-"""The process that `tests.bench.checker.measure` starts: one tool, one history, a few passes; a JSON line."""
+"""The process that `tests.bench.checker.measure` starts: several passes of one tool over one history.
+
+Prints an `Answer` as one line of JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same classification in engines of one process: counts of classes, no evidence, nothing written.
+"""The same classification by other tools, in one process: counts of classes, no evidence, nothing written.
 
 Identity is (run, producer, seq), the classes and their order are `checkers`' own; a record of one topic is
 misplaced when its partition is another. Each function reads the journals of a run folder and returns counts.
@@ -20,7 +20,7 @@ CLASSES = (
     "unconfirmed_absent",
     "recovered",
 )
-"""What peers count, in the order in which a record is given its class."""
+"""The classes that these tools count, in the order in which a record gets its class."""
 
 _SQL = """
 WITH found AS (

@@ -1,4 +1,4 @@
-"""What a process and all below it take, read from /proc (Linux)."""
+"""Memory and processor time of a process and its descendants, read from /proc (Linux)."""
 
 from __future__ import annotations
 

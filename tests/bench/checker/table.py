@@ -1,4 +1,4 @@
-"""What is printed: a line a measurement, growth over the sizes, and Jepsen's published cost beside them."""
+"""The printed table: one line per measurement, the growth over the sizes, and Jepsen's published cost."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def lines(measured: Sequence[Measurement]) -> list[str]:
     """The table, the largest size last, and below it growth and the heavy histories against the clean one."""
     rows = [_HEAD, *(_row(one) for one in measured)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    told = [
+    table = [
         "  ".join(
             cell.ljust(width) if column < 2 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
-    return [*told, "", JEPSEN, *_growth(measured), *_heavy(measured)]
+    return [*table, "", JEPSEN, *_growth(measured), *_heavy(measured)]
 
 
 def warm(one: Measurement) -> float:
@@ -78,22 +78,22 @@ def _row(one: Measurement) -> tuple[str, ...]:
 
 
 def _growth(measured: Sequence[Measurement]) -> list[str]:
-    told = []
+    lines = []
     for tool in dict.fromkeys(one.tool for one in measured):
         points = [(one.rows, warm(one)) for one in measured if one.tool == tool and one.shape == "clean"]
         if len({size for size, _ in points}) > 1:
-            told.append(f"growth of {tool} over clean histories: rows^{exponent(points):.2f}")
-    return told
+            lines.append(f"growth of {tool} over clean histories: rows^{exponent(points):.2f}")
+    return lines
 
 
 def _heavy(measured: Sequence[Measurement]) -> list[str]:
-    """Each heavy history's seconds a row against a clean one, of as many rows where there is one."""
-    told = []
+    """The seconds per row of each heavy history, relative to the clean history that is closest in size."""
+    lines = []
     for one in measured:
         clean = [other for other in measured if other.tool == one.tool and other.shape == "clean"]
         if one.shape == "clean" or not clean:
             continue
         base = min(clean, key=lambda other: abs(math.log(other.rows / one.rows)))
         ratio = (warm(one) / one.rows) / (warm(base) / base.rows)
-        told.append(f"{one.tool}, {one.shape}: {ratio:.2f} times the seconds a row of the clean history")
-    return told
+        lines.append(f"{one.tool}, {one.shape}: {ratio:.2f} times the seconds per row of the clean history")
+    return lines

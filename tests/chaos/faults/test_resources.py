@@ -28,7 +28,7 @@ def lacking() -> dict[str, str]:
     """Kinds that this machine cannot have, with the reason."""
     return {
         row["kind"]: row["reason"]
-        for row in faults.listed(kernel_probes.kernel_capabilities())
+        for row in faults.fault_rows(kernel_probes.kernel_capabilities())
         if row["possible"] is False
     }
 

@@ -20,6 +20,6 @@ def of(cluster: ManagedCluster, rows: list[dict[str, Any]]) -> dict[str, Any]:
         f"Kafka {cluster.spec.version}, {os.cpu_count()} cores, Linux {kernel}, "
         f"Docker {info['ServerVersion']}, cgroup v{info.get('CgroupVersion', '1')}"
     )
-    listed = faults.listed(kernel_probes.kernel_capabilities())
+    listed = faults.fault_rows(kernel_probes.kernel_capabilities())
     cannot = [{"kind": row["kind"], "reason": row["reason"]} for row in listed if row["possible"] is False]
     return {"machine": machine, "rows": rows, "impossible": cannot}

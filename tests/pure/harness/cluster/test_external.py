@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from harness.catalog.faults import kinds
+from harness.catalog.faults import fault_specs
 from harness.cluster import state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
@@ -92,7 +92,7 @@ def test_what_can_be_had_there(fault: str, cluster: str | None, owned: bool, ref
 
 
 def test_the_named_faults_exist() -> None:
-    assert set(kinds()) >= PROTOCOL_FAULTS | CONTAINER_FAULTS
+    assert set(fault_specs()) >= PROTOCOL_FAULTS | CONTAINER_FAULTS
 
 
 SASL = {

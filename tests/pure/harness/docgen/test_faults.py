@@ -13,7 +13,7 @@ from harness.preflight.kernel_probes import Capability
 
 pytestmark = pytest.mark.pure
 
-KINDS = faults.kinds()
+KINDS = faults.fault_specs()
 
 
 def test_the_generated_pages_are_up_to_date() -> None:
@@ -54,9 +54,9 @@ def test_what_is_lacking_is_told_with_its_reason() -> None:
 
 
 def test_a_list_says_what_is_possible() -> None:
-    can = faults.listed((Capability("cgroup freezer", "pause", True, "works"),), "pause")
-    cannot = faults.listed((Capability("cgroup freezer", "pause", False, "no freezer"),), "pause")
-    unsure = faults.listed((Capability("cgroup freezer", "pause", None, "not probed"),), "pause")
+    can = faults.fault_rows((Capability("cgroup freezer", "pause", True, "works"),), "pause")
+    cannot = faults.fault_rows((Capability("cgroup freezer", "pause", False, "no freezer"),), "pause")
+    unsure = faults.fault_rows((Capability("cgroup freezer", "pause", None, "not probed"),), "pause")
     assert [rows[0]["possible"] for rows in (can, cannot, unsure)] == [True, False, None]
     assert "no freezer" in cannot[0]["reason"]
     assert faults.table(can).row_count == 1

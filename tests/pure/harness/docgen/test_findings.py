@@ -34,7 +34,7 @@ def test_examples_are_of_the_run_that_found_most(tmp_path: Path) -> None:
         _run(tmp_path / name, run_meta(arm=name), count)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "summary.json").write_text("{}")
-    found = findings.taken(tmp_path)
+    found = findings.examples_below(tmp_path)
     assert list(found) == [FindingClass.LOST]
     assert (found[FindingClass.LOST]["arm"], found[FindingClass.LOST]["count"]) == ("most", 5)
     assert found[FindingClass.LOST]["detail"] == "acknowledged at offset 7 of t-0; not in the log"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from faults import Command
 from faults.base import InjectionContext
-from harness.catalog.faults import kinds
+from harness.catalog.faults import fault_specs
 from harness.cli.app import app
 from harness.interop import chaos_mesh
 from harness.interop.chaos_mesh import PodNaming, command_of, converted, resource_of, text_of
@@ -204,7 +204,7 @@ def test_no_name_of_kubernetes_gets_into_a_line(place: PodNaming) -> None:
 def test_every_equal_is_tried() -> None:
     tried = {next(iter(yaml.safe_load(fault))) for fault in FAULTS}
     assert tried == {kind.name() for kind in chaos_mesh._EQUALS}
-    assert set(kinds()) >= tried
+    assert set(fault_specs()) >= tried
 
 
 def test_a_command_stays_a_command() -> None:
