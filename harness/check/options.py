@@ -1,4 +1,4 @@
-"""From the options of `kafka-chaos check` to how and where runs are checked."""
+"""Turns the options of `kafka-chaos check` into a `CheckOptions`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def check_options(
     bootstrap: str | None,
     from_topic: bool,
 ) -> CheckOptions:
-    """How to check `folder`. Jars that this needs are fetched now, unless a cluster brings its own.
+    """How to check `folder`. Fetches the jars that this needs, unless a Spark Connect server has its own.
 
     Raises:
-        BadInput: options that do not go together, or a master that is none.
-        JournalError: `results` is a URL that nothing here opens.
-        PrerequisiteMissing: jars are not to be had.
+        BadInput: the options contradict each other, or the master is not valid.
+        JournalError: `results` is a URL of an unknown scheme.
+        PrerequisiteMissing: jars are not available.
     """
     if from_topic != (bootstrap is not None):
         raise BadInput(
-            "a topic is read by Spark from brokers: both must be said, or neither",
+            "--read-with spark and --bootstrap need each other",
             where="--read-with, --bootstrap",
             expected="--read-with spark --bootstrap host:port",
-            next_step="leave both out to check the journal of the final read",
+            next_step="use both, or neither to check the journal of the final read",
         )
     target = None if results is None else place(results)
     spark = SparkPlace(master, driver_memory, parsed_settings(settings)).checked()

@@ -1,4 +1,4 @@
-"""`kafka-chaos rates`: the Spark job over run folders, and its table."""
+"""`kafka-chaos rates`: the Spark job over run folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RATES_DIR = "rates.parquet"
 def run_rates(
     results: str, by: Sequence[str], *, latencies: bool, parquet: str | None, driver_memory: str
 ) -> tuple[Rates, StoragePath]:
-    """Rates of all runs below a folder or URL, and where they were written.
+    """The rates of all runs below a folder or URL, and the Parquet file to which they were written.
 
     Raises:
         BadInput, JournalError, CheckError, PrerequisiteMissing: as `checkers.rates.aggregate.rates` and the
@@ -30,7 +30,7 @@ def run_rates(
             "there is no such folder",
             where=results,
             expected="a folder of results",
-            next_step="name the folder below which runs are",
+            next_step="pass a folder that contains runs",
         )
     report_progress("starting Spark")
     spark = spark_session(driver_memory=driver_memory)

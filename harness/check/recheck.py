@@ -1,4 +1,4 @@
-"""Checks saved folders again: a run's, or an experiment's with all its arms. No Docker, no broker."""
+"""Checks the saved folder of a run, or of an experiment with all its arms, without Docker and brokers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ RESULT_FILE = "result.json"
 
 
 def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> ExperimentResult:
-    """Check a folder; an experiment's result.json, where there is one, is written anew.
+    """Check the runs in a folder; rewrites the experiment's result.json if there is one.
 
     Raises:
-        JournalError: it is no run folder and holds none, or one of another version.
+        JournalError: the folder is no run folder and contains none, or one of another version.
         CheckError, PrerequisiteMissing: Spark cannot be started.
     """
     began = time.monotonic()
     if (folder / RUN_FILE).exists() or not folder.is_dir():
         parent, names = folder.parent, [folder.name]
-        RunMeta.load(folder)  # a bad folder is refused before Spark starts
+        RunMeta.load(folder)  # refuses an unusable folder before Spark starts
     else:
         parent, names = folder, [path.parent.name for path in matching(folder, f"*/{RUN_FILE}")]
     if not names:
@@ -35,7 +35,7 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
             where=str(folder),
             expected=f"{RUN_FILE} in it, or in a folder below it",
             found="neither",
-            next_step="name a folder that `kafka-chaos run` left below results/",
+            next_step="pass a folder that `kafka-chaos run` has written below results/",
         )
     report_progress("starting Spark")
     waiting = [start_checking(parent, name, how) for name in names]

@@ -1,8 +1,8 @@
-"""Jars that Spark's own distribution lacks: its Kafka source, and Hadoop's file system for S3.
+"""Jars that Spark's distribution does not contain: its Kafka source, and Hadoop's file system for S3.
 
-Most users need neither, so they are fetched when first asked for (or by `make spark-jars`), with Maven, into
-a folder of this user that later calls find. Which files, and their SHA-256, is our data (`compose/spark`):
-what comes from elsewhere is used only if it is, byte by byte, what was tested.
+Most users need neither, so Maven fetches them at their first use (or by `make spark-jars`) into a cache of
+this user. The files and their SHA-256 are listed in `compose/spark`: only files that are identical to the
+tested ones are used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.model.progress import progress_on_stdout, report_progress
 
 @dataclass(frozen=True)
 class JarSet:
-    """A folder of `compose/spark`: `pom.xml` says where files come from, `SHA256SUMS` which they are."""
+    """A folder of `compose/spark`: `pom.xml` for Maven, and `SHA256SUMS` with the expected files."""
 
     name: str
     purpose: str
@@ -33,7 +33,7 @@ class JarSet:
         return Path(compose.__file__).resolve().parent / "spark" / self.name
 
     def sums(self) -> dict[str, str]:
-        """SHA-256 in hexadecimal by file name."""
+        """File name -> SHA-256 in hexadecimal."""
         lines = (self.folder / "SHA256SUMS").read_text().splitlines()
         return {name: digest for digest, name in (line.split() for line in lines)}
 
@@ -44,13 +44,13 @@ ALL = (KAFKA, S3)
 
 
 def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
-    """The set's jars on this machine; fetched if they are not there yet (some 10 to 20 MB).
+    """The paths of the set's jars on this machine. Fetches missing ones (10 to 20 MB).
 
     Raises:
-        PrerequisiteMissing: no Maven, it cannot resolve them, or what it brought has another checksum.
+        PrerequisiteMissing: Maven is missing, it cannot resolve them, or they have other checksums.
     """
     sums = jar_set.sums()
-    # The sums are part of the name: another version of ours finds its own files.
+    # The checksums are part of the name, so that another version of kafka-chaos finds its own files.
     key = hashlib.sha256((jar_set.folder / "SHA256SUMS").read_bytes()).hexdigest()[:12]
     folder = jar_cache() / f"{jar_set.name}-{key}"
     if not wrong_files(folder, sums):
@@ -67,7 +67,7 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
                 where=str(jar_set.folder / "SHA256SUMS"),
                 expected="files with these checksums",
                 found=f"missing or different: {', '.join(bad)}",
-                next_step="clear Maven's local repository of them, and see where Maven fetches from",
+                next_step="delete them from Maven's local repository, and check where Maven fetches from",
             )
         if folder.exists():
             shutil.rmtree(folder)
@@ -76,7 +76,7 @@ def jars_of(jar_set: JarSet) -> tuple[Path, ...]:
 
 
 def wrong_files(folder: Path, sums: dict[str, str]) -> list[str]:
-    """Names of the files that are not there or have another content."""
+    """Names of the files that are missing or have another checksum."""
     bad = []
     for name, digest in sums.items():
         try:
@@ -97,7 +97,7 @@ def _fetch(jar_set: JarSet, target: Path) -> None:
             f"Maven could not resolve the jars for {jar_set.purpose}",
             where=str(pom),
             found=first_error(run.stdout + run.stderr),
-            next_step="see whether Maven reaches its repository, then run this again",
+            next_step="check that Maven reaches its repository, then run this again",
         )
 
 

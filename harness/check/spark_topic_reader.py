@@ -1,9 +1,9 @@
-"""The final read by Spark's own Kafka source: executors read the topic, decode identities, write the journal.
+"""Reads a run's topic with Spark's Kafka source: executors read it, decode identities, and write the journal.
 
-For topics that one process reads too slowly. The bounds are those that the run's final read was proved
-complete for (`RunMeta.final_read`), so what is read is the same; what comes out is a journal of reads like
-the final reader's, and all checks work on it as on that. What the source cannot tell is null: the leader
-epoch (Spark's Kafka source does not pass it on), so findings from it count no epochs.
+This is for topics that one process reads too slowly. It reads the offsets for which the run's final read was
+proved complete (`RunMeta.final_read`), and writes a journal like that of the final reader, so all checks work
+on it. The leader epoch is null, because Spark's Kafka source does not return it; findings then count no
+epochs.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from harness.model.storage import StoragePath, spark_path
 from workloads.record.identity import STATES, UNDECODABLE, decode, decode_keys
 
 SPARK_READS_DIR = "spark-reads"
-"""Where it lies in a run folder, beside the final reader's own `reads/`, which stays as it is."""
+"""Its folder in a run folder, beside `reads/` of the final reader, which stays as it is."""
 READER = "spark"
 KEPT_BYTES = 4096
-"""Most bytes kept of a value that is not ok, as in the final reader's journal."""
+"""Maximum number of bytes kept of a value that is not ok, as in the final reader's journal."""
 
 GROUP_BYTES = 4 * 2**20
-"""Size of a row group of the journal: some 200,000 rows, so that each is narrow in seq."""
+"""Size of a row group of the journal: about 200,000 rows, so that each covers a small range of seq."""
 
 _NO_TIMESTAMP = -1
-"""Kafka's own, where a message format has none."""
+"""What Kafka returns if the message format has no timestamp."""
 
 
 def read_topic(spark: SparkSession, bootstrap: str, meta: RunMeta, target: StoragePath) -> None:
-    """Read the topic within the bounds of the run's final read; write READS as Parquet to `target`.
+    """Read the topic within the bounds of the run's final read, and write READS as Parquet to `target`.
 
     Raises:
-        JournalError: the run has no final read, so nothing says where to begin and to end.
+        JournalError: the run has no final read, so the bounds are not known.
         CheckError: brokers do not answer, or the topic no longer holds these offsets.
     """
     bounds = meta.final_read.bounds if meta.final_read is not None else ()
@@ -64,7 +64,7 @@ def read_topic(spark: SparkSession, bootstrap: str, meta: RunMeta, target: Stora
             where=f"{bootstrap}, topic {', '.join(sorted({bound.topic for bound in bounds}))}",
             expected="the offsets of the run's final read",
             found=_reason(error),
-            next_step="see that the brokers of that very run are up, or check without --read-with spark",
+            next_step="check that the brokers of this run are up, or check without --read-with spark",
         ) from error
 
 
@@ -73,8 +73,8 @@ def topic_frame(
 ) -> DataFrame:
     """The records in `[log_start_offset, end_offset)` of each partition, with the columns of READS.
 
-    One Spark partition reads one Kafka partition and gives its rows sorted by producer and seq: row groups
-    of the journal are then narrow, as the final reader's are. Nothing is read before an action asks for it.
+    One Spark partition reads one Kafka partition and sorts its rows by producer and seq, so that each row
+    group of the journal covers a small range, as in the final reader's journal. The frame is lazy.
     """
     starting, ending = offsets(bounds)
     records = (
@@ -83,7 +83,7 @@ def topic_frame(
         .option("subscribe", ",".join(sorted({bound.topic for bound in bounds})))
         .option("startingOffsets", starting)
         .option("endingOffsets", ending)
-        # Both are the checks' business: transactions are judged by them, and what is gone must show.
+        # The checks decide what transactions hide, and missing records must be seen.
         .option("kafka.isolation.level", "read_uncommitted")
         .option("failOnDataLoss", "true")
         .load()
@@ -94,7 +94,7 @@ def topic_frame(
 
 
 def offsets(bounds: tuple[PartitionBounds, ...]) -> tuple[str, str]:
-    """Spark's `startingOffsets` and `endingOffsets`, both JSON; partitions without records are in both."""
+    """Spark's `startingOffsets` and `endingOffsets`, both JSON and with every partition, even empty ones."""
     starting: dict[str, dict[str, int]] = {}
     ending: dict[str, dict[str, int]] = {}
     for bound in bounds:
@@ -107,7 +107,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def decoder(run_id: int, read_ns: int) -> Callable[[Batches], Batches]:
-    """A function for `mapInArrow`: records as Kafka has them become rows of READS."""
+    """A function for `mapInArrow` that turns Kafka's records into rows of READS."""
 
     def work(batches: Batches) -> Batches:
         for batch in batches:
@@ -117,7 +117,7 @@ def decoder(run_id: int, read_ns: int) -> Callable[[Batches], Batches]:
 
 
 def rows_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:
-    """READS rows of records with `key`, `value`, `topic`, `partition`, `offset` and `timestamp_ms`."""
+    """Rows of READS from records with `key`, `value`, `topic`, `partition`, `offset` and `timestamp_ms`."""
     count = batch.num_rows
     values = batch.column("value").to_pylist()
     decoded = decode(values, run_id)

@@ -1,7 +1,7 @@
 """Checks runs on Spark in one background thread, so that a finished run is checked while the next one runs.
 
-The thread and the JVM that it starts are niced: brokers and producers go first, and what they do is what is
-measured. The Spark session stays for the next check of this process.
+The thread and the JVM that it starts have a lower priority than brokers and producers, which are measured.
+The Spark session is kept for the next check of this process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CheckJob = tuple[Callable[[], ArmResult], "Future[ArmResult]"]
 
 
 class _Worker:
-    """One daemon thread: a check that is under way must not keep an interrupted process alive."""
+    """One daemon thread, so that a running check does not keep an interrupted process alive."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[CheckJob] = queue.SimpleQueue()
@@ -42,14 +42,14 @@ class _Worker:
         return future
 
     def _run(self) -> None:
-        # On Linux niceness belongs to a thread, and processes started from it inherit it.
+        # On Linux, niceness is per thread, and processes that it starts inherit it.
         if hasattr(os, "setpriority"):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         while True:
             job, future = self._jobs.get()
             try:
                 future.set_result(job())
-            except BaseException as error:  # raised again by whoever asks for the result
+            except BaseException as error:  # raised again by `Future.result`
                 future.set_exception(error)
 
 
@@ -60,8 +60,8 @@ def _worker() -> _Worker:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """How runs are checked: on which Spark (the first check of a process decides), where findings go (None:
-    into the run's folder), and, with `bootstrap`, read by Spark from the topic, not from the journal."""
+    """How runs are checked: on which Spark (the first check of a process decides), where findings are written
+    (None: into the run's folder). With `bootstrap`, Spark reads the topic instead of the journal."""
 
     spark: SparkPlace = field(default_factory=SparkPlace)
     results: StoragePath | None = None
@@ -72,14 +72,14 @@ DEFAULT_OPTIONS = CheckOptions()
 
 
 def start_checking(parent: StoragePath, name: str, how: CheckOptions = DEFAULT_OPTIONS) -> Future[ArmResult]:
-    """Check the run in `parent`/`name` as soon as the checks before it are done; its result comes later.
+    """Check the run in `parent`/`name` after the checks that were started before; returns at once.
 
     The result raises:
         JournalError: the run's metadata cannot be read.
         PrerequisiteMissing, CheckError: Spark cannot be started.
-    A check that fails otherwise gives a result that is `unknown` and says why.
+    If the check fails otherwise, the verdict of the result is `unknown`, with the reason.
     """
-    context = copy_context()  # what its progress is reported under
+    context = copy_context()  # of `progress_under`
     return _worker().submit(lambda: context.run(_check, parent, name, how))
 
 

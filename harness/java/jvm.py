@@ -1,8 +1,8 @@
-"""A JVM beside this process, with Kafka's client library of some version, called through py4j.
+"""A JVM beside this process, with a version of Kafka's client library, called through py4j.
 
-Chosen over a program of our own in a container: nothing has to be compiled or shipped (Spark brings py4j, and
-its Java), any version of the library is one jar, and producers come from where the harness's own clients
-come from, so that faults which aim at the client hit them.
+Preferred to a program of our own in a container: nothing has to be compiled or shipped (Spark provides py4j
+and needs Java anyway), every version of the library is one jar, and these producers have the same address as
+the harness's own clients, so that faults between clients and brokers act on them too.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from harness.model.errors import ClusterError, PrerequisiteMissing
 
 _LIBS = "/opt/kafka/libs"
 _LABEL = "client-jar"
-"""In the place of a cluster's name, on the container that is made of an image to take the jar out."""
+"""Label, in place of a cluster's name, of the container from which the jar is copied."""
 _OPTIONS = ["-Xms32m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
 def client_jar(client: DockerClient, version: str) -> Path:
-    """kafka-clients of a version on this machine: kept from before, out of that version's image if it is
-    here, else fetched with Maven (10 MB).
+    """The path of kafka-clients of a version: from the cache, else from that version's image if it is local,
+    else fetched with Maven (10 MB).
 
     Raises:
-        PrerequisiteMissing: none of these ways led to it.
+        PrerequisiteMissing: the jar is available from none of these.
     """
     jar = jar_cache() / f"kafka-clients-{version}.jar"
     if jar.exists():
@@ -67,7 +67,7 @@ def _from_image(client: DockerClient, version: str, target: Path) -> bool:
             if member is not None:
                 target.write_bytes(member.read())
     except DockerException:
-        # An image that is laid out in another way.
+        # The image has another layout.
         return False
     finally:
         if container is not None:
@@ -86,15 +86,15 @@ def _from_maven(version: str, target: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0 or not target.exists():
         raise PrerequisiteMissing(
-            f"the Java client of Kafka {version} is not to be had",
+            f"the Java client of Kafka {version} is not available",
             expected="an image of that version on this machine, or one that Maven can resolve",
             found=first_error(run.stdout + run.stderr),
-            next_step="name a released version, or see whether Maven reaches its repository",
+            next_step="use a released version, or check that Maven reaches its repository",
         )
 
 
 def _jars() -> tuple[Path, ...]:
-    """py4j's own jar, and what Kafka's client logs through, both as pyspark brings them."""
+    """The jars of py4j and of slf4j, through which Kafka's client logs, both from pyspark."""
     folder = Path(str(files("pyspark"))) / "jars"
     return tuple(path for name in ("py4j-*.jar", "slf4j-api-*.jar") for path in folder.glob(name))
 
@@ -102,8 +102,8 @@ def _jars() -> tuple[Path, ...]:
 class Jvm:
     """A JVM with these jars on its class path; use as a context manager or call `close`.
 
-    It ends when this process does, however that ends: it reads a pipe that is closed then. It listens on
-    127.0.0.1, to whoever knows its secret.
+    It ends when this process does, in whatever way, because it reads a pipe that is closed then. It listens
+    on 127.0.0.1 and requires a secret.
 
     Raises:
         ClusterError: it does not start.
@@ -114,7 +114,7 @@ class Jvm:
         home = os.environ.get("JAVA_HOME")
         java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
         try:
-            # Without a process group of its own Ctrl-C would end it before the journals are closed.
+            # In our process group, Ctrl-C would end it before the journals are closed.
             port, token, self._process = launch_gateway(
                 jarpath=str(own[0]),
                 classpath=os.pathsep.join(map(str, (*own, *jars))),
@@ -140,7 +140,7 @@ class Jvm:
         return self._gateway.jvm
 
     def close(self) -> None:
-        """End it; safe to call again."""
+        """End the JVM; safe to call again."""
         with suppress(Py4JError, OSError):
             self._gateway.shutdown()
         with suppress(OSError):

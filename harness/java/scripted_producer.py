@@ -1,4 +1,4 @@
-"""One Java producer that is driven call by call, with its journals of sends and transactions."""
+"""One Java producer that is controlled call by call, with its journals of sends and transactions."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class _Transaction:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A send without a report yet: `future` is Java's."""
+    """A send that has no report yet. `future` is the Java object."""
 
     seq: int
     future: Any
 
 
 class ScriptedProducer:
-    """A producer, made by `connect` (a Java KafkaProducer), that writes `topic`.
+    """Writes `topic` with `producer`, a Java KafkaProducer.
 
-    Reports are taken when a call waits for them, when `collect_reports` is called, and at the end.
+    Reports are journaled when a call waits for them, when `collect_reports` is called, and at the end.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ScriptedProducer:
             producer.initTransactions()
 
     def begin(self) -> str | None:
-        """Begin a transaction; returns the exception that kept it from being begun."""
+        """Begin a transaction; returns the exception in words if that failed, else None."""
         try:
             self._producer.beginTransaction()
         except Py4JJavaError as error:
@@ -85,7 +85,7 @@ class ScriptedProducer:
         return None
 
     def end(self, asked: str) -> None:
-        """Commit or abort the open transaction; what came of it is journalled."""
+        """Commit or abort (`asked`) the open transaction, and journal its outcome."""
         ending, self._open = self._open, None
         error = None
         try:
@@ -98,7 +98,7 @@ class ScriptedProducer:
         self.collect_reports()
         if ending is None or self._transactions is None:
             return
-        # Nobody can commit what no commit was asked for (KIP-98).
+        # Without a request to commit, a transaction cannot become committed (KIP-98).
         done = TxnOutcome.COMMITTED if asked == "commit" else TxnOutcome.ABORTED
         unclear = error is not None and asked == "commit"
         self._transactions.append(
@@ -115,12 +115,12 @@ class ScriptedProducer:
         )
 
     def flush(self) -> None:
-        """Send what waits, and wait for all reports."""
+        """Send what is buffered, and wait for all reports."""
         self._producer.flush()
         self.collect_reports()
 
     def send(self, step: int, send: Send) -> None:
-        """Send records to a partition; their reports are waited for if `send.awaited`."""
+        """Send records to a partition; waits for their reports if `send.awaited`."""
         first, size = self._next, send.size or self._size
         builder = self._builders.setdefault(
             size, ValueBuilder(self._run_id, self.number, size, self._seed + size)
@@ -155,7 +155,7 @@ class ScriptedProducer:
             self.collect_reports()
 
     def collect_reports(self) -> None:
-        """Journal the reports that are there."""
+        """Journal the reports that have arrived."""
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             if not one.future.isDone():
@@ -169,7 +169,7 @@ class ScriptedProducer:
                 self._journal_report(one.seq, None, int(metadata.offset()) if metadata.hasOffset() else None)
 
     def finish(self, deadline: float) -> bool:
-        """Wait until every send has its report, or until a time.monotonic(); whether all have."""
+        """Wait until `deadline` (time.monotonic()) at most; returns whether every send has its report."""
         while True:
             self.collect_reports()
             if not self._waiting:
@@ -179,7 +179,7 @@ class ScriptedProducer:
             time.sleep(_POLL_SECONDS)
 
     def close(self, seconds: float) -> None:
-        """Abort what is open, wait for reports so long, and end the client."""
+        """Abort an open transaction, wait for reports for at most `seconds`, and close the client."""
         if self._open is not None:
             self.end("abort")
         self._producer.close(self._jvm.java.time.Duration.ofMillis(max(0, round(seconds * 1000))))
@@ -206,7 +206,7 @@ class ScriptedProducer:
 
 
 def _cause(error: Py4JJavaError) -> Any:
-    """The client's own exception: a future wraps it into another."""
+    """The client's own exception, which a future wraps into another one."""
     outer = error.java_exception
     if outer.getClass().getName() == "java.util.concurrent.ExecutionException":
         return outer.getCause() or outer
@@ -214,6 +214,6 @@ def _cause(error: Py4JJavaError) -> Any:
 
 
 def exception_text(error: Py4JJavaError) -> str:
-    """A Java exception in words: its simple class name and what it says."""
+    """A Java exception as text: its simple class name and its message."""
     cause = _cause(error)
     return f"{exception_name(cause.getClass().getName())}: {cause.getMessage()}"

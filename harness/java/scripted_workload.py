@@ -1,4 +1,4 @@
-"""Java producers that do what drive steps say, with journals like those of librdkafka's producers."""
+"""Java producers that carry out drive steps, with journals like those of librdkafka's producers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _TRIED_NAMES = 100
 
 
 class PyScriptedWorkload:
-    """Producers of one topic in a JVM of their own, each made when a drive step first names it.
+    """Producers of one topic in their own JVM, each created when a drive step first names it.
 
-    Use as a context manager or call `close`; the journals are the caller's.
+    Use as a context manager or call `close`; the caller closes the journals.
 
     Raises:
-        PrerequisiteMissing: the client library is not to be had.
+        PrerequisiteMissing: the client library is not available.
         ClusterError: the JVM does not start.
     """
 
@@ -62,11 +62,11 @@ class PyScriptedWorkload:
         self._jvm = Jvm(client_jar(engine.connect(), version))
 
     def drive(self, step: int, drive: Drive) -> list[str]:
-        """Make the calls of a drive step; returns what kept one from being made at all.
+        """Make the calls of a drive step; returns a sentence for each call that could not be made at all.
 
         Raises:
             BadInput: the client refuses the settings.
-            ClusterError: the coordinator does not take the producer on, or is not the one that is wanted.
+            ClusterError: the coordinator does not accept the producer, or is not the required one.
         """
         producer = self._producers.get(drive.by) or self._create_producer(drive.by)
         problems = []
@@ -117,7 +117,7 @@ class PyScriptedWorkload:
             )
         except Py4JJavaError as error:
             raise ClusterError(
-                "the coordinator does not take a producer on",
+                "the coordinator does not accept a producer",
                 where=transactional_id or name,
                 expected="initTransactions returns within max.block.ms",
                 found=exception_text(error),
@@ -127,23 +127,23 @@ class PyScriptedWorkload:
         return producer
 
     def _transactional_id(self) -> str:
-        """A new one, for which the wanted broker is the coordinator.
+        """A new transactional.id, whose coordinator is the required broker if there is one.
 
         Raises:
-            ClusterError: none of many is.
+            ClusterError: none of `_TRIED_NAMES` names has that coordinator.
         """
         wanted = self._spec.drive.coordinator
         if wanted is None:
             return next(self._names)
         found: dict[str, int | None] = {}
         for name, _ in zip(self._names, range(_TRIED_NAMES), strict=False):
-            # The log of transactions is made when the first one asks for its coordinator.
+            # The topic of transactions is created when the first client asks for its coordinator.
             broker = self._cluster.coordinator(name, transactional=True, within=_COORDINATOR_SECONDS)
             if broker == wanted:
                 return name
             found[name] = broker
         raise ClusterError(
-            "no transactional.id has the coordinator that is wanted",
+            "no transactional.id has the required coordinator",
             where=f"broker {wanted}",
             expected=f"one of {_TRIED_NAMES} names",
             found=f"coordinators {sorted({str(broker) for broker in found.values()})}",
@@ -159,17 +159,16 @@ class PyScriptedWorkload:
         return True
 
     def finish(self, deadline: float | None = None) -> bool:
-        """Wait until every send has its report, or until a time.monotonic(); whether all have."""
+        """Wait until `deadline` (time.monotonic()) at most; returns whether every send has its report."""
         until = float("inf") if deadline is None else deadline
         return all(producer.finish(until) for producer in self._producers.values())
 
     def stop(self) -> None:
-        """Nothing goes on by itself."""
+        """Does nothing: no call continues after its step."""
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Wait for reports so long, abort what is open, end the clients and their JVM.
-
-        Safe to call again.
+        """Abort open transactions, wait at most `seconds` per producer for reports, and end the clients and
+        their JVM. Safe to call again.
         """
         if self._closed:
             return
@@ -181,7 +180,7 @@ class PyScriptedWorkload:
             self._jvm.close()
 
     def account_for(self, reads: Path) -> int:  # noqa: ARG002
-        """Journal what was sent without a row so far: none, every send has one since it was handed over."""
+        """Journal sends that have no row yet: there are none, because each is journaled when it is made."""
         return 0
 
     def progress(self) -> Progress:
@@ -190,7 +189,7 @@ class PyScriptedWorkload:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong with a producer itself: it is in the journals."""
+        """Empty: what goes wrong with a producer is in the journals."""
         return ()
 
     def __enter__(self) -> Self:

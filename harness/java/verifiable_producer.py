@@ -1,8 +1,7 @@
-"""The Java client as the workload: Kafka's VerifiableProducer, from the cluster's own image, a container
-each.
+"""Kafka's VerifiableProducer as a workload, each in its own container of the cluster's image.
 
-They stand on the cluster's network, beside the brokers, and reach these by the listener for tools. What
-they print becomes the sends journal (`workloads.interop`).
+The containers are on the cluster's network and use the brokers' listener for tools. Their output becomes the
+journal of sends (`workloads.interop`).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ TOOL = "/opt/kafka/bin/kafka-verifiable-producer.sh"
 CONFIG_FILE = "/tmp/client.properties"
 _HEAP = "-Xms64m -Xmx256m"
 _FIRST_ADDRESS = 150
-"""Behind the gateway's: far from the nodes', which must stay free while a node is down."""
+"""Added to the gateway's address. The nodes' addresses are lower, and must stay free while a node is down."""
 _ADDRESSES = 90
 _STDERR_LINES = 20
 
 
 def tools_bootstrap(cluster: ManagedCluster) -> str:
-    """Addresses of all brokers for tools on the cluster's network."""
+    """The bootstrap servers for tools on the cluster's network."""
     port = INTERNAL_PORT if cluster.spec.security is None else TOOLS_PORT
     return ",".join(f"{node.name}:{port}" for node in cluster.nodes if node.broker)
 
@@ -72,17 +71,18 @@ def tool_container(
         )
     except (DockerException, OSError) as error:
         raise ClusterError(
-            "a client's container could not be made",
+            "a client's container could not be created",
             where=name,
             found=str(error),
-            next_step="`kafka-chaos doctor` tells what this engine can do",
+            next_step="`kafka-chaos doctor` shows what this engine can do",
         ) from error
 
 
 class JavaProcess:
-    """One VerifiableProducer. A thread takes its lines until it ends.
+    """One VerifiableProducer. A thread reads its output until it ends.
 
-    `sends` is what it told of, `exit_code` None while it runs, `failure` what ended the thread early.
+    `sends` holds the sends that it has reported. `exit_code` is None while it runs; `failure` is the error
+    that ended the thread early.
     """
 
     def __init__(
@@ -148,11 +148,11 @@ class JavaProcess:
                 self._started.set()
 
     def started(self, seconds: float) -> bool:
-        """Wait until it says that it has started; False: it has not, or ended before."""
+        """Wait until it reports its start; False if it does not within `seconds`, or has ended."""
         return self._started.wait(seconds) and self.sends.started
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended."""
+        """Wait for at most `seconds` until it has ended; returns whether it has."""
         return self._ended.wait(max(0.0, seconds))
 
     @property
@@ -160,14 +160,14 @@ class JavaProcess:
         return not self._ended.is_set()
 
     def end(self, signal: str = "SIGTERM") -> None:
-        """Have it close in order (SIGTERM: it waits for what is under way), or at once (SIGKILL)."""
+        """Stop it: in order, after waiting for its reports (SIGTERM), or at once (SIGKILL)."""
         self.stopped = True
-        # It may end by itself meanwhile.
+        # It may have ended by itself.
         with suppress(DockerException, OSError):
             self._container.kill(signal)
 
     def last_message(self) -> str:
-        """What it said of its end: the exception, if there is one, else its last line."""
+        """The exception that it printed last, else the last line that it printed."""
         said = [line for line in self._stderr if line.strip()]
         exceptions = [line for line in said if "Exception" in line]
         return (exceptions or said or ["nothing"])[-1].strip()
@@ -179,5 +179,5 @@ class JavaProcess:
 
 
 def await_all(processes: list[JavaProcess], until: float) -> bool:
-    """Wait until all have ended, or until a time.monotonic(); whether all have."""
+    """Wait until all have ended, or until `until` (time.monotonic()); returns whether all have."""
     return all(process.wait(until - time.monotonic()) for process in processes)

@@ -1,4 +1,4 @@
-"""Producers of the Java client, with the same steps as those of librdkafka
+"""A workload of VerifiableProducers, with the same steps as that of librdkafka
 (`workloads.producer.producers.Workload`)."""
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _KILLED_SECONDS = 10.0
 
 
 class JavaWorkload:
-    """VerifiableProducers that write one topic, step after step.
+    """VerifiableProducers that write one topic, step by step.
 
-    Each write step starts processes anew, so each has producers of its own: the step's number times
-    `spec.producers`, and on. A step's time runs from when all of them have started. Its journal, in
-    `folder`, is its own too. Use as a context manager or call `close`.
+    Each write step starts new processes, so each has its own producers, numbered from the number of earlier
+    write steps times `spec.producers` on. The duration of a step begins when all of them have started. They
+    write their own journal, in `folder`. Use as a context manager or call `close`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class JavaWorkload:
         self._closed = False
 
     def ready(self, seconds: float) -> bool:  # noqa: ARG002
-        """Whether writing may begin: always, since each step starts processes of its own."""
+        """Whether writing may begin: always, because each step starts new processes."""
         return True
 
     def start(
@@ -128,7 +128,7 @@ class JavaWorkload:
         )
 
     def finish(self, deadline: float | None = None) -> bool:
-        """As `Workload.finish`: wait until every process has ended, which it does once all is reported."""
+        """As `Workload.finish`: wait until every process has ended, which it does after its last report."""
         until = time.monotonic() + 10**6 if deadline is None else deadline
         done = await_all(self._processes, until)
         self._raise_failure()
@@ -145,7 +145,7 @@ class JavaWorkload:
                 process.end()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Deliver what can be within `seconds`, kill what is left, and remove the containers.
+        """Wait at most `seconds` for deliveries, kill the remaining processes, and remove the containers.
 
         Safe to call again.
 
@@ -169,20 +169,20 @@ class JavaWorkload:
         self._raise_failure()
 
     def account_for(self, reads: Path) -> int:
-        """Journal what was sent without a report, now that all was read (`reads`: the final read's folder).
+        """Journal the sends that have no report, after the final read (`reads` is its folder); returns their
+        number.
 
-        Values are dense numbers: those never reported, up to the highest that was read, were sent. Returns
-        how many.
+        Values are consecutive numbers: every unreported one up to the highest that was read has been sent.
         """
         return self._journal.unreported([process.sends for process in self._processes], highest_read(reads))
 
     def progress(self) -> Progress:
-        """Counts over all steps so far; what is under way is not known."""
+        """Counts over all steps so far; sends without a report are not included."""
         return self._journal.progress()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong with a process itself."""
+        """Processes that ended by themselves, and output that could not be used, in words."""
         found = []
         for process in self._processes:
             name = f"producer {process.number} (Java)"

@@ -139,7 +139,7 @@ def test_jars_come_only_with_what_needs_them(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("changes", [{"from_topic": True}, {"bootstrap": "h:1"}])
 def test_a_topic_needs_brokers_and_brokers_a_topic(changes: dict[str, object]) -> None:
-    with pytest.raises(BadInput, match="both must be said"):
+    with pytest.raises(BadInput, match="need each other"):
         options_of(**changes)
 
 
