@@ -84,7 +84,7 @@ def import_run(
         folder,
     )
     for line in (
-        *done.told,
+        *done.file_lines,
         *done.meta.problems,
         *(done.meta.final_read.reasons if done.meta.final_read else ()),
     ):
@@ -126,7 +126,7 @@ def chaos_mesh(
     from harness.spec import files
 
     place = mesh.PodNaming(namespace, pod)
-    typer.echo(mesh.text_of(mesh.converted(files.load(experiment), place)), nl=False)
+    typer.echo(mesh.text_of(mesh.to_chaos_mesh(files.load(experiment), place)), nl=False)
 
 
 def add(app: typer.Typer) -> None:

@@ -70,7 +70,7 @@ Resource = tuple[str, dict[str, Any]]
 """A resource's kind and its `spec`."""
 
 
-def converted(experiment: Experiment, place: PodNaming) -> dict[str, Any]:
+def to_chaos_mesh(experiment: Experiment, place: PodNaming) -> dict[str, Any]:
     """The experiment, as its file would hold it, without `cluster`, and with commands for its faults.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What an imported history amounts to: what is told of its files, what is in doubt, and its run.json."""
+"""The summary of an imported history: a line per file, what is in doubt, and its run.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workloads.interop.reads import ForeignReads
 from workloads.interop.sends import ForeignSends
 
 RUN_ID = 1
-"""The text values name no run, so any number will do."""
+"""Text values contain no run id, so any number serves."""
 CLIENT = "java"
 _MS = 1_000_000
 
@@ -23,11 +23,11 @@ Reads = list[tuple[Path, ForeignReads]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What to import, and what its files do not say of themselves.
+    """What to import, and what its files do not contain.
 
     `finals` are consumers that read everything once the producers were done; without any, all `consumers`
-    together make the final read. `complete`: the user's word that this read missed nothing. `keys` is the
-    producers' --repeating-keys. `topic` and `partitions` None: as the files show.
+    together make the final read. `complete`: the user states that this read missed nothing. `keys` is the
+    producers' --repeating-keys. `topic` and `partitions` None: derived from the files.
     """
 
     producers: tuple[Path, ...]
@@ -44,48 +44,51 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """`told` is a line for each file, `problems` is what makes the run doubtful, `gaps` its final read."""
+    """`file_lines` has a line per file, `problems` say why the run proves nothing, `gaps` why its final read
+    is not complete."""
 
-    told: tuple[str, ...]
+    file_lines: tuple[str, ...]
     problems: tuple[str, ...]
     gaps: tuple[str, ...]
 
 
-def account_of(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> ImportSummary:
+def summarize_import(sends: list[tuple[Path, ForeignSends]], reads: Reads) -> ImportSummary:
     """Account for every line of every file."""
-    told: list[str] = []
+    file_lines: list[str] = []
     problems: list[str] = []
     gaps: list[str] = []
     for path, one in sends:
         odd = [
-            (one.foreign, "values that are no such producer's"),
-            (one.twice, "second reports"),
-            (one.elsewhere, "of other topics"),
+            (one.foreign, "values that no such producer writes"),
+            (one.reported_again, "second reports"),
+            (one.of_other_topics, "of other topics"),
         ]
-        told.append(_told(path, [*_of(one.lines), *odd]))
-        if one.twice:
-            problems.append(f"{path.name}: {one.twice:,} sends were reported twice, so they are not unique")
+        file_lines.append(_file_line(path, [*_line_counts(one.lines), *odd]))
+        if one.reported_again:
+            problems.append(
+                f"{path.name}: {one.reported_again:,} sends were reported twice: their numbers are not unique"
+            )
         if one.foreign:
-            problems.append(f"{path.name}: {one.foreign:,} values are not as the tool counts them")
+            problems.append(f"{path.name}: {one.foreign:,} values are not numbers as the tool writes them")
         if not one.numbers:
-            problems.append(f"{path.name} tells of no send, so what it may have sent is not known")
+            problems.append(f"{path.name} reports no send, so it is not known what it may have sent")
         unclear = one.unclear_keys()
         if unclear and not one.ended:
             problems.append(
-                f"{path.name}: how many keys producer {unclear[0]} repeats cannot be told from it: "
+                f"{path.name}: it does not show how many keys producer {unclear[0]} repeats: "
                 "give --repeating-keys"
             )
     for path, read in reads:
-        left_out = [(read.elsewhere, "of other topics"), (read.untold, "records untold")]
-        told.append(_told(path, [*_of(read.lines), *left_out]))
+        left_out = [(read.of_other_topics, "of other topics"), (read.unlisted, "records not listed")]
+        file_lines.append(_file_line(path, [*_line_counts(read.lines), *left_out]))
         if read.lines.damaged:
-            gaps.append(f"{path.name}: {read.lines.damaged:,} damaged lines may have told of records")
-        if read.untold:
-            gaps.append(f"{path.name}: {read.untold:,} consumed records are not told one by one")
-    return ImportSummary(tuple(told), tuple(problems), tuple(gaps))
+            gaps.append(f"{path.name}: {read.lines.damaged:,} damaged lines may have reported records")
+        if read.unlisted:
+            gaps.append(f"{path.name}: {read.unlisted:,} consumed records are not listed one by one")
+    return ImportSummary(tuple(file_lines), tuple(problems), tuple(gaps))
 
 
-def _of(lines: Lines) -> list[tuple[int, str]]:
+def _line_counts(lines: Lines) -> list[tuple[int, str]]:
     first = "" if lines.first_damaged is None else f" (the first: line {lines.first_damaged})"
     return [
         (lines.events, "events"),
@@ -94,7 +97,7 @@ def _of(lines: Lines) -> list[tuple[int, str]]:
     ]
 
 
-def _told(path: Path, counts: list[tuple[int, str]]) -> str:
+def _file_line(path: Path, counts: list[tuple[int, str]]) -> str:
     shown = [f"{number:,} {what}" for number, what in counts if number]
     return f"{path}: {', '.join(shown)}"
 
@@ -131,7 +134,7 @@ def metadata(
     )
     reasons = account.gaps
     if not source.complete:
-        reasons = ("nobody says that the consumers read everything (--complete)", *reasons)
+        reasons = ("it is not stated that the consumers read everything (--complete)", *reasons)
     return RunMeta(
         run_id=RUN_ID,
         experiment="imported",

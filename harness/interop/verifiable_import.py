@@ -1,7 +1,7 @@
 """A run folder from what Kafka's own VerifiableProducer and VerifiableConsumer printed.
 
-What such a history cannot tell stands in `docs/journals.md`. Whatever is in doubt is a problem of the
-run, so that its verdict is `unknown` and says why: it is never `valid` for want of evidence.
+docs/other-tools.md says what such a history does not contain. Everything that is in doubt becomes a problem
+of the run, so that its verdict is `unknown` with the reason: missing evidence never makes a run `valid`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.interop.import_summary import RUN_ID, Reads, Source, account_of, metadata
+from harness.interop.import_summary import RUN_ID, Reads, Source, metadata, summarize_import
 from harness.model.errors import BadInput, JournalError
 from harness.model.journal import (
     ASSIGNMENTS,
@@ -39,14 +39,14 @@ from workloads.interop.sends import ForeignSends
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The metadata of the run that was written, and what is to be told of its making."""
+    """The metadata of the run that was written, and a line about each imported file."""
 
     meta: RunMeta
-    told: tuple[str, ...]
+    file_lines: tuple[str, ...]
 
 
 def import_run(source: Source, folder: Path) -> Imported:
-    """Write the run folder; memory grows by a few bytes a record.
+    """Write the run folder; memory grows by a few bytes per record.
 
     Raises:
         BadInput: the folder is not empty, a file cannot be read or holds nothing of these tools, two
@@ -65,7 +65,7 @@ def import_run(source: Source, folder: Path) -> Imported:
         raise JournalError(
             "the run folder cannot be written",
             where=str(folder),
-            expected="a place with free space that may be written to",
+            expected="a writable folder with free space",
             found=str(error),
             next_step="free space or name another folder",
         ) from error
@@ -93,16 +93,16 @@ def _import(source: Source, folder: Path) -> Imported:
             one.topic = one.topic or topic
             for table in one.unreported(highest):
                 parts.write_table(table)
-    account = account_of(sends, [*reads, *finals])
+    account = summarize_import(sends, [*reads, *finals])
     meta = metadata(source, topic or "", [one for _, one in sends], reads, finals, records, account)
     meta.save(folder)
-    return Imported(meta, account.told)
+    return Imported(meta, account.file_lines)
 
 
 def _refuse_taken(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(
-            "the run folder is there already",
+            "the run folder exists already",
             where=str(folder),
             expected="a folder that does not exist, or is empty",
             next_step="name another one",
@@ -139,7 +139,7 @@ def _refuse_nothing(path: Path, lines: Lines, tool: str) -> None:
 
 
 def _refuse_shared(sends: list[tuple[Path, ForeignSends]]) -> None:
-    """Two files with one prefix would have records that cannot be told apart."""
+    """Refuse two files with the same prefix: their records could not be distinguished."""
     owner: dict[int, Path] = {}
     for path, one in sends:
         for producer in one.numbers:
@@ -188,12 +188,12 @@ def _read(source: Source, folder: Path, topic: str | None) -> tuple[Reads, Reads
 
 
 def _refuse_silent(path: Path, one: ForeignReads) -> None:
-    if one.untold and not one.records:
+    if one.unlisted and not one.records:
         raise BadInput(
-            "this consumer did not tell which records it was given",
+            "this consumer did not print which records it received",
             where=str(path),
             expected='a "record_data" line for each record',
-            found=f"{one.untold:,} records by their number only",
+            found=f"{one.unlisted:,} records, which are only counted",
             next_step="run VerifiableConsumer with --verbose",
         )
 

@@ -15,7 +15,7 @@ from harness.java.scripted_producer import ScriptedProducer, exception_text
 from harness.model.errors import BadInput, ClusterError
 from harness.model.journal import RowSink
 from harness.spec.steps import Drive, SendCall
-from workloads.config.java_settings import driven_properties
+from workloads.config.java_settings import scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import CLOSE_SECONDS
 from workloads.producer.send_journal import SendJournal
@@ -85,7 +85,9 @@ class PyScriptedWorkload:
     def _create_producer(self, name: str) -> ScriptedProducer:
         packages = self._jvm.packages
         transactional_id = self._transactional_id() if self._spec.drive.transactional else None
-        given = driven_properties(self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id)
+        given = scripted_properties(
+            self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id
+        )
         properties = packages.java.util.HashMap()
         for key, value in {"client.id": name, **given, **self._cluster.access.java()}.items():
             properties.put(key, value)

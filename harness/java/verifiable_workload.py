@@ -17,7 +17,7 @@ from workloads.config.java_settings import arguments, java_properties, propertie
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.interop.live_sends import LiveSends, highest_read
 from workloads.interop.sends import ForeignSends
-from workloads.producer.producers import CLOSE_SECONDS, share
+from workloads.producer.producers import CLOSE_SECONDS, even_share
 from workloads.producer.tally import Progress
 
 _START_SECONDS = 60.0
@@ -79,7 +79,7 @@ class JavaWorkload:
         self._steps += 1
         started = []
         for index in range(count):
-            mine = None if records is None else share(records, count, index)
+            mine = None if records is None else even_share(records, count, index)
             if mine != 0:
                 started.append(self._begin(step, first + index, mine, None if rate is None else rate / count))
         until = time.monotonic() + _START_SECONDS
@@ -191,8 +191,10 @@ class JavaWorkload:
                 found.append(
                     f"{name} ended by itself with code {process.exit_code}: {process.last_message()}"
                 )
-            if sends.lines.damaged or sends.foreign or sends.twice:
-                odd = f"{sends.lines.damaged} damaged, {sends.foreign} foreign, {sends.twice} repeated"
+            if sends.lines.damaged or sends.foreign or sends.reported_again:
+                odd = (
+                    f"{sends.lines.damaged} damaged, {sends.foreign} foreign, {sends.reported_again} repeated"
+                )
                 found.append(f"{name} printed lines that cannot be used: {odd}")
         return tuple(found)
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 
 from harness.matrix.result import MatrixResult
 from harness.matrix.table import COLUMNS, cells, notes
-from harness.report.junit import body, clean, count
+from harness.report.junit import add_outcome, set_counts, xml_text
 from harness.report.markdown import escape, table
 from harness.report.table import UNCONFIRMED_NOTE
 
@@ -85,23 +85,23 @@ def _markdown(result: MatrixResult) -> Iterator[str]:
 def junit_text(result: MatrixResult) -> str:
     """One suite, a case an arm: a failure if any run broke its promise, an error if no run counts, skipped if
     the client refused it or the machine cannot have it."""
-    suite = Xml.Element("testsuite", name=clean(result.name), time=f"{result.seconds:.1f}")
+    suite = Xml.Element("testsuite", name=xml_text(result.name), time=f"{result.seconds:.1f}")
     for arm in result.arms:
         seconds = sum(run.seconds for run in arm.runs)
         case = Xml.SubElement(
-            suite, "testcase", classname=clean(result.name), name=clean(arm.name), time=f"{seconds:.1f}"
+            suite, "testcase", classname=xml_text(result.name), name=xml_text(arm.name), time=f"{seconds:.1f}"
         )
         broken = [run for run in arm.runs if run.as_promised is False]
         if broken:
             lines = [f"{run.folder}, seed {run.seed}: {'; '.join(run.reasons)}" for run in broken]
-            body(
+            add_outcome(
                 case, "failure", f"{len(broken)} of {len(arm.runs)} runs broke the promise", "\n".join(lines)
             )
         elif arm.state in ("refused", "impossible"):
-            body(case, "skipped", arm.state, arm.reason or "")
+            add_outcome(case, "skipped", arm.state, arm.reason or "")
         elif not any(run.counts for run in arm.runs):
-            body(case, "error", "no run counts", "\n".join(arm.left_out))
-    count(suite)
+            add_outcome(case, "error", "no run counts", "\n".join(arm.left_out))
+    set_counts(suite)
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     Xml.indent(suite)
     return Xml.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -47,7 +47,9 @@ def counts(summary: Summary, meta: RunMeta) -> TableRows:
     totals: Counter[tuple[str, ...]] = Counter()
     for row in summary.counts:
         step = "not known" if row.step is None else names.get(row.step, f"step {row.step}")
-        totals[(row.finding.value, _or(row.partition, "not known"), step, row.windows or "none")] += row.count
+        totals[(row.finding.value, _text_or(row.partition, "not known"), step, row.windows or "none")] += (
+            row.count
+        )
     order = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     return tuple((*key, f"{count:,}") for key, count in order)
 
@@ -59,11 +61,11 @@ def examples(summary: Summary, meta: RunMeta) -> TableRows:
         (
             example.finding.value,
             example.detail,
-            f"{_or(example.producer, '?')} / {_or(example.seq, '?')}",
-            _or(example.partition, "?"),
-            _or(example.acked_offset, "none"),
+            f"{_text_or(example.producer, '?')} / {_text_or(example.seq, '?')}",
+            _text_or(example.partition, "?"),
+            _text_or(example.acked_offset, "none"),
             ", ".join(map(str, example.offsets)) or "none",
-            _or(example.outcome, "none") + (f" ({example.error})" if example.error else ""),
+            _text_or(example.outcome, "none") + (f" ({example.error})" if example.error else ""),
             _since(example.sent_ns, meta) if example.sent_ns is not None else "?",
             _since(example.closed_ns, meta) if example.closed_ns is not None else "none",
             example.windows or "none",
@@ -82,5 +84,5 @@ def _leader(broker: int) -> str:
     return "nobody" if broker < 0 else f"broker {broker}"
 
 
-def _or(value: object, otherwise: str) -> str:
+def _text_or(value: object, otherwise: str) -> str:
     return otherwise if value is None else str(value)

@@ -34,22 +34,22 @@ def junit_text(
     root = Xml.Element("testsuites", name="kafka-chaos")
     for outcome in outcomes:
         name = f"{outcome.experiment} on Kafka {outcome.version}"
-        suite = Xml.SubElement(root, "testsuite", name=clean(name))
+        suite = Xml.SubElement(root, "testsuite", name=xml_text(name))
         arms = outcome.result.arms if outcome.result is not None else ()
         for arm in arms:
             _case(suite, name, arm)
         if outcome.result is None:
-            case = Xml.SubElement(suite, "testcase", classname=clean(name), name="run")
-            body(case, "error", "could not be run", outcome.error)
-        count(suite)
+            case = Xml.SubElement(suite, "testcase", classname=xml_text(name), name="run")
+            add_outcome(case, "error", "could not be run", outcome.error)
+        set_counts(suite)
         suite.set("time", f"{outcome.result.seconds if outcome.result is not None else 0:.1f}")
     root.extend(Xml.fromstring(text) for text in suites)
     if regressions:
         suite = Xml.SubElement(root, "testsuite", name="against the last result")
         for line in regressions:
-            case = Xml.SubElement(suite, "testcase", classname="against the last result", name=clean(line))
-            body(case, "failure", "worse than the last time", line)
-        count(suite)
+            case = Xml.SubElement(suite, "testcase", classname="against the last result", name=xml_text(line))
+            add_outcome(case, "failure", "worse than the last time", line)
+        set_counts(suite)
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -59,8 +59,8 @@ def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
     case = Xml.SubElement(
         suite,
         "testcase",
-        classname=clean(name),
-        name=clean(arm.folder),
+        classname=xml_text(name),
+        name=xml_text(arm.folder),
         time=f"{max(0, ended - arm.meta.started_ns) / 1e9:.1f}",
     )
     image = arm.meta.cluster.image
@@ -70,25 +70,25 @@ def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
         ("image", f"{image.reference} {image.digest}"),
         ("seed", str(arm.meta.seed)),
     ):
-        Xml.SubElement(properties, "property", name=key, value=clean(value))
+        Xml.SubElement(properties, "property", name=key, value=xml_text(value))
     if arm.judgement.as_promised is False:
-        body(case, "failure", "not as promised", explanation(arm))
+        add_outcome(case, "failure", "not as promised", explanation(arm))
     elif arm.judgement.as_promised is None:
-        body(case, "error", "cannot be told", explanation(arm))
+        add_outcome(case, "error", "cannot be told", explanation(arm))
 
 
-def body(case: Xml.Element, tag: str, message: str, text: str) -> None:
+def add_outcome(case: Xml.Element, tag: str, message: str, text: str) -> None:
     """What became of a case: `failure`, `error` or `skipped`."""
-    Xml.SubElement(case, tag, message=message).text = clean(text)
+    Xml.SubElement(case, tag, message=message).text = xml_text(text)
 
 
-def count(suite: Xml.Element) -> None:
+def set_counts(suite: Xml.Element) -> None:
     """Set a suite's numbers by its cases."""
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
 
 
-def clean(text: str) -> str:
+def xml_text(text: str) -> str:
     """Without characters that XML cannot hold."""
     return _NOT_XML.sub("\ufffd", text)

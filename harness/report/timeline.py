@@ -104,9 +104,9 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     tallies = (sends, successes, errors)
     length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in tallies))
     width = -(-length // MOST_BUCKETS)
-    sent, succeeded, failed = (_widened(tally.counts, length, width) for tally in tallies)
+    sent, succeeded, failed = (_rebucketed(tally.counts, length, width) for tally in tallies)
     strips = tuple(
-        Strip(number, _widened(tally.counts, length, width), leaders[number])
+        Strip(number, _rebucketed(tally.counts, length, width), leaders[number])
         for number, tally in enumerate(by_partition)
         if number in leaders
     )
@@ -130,7 +130,7 @@ class _Tally:
         self.counts = counted
 
 
-def _widened(counts: Counts, length: int, width: int) -> tuple[int, ...]:
+def _rebucketed(counts: Counts, length: int, width: int) -> tuple[int, ...]:
     """`counts` brought to `length` buckets, then `width` of them taken together."""
     padded = np.zeros(-(-length // width) * width, np.int64)
     padded[: len(counts)] = counts

@@ -21,7 +21,7 @@ from harness.model.journal import (
 from harness.run.workload_factory import start_workload
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
-from workloads.producer.processor import ProcessorOutput, processors, reader_of
+from workloads.producer.processor import ProcessorOutput, processors, reader_spec_of
 from workloads.producer.send_journal import SendJournal
 from workloads.reader.reader_journal import NO_SINKS, ReaderSinks
 from workloads.reader.readers import Readers
@@ -61,7 +61,7 @@ class RunClients:
             elsewhere = {spec.producers + number: processed_topic(topic) for number in range(processing)}
             journal = None
             if spec.client != "java":
-                journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, elsewhere=elsewhere))
+                journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, topics=elsewhere))
             transactions = None
             if spec.transactional:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
@@ -98,7 +98,7 @@ class RunClients:
                     sinks=sinks,
                     security=cluster.access.properties,
                 )
-                self.readers.add(reader_of(spec.process), members)
+                self.readers.add(reader_spec_of(spec.process), members)
             self.workload = start_workload(
                 spec,
                 arm.producer,

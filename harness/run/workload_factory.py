@@ -12,7 +12,7 @@ from harness.java.verifiable_workload import JavaWorkload
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from harness.spec.steps import Drive
-from workloads.config.java_settings import driven_properties, java_properties
+from workloads.config.java_settings import java_properties, scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload, transactional_id
 from workloads.producer.send_journal import SendJournal
@@ -121,6 +121,6 @@ def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveC
         assert isinstance(cluster, ManagedCluster)
         return dict(java_properties(settings, tools_bootstrap(cluster)))
     if spec.client == "driven":
-        return dict(driven_properties(spec.drive, settings, cluster.bootstrap))
+        return dict(scripted_properties(spec.drive, settings, cluster.bootstrap))
     named = transactional_id(0) if spec.transactions is not None else None
     return dict(settings.to_librdkafka(cluster.bootstrap, named))

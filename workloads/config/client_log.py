@@ -1,4 +1,4 @@
-"""Where the Kafka client's own log lines go: Python's logging, never the terminal by itself."""
+"""The Kafka client's own log lines go to Python's logging, never directly to the terminal."""
 
 from __future__ import annotations
 

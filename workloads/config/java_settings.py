@@ -1,13 +1,13 @@
-"""What the Java client is given: our settings as its properties, and the arguments of VerifiableProducer."""
+"""Producer settings as properties of the Java client, and the arguments of VerifiableProducer."""
 
 from __future__ import annotations
 
 from workloads.config.spec import ProducerSettings, ScriptedProducerSpec, WorkloadSpec
 
 MOST_PRODUCERS = 16
-"""Each is a JVM of its own."""
+"""The most VerifiableProducers of a run: each is a JVM."""
 _RETRIES = 2**31 - 1
-"""The Java client's own default. VerifiableProducer's is 0, which would rule idempotence out."""
+"""The Java client's own default. VerifiableProducer's is 0, which excludes idempotence."""
 _REQUEST_TIMEOUT_MS = 30_000
 _LINGER_MS = 5
 """Java's defaults since 4.0 (before: linger.ms 0)."""
@@ -15,7 +15,7 @@ _LARGEST = 2**31 - 1
 
 
 def java_problem(spec: WorkloadSpec, settings: ProducerSettings) -> str | None:
-    """Why the Java client cannot do this; None: it can."""
+    """Why the Java client cannot run this workload; None: it can."""
     if "record_size" in spec.model_fields_set:
         return "record_size cannot be set with client java: VerifiableProducer writes numbers"
     if spec.transactional or spec.spread != "even":
@@ -28,7 +28,7 @@ def java_problem(spec: WorkloadSpec, settings: ProducerSettings) -> str | None:
 
 
 def settings_problem(settings: ProducerSettings) -> str | None:
-    """Which of these settings the Java client does not know; None: none."""
+    """Why the Java client cannot take these settings; None: it can."""
     if settings.socket_timeout_ms is not None:
         return "socket.timeout.ms is librdkafka's; the Java client has request.timeout.ms"
     if settings.linger_ms is not None and settings.linger_ms != int(settings.linger_ms):
@@ -39,11 +39,11 @@ def settings_problem(settings: ProducerSettings) -> str | None:
 def java_properties(settings: ProducerSettings, bootstrap: str) -> dict[str, str]:
     """Properties of the Java producer.
 
-    Nothing of what matters is left to VerifiableProducer, whose defaults are not the client's (retries 0).
-    Without a `request.timeout.ms` it is the client's 30 s, or what `delivery.timeout.ms` leaves room for:
-    the client insists on delivery.timeout.ms >= linger.ms + request.timeout.ms.
+    Every setting that matters is given, because the defaults of VerifiableProducer are not the client's
+    (retries is 0). Without a `request.timeout.ms` it is the client's 30 s, or less if `delivery.timeout.ms`
+    is short: the client requires delivery.timeout.ms >= linger.ms + request.timeout.ms.
     """
-    given = {name: _text(value) for name, value in settings.properties().items()}
+    given = {name: _java_text(value) for name, value in settings.properties().items()}
     linger = int(float(given.get("linger.ms", _LINGER_MS)))
     room = max(1, settings.delivery_timeout_ms - linger)
     defaults = {
@@ -54,25 +54,25 @@ def java_properties(settings: ProducerSettings, bootstrap: str) -> dict[str, str
     return {"bootstrap.servers": bootstrap, **defaults, **given}
 
 
-def driven_properties(
+def scripted_properties(
     spec: ScriptedProducerSpec,
     settings: ProducerSettings,
     bootstrap: str,
     transactional_id: str | None = None,
 ) -> dict[str, str]:
-    """Properties of a Java producer that drive steps drive: what its own tool refuses is given to it too.
+    """Properties of a Java producer that drive steps control.
 
-    Idempotence follows from transactions, as in the client itself.
+    A transactional producer is idempotent, as in the client itself.
     """
     given = java_properties(settings, bootstrap)
     if spec.transactional:
         given["enable.idempotence"] = "true"
-        # The client's own defaults of these two would not fit together with a short delivery time-out.
+        # The client's own default would not fit a short delivery time-out.
         given["transaction.timeout.ms"] = str(settings.transaction_timeout())
     return given if transactional_id is None else {**given, "transactional.id": transactional_id}
 
 
-def _text(value: str | int | float | bool) -> str:
+def _java_text(value: str | int | float | bool) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
@@ -103,13 +103,13 @@ def arguments(
     """Arguments of VerifiableProducer.
 
     Args:
-        version: Kafka's, which decides about an option's name (KIP-1147).
-        prefix: what each value begins with: "PREFIX.NUMBER".
-        records: how many to send; None: until it is told to end.
-        rate: records a second, at least 1; None: full speed.
-        keys: how many keys are repeated; None: no keys.
+        version: the version of Kafka, which decides the name of an option (KIP-1147).
+        prefix: the first part of each value, "PREFIX.NUMBER".
+        records: the number of records to send; None: until the process is stopped.
+        rate: records per second, at least 1; None: full speed.
+        keys: the number of keys that are repeated; None: no keys.
     """
-    told = {
+    options = {
         "--bootstrap-server": bootstrap,
         "--topic": topic,
         "--value-prefix": prefix,
@@ -119,8 +119,8 @@ def arguments(
         _config_option(version): config_file,
     }
     if keys is not None:
-        told["--repeating-keys"] = keys
-    return [str(part) for pair in told.items() for part in pair]
+        options["--repeating-keys"] = keys
+    return [str(part) for pair in options.items() for part in pair]
 
 
 def _config_option(version: str) -> str:

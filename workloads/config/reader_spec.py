@@ -1,4 +1,4 @@
-"""Live readers as data: who reads while the faults go on, and how."""
+"""Live readers as data: consumers that read during the faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
-_OURS = frozenset(
+_RESERVED = frozenset(
     {
         "bootstrap.servers",
         "group.id",
@@ -33,18 +33,18 @@ class ReaderSpec(Frozen):
 
     Without `group` it is assigned every partition by hand and commits nothing. `group` is the group.id, which
     faults may aim at (`{coordinator: {group: NAME}}`); there are `members` of it, and `commits` says how each
-    commits: `auto` - the client, of what it has handed out; `manual` - every `commit_every` seconds what is
-    journaled, and again before partitions are given away; `none` - never, so that each rebalance begins anew.
-    At each time of `restarts` (seconds after the first step began) the next member in turn leaves, and a new
-    client takes its place: two rebalances.
+    commits. `auto`: the client commits what it has returned to the application. `manual`: the reader commits
+    what is journaled, every `commit_every` seconds and before partitions are revoked. `none`: never, so that
+    each rebalance starts from the beginning again. At each time of `restarts` (seconds after the first step
+    began) the next member in turn leaves, and a new client takes its place: two rebalances.
 
-    `reset` is auto.offset.reset: where to go on when the log does not hold the offset, or a group has none.
-    `error` - the client says so, and the reader goes on from the nearest offset there is, which is journaled
-    as a session of its own; `earliest`, `latest` - as an application that leaves it to the client, which
-    says nothing.
+    `reset` is auto.offset.reset: where to continue when the log does not hold the offset, or a group has
+    none. `error`: the client reports it, and the reader continues from the nearest existing offset, which is
+    journaled as a new session. `earliest`, `latest`: the client decides and does not report it, as in an
+    application that leaves it to the client.
 
-    `rack` is client.rack: fetching from a follower in that rack (KIP-392). `extra` takes any other property
-    of librdkafka.
+    `rack` is client.rack: the reader fetches from a follower in that rack (KIP-392). `extra` takes any other
+    property of librdkafka.
     """
 
     name: str = Field(pattern=_NAME)
@@ -67,14 +67,14 @@ class ReaderSpec(Frozen):
             raise ValueError(f"commits is {self.commits}, but only a group has offsets: name it with `group`")
         if list(self.restarts) != sorted(self.restarts):
             raise ValueError("restarts must be in order of time")
-        ours = sorted(_OURS & set(self.extra))
+        ours = sorted(_RESERVED & set(self.extra))
         if ours:
             raise ValueError(f"{ours[0]} is set by the reader itself and cannot be given in extra")
         return self
 
     @property
     def member_names(self) -> tuple[str, ...]:
-        """Names of the journals: one a member."""
+        """Names of the journals, one per member."""
         if self.group is None:
             return (self.name,)
         return tuple(f"{self.name}-{number}" for number in range(self.members))
@@ -86,7 +86,7 @@ class ReaderSpec(Frozen):
     def to_librdkafka(
         self, bootstrap: str, group_id: str, security: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Configuration for `confluent_kafka.Consumer`, which wants a group.id even where none is used."""
+        """Configuration for `confluent_kafka.Consumer`, which needs a group.id even if none is used."""
         return {
             "bootstrap.servers": bootstrap,
             **(security or {}),
@@ -99,9 +99,9 @@ class ReaderSpec(Frozen):
             "partition.assignment.strategy": self.assignor,
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 100,
-            # The default of 64 MiB a partition is too much for many readers in one process.
+            # The default of 64 MiB per partition is too much for many readers in one process.
             "queued.max.messages.kbytes": 8192,
-            # A commit before partitions are given away blocks; 60 s by default is longer than a run.
+            # A commit before partitions are revoked blocks; the default of 60 s is longer than a run.
             "socket.timeout.ms": 10_000,
             **({} if self.rack is None else {"client.rack": self.rack, "statistics.interval.ms": 500}),
             **self.extra,

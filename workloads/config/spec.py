@@ -1,4 +1,4 @@
-"""What the producers are given and how much they write, under Kafka's own property names."""
+"""Settings of the producers, under Kafka's own property names, and how much they write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ CLIENT_TRANSACTION_TIMEOUT_MS = 60_000
 _BACKOFF_MS = 100
 _BACKOFF_MAX_MS = 1000
 _BACKOFF_JITTER = 0.8
-_OURS = frozenset({"bootstrap.servers", "on_delivery", "error_cb", "logger", "log_cb", "transactional.id"})
+_RESERVED = frozenset(
+    {"bootstrap.servers", "on_delivery", "error_cb", "logger", "log_cb", "transactional.id"}
+)
 
 
 def _acks(value: Any) -> Any:
@@ -38,15 +40,15 @@ Acks = Annotated[
 Partitioner = Literal[
     "random", "consistent", "consistent_random", "murmur2", "murmur2_random", "fnv1a", "fnv1a_random"
 ]
-"""librdkafka's. The Java client's own for records with a key is murmur2_random."""
+"""Partitioners of librdkafka. The Java client's default for records with a key is murmur2_random."""
 
 
 class ProducerSettings(Frozen):
     """Settings of every producer of a workload. None leaves the client's default.
 
     Defaults are librdkafka's, which differ from the Java client's: idempotence off, 1,000,000 requests in
-    flight. `delivery.timeout.ms` alone is ours (30 s instead of 5 minutes), so that a write step ends.
-    `extra` takes any other librdkafka property.
+    flight. Only the default of `delivery.timeout.ms` is ours (30 s instead of 5 minutes), so that
+    a write step ends. `extra` takes any other property of librdkafka.
 
     Raises:
         ValueError (as pydantic's ValidationError): settings that contradict each other.
@@ -87,7 +89,7 @@ class ProducerSettings(Frozen):
             if self.max_in_flight is not None and self.max_in_flight > 5:
                 raise ValueError(
                     "enable.idempotence allows at most 5 for max.in.flight.requests.per.connection, "
-                    f"but it is {self.max_in_flight}: a broker remembers the last 5 batches of a producer"
+                    f"but it is {self.max_in_flight}: a broker remembers the last 5 batches of each producer"
                 )
             if self.retries == 0:
                 raise ValueError(
@@ -97,12 +99,12 @@ class ProducerSettings(Frozen):
         for name in self.extra:
             if name in named:
                 raise ValueError(f"{name} has a field of its own: move it out of extra")
-            if name in _OURS:
+            if name in _RESERVED:
                 raise ValueError(f"{name} is set by the workload itself and cannot be given in extra")
         return self
 
     def properties(self) -> dict[str, str | int | float | bool]:
-        """What differs from the client's defaults, by Kafka's names, without the addresses."""
+        """Settings that differ from the client's defaults, by Kafka's names, without the addresses."""
         given = self.model_dump(by_alias=True, exclude={"extra"}, exclude_none=True)
         return {**given, **self.extra}
 
@@ -110,9 +112,9 @@ class ProducerSettings(Frozen):
         self, bootstrap: str, transactional_id: str | None = None, security: Mapping[str, str] | None = None
     ) -> dict[str, str | int | float | bool]:
         """Configuration for `confluent_kafka.Producer`; `bootstrap` is "host:port,host:port", `security`
-        what a client must come with (security.protocol, ssl.*, sasl.*).
+        holds security.protocol, ssl.* and sasl.*.
 
-        With a `transactional_id` the producer is idempotent too: there are no transactions without.
+        With a `transactional_id` the producer is idempotent too, as transactions require.
         """
         config = {"bootstrap.servers": bootstrap, **(security or {}), **self.properties()}
         if transactional_id is not None:
@@ -120,12 +122,12 @@ class ProducerSettings(Frozen):
         return config
 
     def transaction_timeout(self) -> int:
-        """transaction.timeout.ms as the client has it, in ms."""
+        """The client's transaction.timeout.ms, in ms."""
         return self.transaction_timeout_ms or CLIENT_TRANSACTION_TIMEOUT_MS
 
     def check_transactional(self) -> None:
-        """Raise ValueError where these settings rule out transactions."""
-        # What idempotence needs, transactions need: pydantic's own words for it.
+        """Raise ValueError if these settings exclude transactions."""
+        # Transactions need what idempotence needs: validation reports it.
         type(self).model_validate({**self.model_dump(by_alias=True), "enable.idempotence": True})
         timeout = self.transaction_timeout()
         if self.delivery_timeout_ms > timeout:
@@ -135,10 +137,10 @@ class ProducerSettings(Frozen):
             )
 
     def single_attempt_ns(self) -> int:
-        """A report that comes sooner than this after the send proves that there was one attempt only.
+        """Nanoseconds after the send: an earlier report proves that there was only one attempt.
 
-        0 (proves nothing) when retries are allowed. With retries=0 librdkafka may still send again
-        uncounted, but not before its back-off, jittered by 20 % either way (`rd_kafka_retry_msgq`).
+        0 (proves nothing) if retries are allowed. With retries=0 librdkafka may still resend, uncounted, but
+        not before its back-off, jittered by 20 % either way (`rd_kafka_retry_msgq`).
         """
         if self.retries != 0:
             return 0
@@ -146,18 +148,19 @@ class ProducerSettings(Frozen):
             backoff = int(self.extra.get("retry.backoff.ms", _BACKOFF_MS))
             most = int(self.extra.get("retry.backoff.max.ms", _BACKOFF_MAX_MS))
         except ValueError:
-            # Not a number: the client will refuse it; until then nothing is proved.
+            # Not a number: the client will refuse it.
             return 0
         return int(min(backoff * _BACKOFF_JITTER, most) * 1_000_000)
 
 
 class TransactionSpec(Frozen):
-    """Every record in a transaction of its producer, over several partitions.
+    """Every record is sent in a transaction of its producer, over several partitions.
 
-    A transaction ends after `records` sends, and with the write step; the seed draws which share of them is
-    aborted instead of committed. Before an abort its records are waited for, so that aborted records are
-    really in the log. With `fence_every: N` every N-th transaction is left open while a successor takes over
-    its transactional.id (as after a failover); only then its producer tries to commit: it must be fenced.
+    A transaction ends after `records` sends and at the end of the write step. A share of `abort` of the
+    transactions, drawn by the seed, is aborted instead of committed. The producer waits for the reports of a
+    transaction's records before it aborts, so that aborted records really are in the log. With
+    `fence_every: N` every N-th transaction is left open while a successor takes over its transactional.id (as
+    after a failover); then its producer tries to commit and must be fenced.
     """
 
     records: int = Field(default=100, ge=1, description="sends of one transaction")
@@ -166,13 +169,13 @@ class TransactionSpec(Frozen):
 
 
 class ProcessSpec(Frozen):
-    """Consume-process-produce, exactly once (KIP-447): a group of `members` reads the topic, read_committed,
-    and writes one record for each that it was given to a second topic. Records and offsets of up to
-    `records` source records are committed in one transaction; the seed draws which share of them is aborted
-    instead, and then read again. `restarts` are as for readers.
+    """Exactly-once consume-process-produce (KIP-447): a group of `members` reads the topic with
+    read_committed and writes one record for each record to a second topic. The records and offsets of up to
+    `records` source records are committed in one transaction. A share of `abort` of the transactions, drawn
+    by the seed, is aborted instead, and their source records are read again. `restarts` are as for readers.
 
-    The key id of a processed record is its source's partition * 2^48 + offset: among the committed records of
-    the second topic each must be there once.
+    The key id of a processed record is its source's partition * 2^48 + offset: each must occur exactly once
+    among the committed records of the second topic.
     """
 
     members: int = Field(default=1, ge=1, le=20)
@@ -182,10 +185,10 @@ class ProcessSpec(Frozen):
 
 
 class ScriptedProducerSpec(Frozen):
-    """Java producers that do, one call after the other, what drive steps say.
+    """Java producers that make the calls of drive steps, one after another.
 
-    `version` is that of the client library (None: the cluster's). With `transactional` each producer has a
-    transactional.id; with `coordinator` one for which this broker is the coordinator.
+    `version` is the version of the client library (None: the cluster's). With `transactional` each producer
+    has a transactional.id; with `coordinator` one for which this broker is the coordinator.
     """
 
     version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
@@ -195,21 +198,24 @@ class ScriptedProducerSpec(Frozen):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.coordinator is not None and not self.transactional:
-            raise ValueError("`coordinator` is of transactions: set `transactional: true`, or leave it out")
+            raise ValueError(
+                "`coordinator` applies to transactions only: set `transactional: true`, or leave it out"
+            )
         return self
 
 
 class WorkloadSpec(Frozen):
     """How much is written, by which client, and how it is spread.
 
-    `client` is "librdkafka", or "java": Kafka's own VerifiableProducer, which writes numbers as text, so
-    that `record_size` cannot be chosen; or "driven": Java producers that only do what drive steps say
-    (`driven` has more of them), with records like librdkafka's.
+    `client` is "librdkafka"; or "java", Kafka's own VerifiableProducer, which writes numbers as text, so that
+    `record_size` cannot be chosen; or "driven", Java producers that only make the calls of drive steps
+    (`driven` holds their settings) and write records like librdkafka's.
 
-    `record_size` is the value's bytes. With `keys` the key id is seq % keys; without, records have no key.
-    `spread` says who chooses the partition: `even` - the workload does (key % partitions, or round robin by
-    seq); `client` - the client does, by its `partitioner` and the key, or sticky without a key
-    (`sticky.partitioning.linger.ms`). `rate` is records a second over all producers (None: full speed).
+    `record_size` is the size of a value in bytes. With `keys` the key id is seq % keys; without, records have
+    no key. `spread` says who chooses the partition: with `even` the workload (key % partitions, or round
+    robin by seq), with `client` the client, by its `partitioner` and the key, or sticky without a key
+    (`sticky.partitioning.linger.ms`). `rate` is the number of records per second over all producers (None:
+    full speed).
     """
 
     producers: int = Field(default=1, ge=1, le=1000)
@@ -225,18 +231,20 @@ class WorkloadSpec(Frozen):
     @model_validator(mode="after")
     def _of_driven(self) -> Self:
         if self.driven is not None and self.client != "driven":
-            raise ValueError("`driven` is of `client: driven`: set that, or leave it out")
+            raise ValueError("`driven` applies to `client: driven` only: set that, or leave it out")
         beside = sorted(self.model_fields_set - {"client", "driven", "record_size"})
         if self.client == "driven" and beside:
-            raise ValueError(f"client driven only does what drive steps say: leave {', '.join(beside)} out")
+            raise ValueError(
+                f"client driven only makes the calls of drive steps: leave {', '.join(beside)} out"
+            )
         return self
 
     @property
     def drive(self) -> ScriptedProducerSpec:
-        """How producers that drive steps drive are made."""
+        """The settings of producers that drive steps control."""
         return self.driven or ScriptedProducerSpec()
 
     @property
     def transactional(self) -> bool:
-        """Whether anything that is written is in a transaction."""
+        """Whether any record is written in a transaction."""
         return self.transactions is not None or self.process is not None or self.drive.transactional

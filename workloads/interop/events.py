@@ -1,8 +1,8 @@
 """Lines of Kafka's VerifiableProducer and VerifiableConsumer (org.apache.kafka.tools), one JSON object
 each.
 
-What is no JSON object with a known `name` is a line of some log: it is counted and says nothing. What is
-one but lacks a field, or breaks off, is damaged: it stood for something that is not known any more.
+A line that is no JSON object with a known `name` belongs to some log: it is counted and ignored. An object
+that lacks a field, or is cut off, is damaged: the event that it recorded is no longer known.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CONSUMER: dict[str, dict[str, tuple[type, ...]]] = {
     "partitions_assigned": {"partitions": (list,)},
     "partitions_revoked": {"partitions": (list,)},
 }
-"""By event: the fields that it must have, and their types. `timestamp` (ms) they all have."""
+"""By event: its required fields and their types. All events also have `timestamp` (ms)."""
 _PLACE: dict[str, tuple[type, ...]] = {"topic": _TEXT, "partition": _NUMBER}
 _PARTS: dict[str, dict[str, tuple[type, ...]]] = {
     "records_consumed": {**_PLACE, "count": _NUMBER},
@@ -60,7 +60,7 @@ _MOST = {"partition": 2**31 - 1, "timestamp": _MOST_MS}
 
 @dataclass(slots=True)
 class Lines:
-    """What became of the lines of one file. `first_damaged` is the first damaged one's number, from 1."""
+    """Counts of the lines of one file. `first_damaged` is the number of the first damaged line, from 1."""
 
     events: int = 0
     other: int = 0
@@ -75,7 +75,7 @@ class Lines:
 def parse(
     line: str | bytes, known: dict[str, dict[str, tuple[type, ...]]], lines: Lines
 ) -> dict[str, Any] | None:
-    """The event of one line; None for one that gives none. Counts it in `lines`, never raises for its text.
+    """The event of one line (None: it contains none). Counts the line in `lines`; its text never raises.
 
     Args:
         known: `PRODUCER` or `CONSUMER`.
@@ -113,7 +113,7 @@ def _has(event: dict[str, Any], fields: dict[str, tuple[type, ...]]) -> bool:
         value = event.get(name, ...)
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             return False
-        # Kafka allows nothing else in a topic's name, and what is not Unicode could not be stored.
+        # Kafka allows only ASCII in a topic's name, and a lone surrogate could not be stored.
         if name == "topic" and not str(value).isascii():
             return False
         if isinstance(value, int) and not -1 <= value <= _MOST.get(name, 2**63 - 1):

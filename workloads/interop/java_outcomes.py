@@ -1,8 +1,8 @@
-"""From what the Java client reported of a send to its outcome.
+"""Maps what the Java client reported to the outcome of a send.
 
-Java's producer sends again by itself and does not say how often, so an error hardly ever proves that
-nothing was written. The exceptions are refusals by the client itself, before the record is in its queue:
-they are told by the words of the exception, since Kafka uses the same classes for answers of brokers.
+Java's producer retries by itself and does not report how often, so an error hardly ever proves that nothing
+was written. The exceptions to this are refusals by the client itself, before the record is in its queue. The
+message of the exception identifies them, since Kafka uses the same classes for answers of brokers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harness.model.journal import SendOutcome
 
 @dataclass(frozen=True, slots=True)
 class JavaRow:
-    """One row: an exception's simple class name and what its message must match lead to `outcome`."""
+    """One row: an exception's simple class name and a pattern of its message determine `outcome`."""
 
     exception: str
     message: str
@@ -71,7 +71,7 @@ def outcome_of(exception: str | None, message: str | None, acks: str) -> SendOut
 
     Args:
         exception: the exception's simple class name; None for a success report.
-        message: what it says.
+        message: the exception's message.
         acks: "0", "1" or "all".
     """
     if exception is None:

@@ -1,9 +1,9 @@
-"""A history for Jepsen's `jepsen.tests.kafka` checker: operations in EDN, one a line, by time.
+"""A history for Jepsen's `jepsen.tests.kafka` checker: operations in EDN, one per line, in order of time.
 
-A Jepsen process does one thing at a time, and ours have many sends under way. So each producer gets as many
-processes as it has sends under way at once; one whose send ended without an answer (`:info`) is not used
-again, as in Jepsen. A reader's session is a process of its own, since its positions may only go on within
-one.
+A Jepsen process does one operation at a time, while our producers have many sends in flight. So each producer
+gets as many processes as it has sends in flight at once; a process whose send ended without an answer
+(`:info`) is not used again, as in Jepsen. Each session of a reader is a separate process, since positions
+continue only within a session.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workloads.interop.jepsen_events import COMPLETE, INFO, INVOKE, NEVER, NO_OF
 from workloads.interop.sorting import SortKey
 
 POLL_RECORDS = 1000
-"""Most records of one poll operation."""
+"""The most records of one poll operation."""
 _WORDS = (":ok", ":fail", ":info")
 _TIME, _ORDER, _ACTOR, _GROUP = range(4)
 
@@ -27,7 +27,7 @@ class History:
     """Turns sorted events into lines.
 
     Args:
-        legend: what the numbers stand for.
+        legend: the meaning of the numbers in events.
         groups: names of readers that are members of a group.
         assigned: keys of (reader, session), where they are known.
     """
@@ -50,7 +50,7 @@ class History:
         self._last = 0
 
     def lines(self, events: Iterable[SortKey]) -> Iterator[str]:
-        """One line an operation's beginning or end, without the line's end."""
+        """One line per begin or end of an operation, without a newline."""
         for (time, order, actor, group), rows in groupby(events, key=lambda row: row[: _GROUP + 1]):
             if self._origin is None:
                 self._origin = time
@@ -92,9 +92,9 @@ class History:
             by_key: dict[int, list[str]] = {}
             for row in records:
                 by_key.setdefault(row[5], []).append(f"[{row[6]} {row[7]}]")
-            told = " ".join(f"{key} [{' '.join(pairs)}]" for key, pairs in by_key.items())
+            polled = " ".join(f"{key} [{' '.join(pairs)}]" for key, pairs in by_key.items())
             yield self._line(at, process, ":invoke", ":poll", "[[:poll]]")
-            yield self._line(at, process, ":ok", ":poll", f"[[:poll {{{told}}}]]")
+            yield self._line(at, process, ":ok", ":poll", f"[[:poll {{{polled}}}]]")
 
     def _subscribe(self, at: int, actor: int) -> Iterator[str]:
         _, reader, session = self._legend.actors.all[actor]

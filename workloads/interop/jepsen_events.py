@@ -1,7 +1,7 @@
-"""From our journals to the events of a Jepsen history, as rows of integers that can be sorted.
+"""Converts our journals to the events of a Jepsen history, as rows of integers that can be sorted.
 
-Jepsen wants one unique integer for each record: seq * producers + the producer's place among them. A record
-that this run never sent, or that does not decode, gets a negative number that hangs on its content.
+Jepsen needs a unique integer for each record: seq * number of producers + index of the producer. A record
+that this run never sent, or that does not decode, gets a negative number that depends on its content.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from harness.model.journal import SendOutcome, TxnOutcome
 INVOKE, COMPLETE, POLL = range(3)
 OK, FAIL, INFO = range(3)
 NEVER = 2**63 - 1
-"""When what has no end completes."""
+"""`time` of the completion of an operation that never ended."""
 NO_OFFSET = -1
 EVENTS = ("time", "order", "actor", "group", "place", "key", "offset", "value", "type", "error")
-"""`time` in ns, `order` at one time, `actor` an index given by `Actors`, `group` what makes one operation
-of an actor, `place` the order in it. `type` is `OK`, `FAIL` or `INFO`, `error` an index of `Names`."""
+"""`time` is in ns, `order` sorts events of the same time, `actor` is an index of `Legend.actors`, `group`
+identifies one operation of an actor and `place` the order within it. `type` is `OK`, `FAIL` or `INFO`,
+`error` an index of `Legend.errors`."""
 
 _TYPES = {
     SendOutcome.ACKED.value: OK,
@@ -41,7 +42,7 @@ TransactionRanges = Mapping[tuple[int, int], tuple[int, int, int]]
 
 
 class Names:
-    """Gives each thing a number, in the order in which they are met."""
+    """Numbers things in the order in which they first occur."""
 
     def __init__(self, *known: Any) -> None:
         self.all: list[Any] = list(known)
@@ -59,7 +60,8 @@ class Names:
 
 
 class Legend:
-    """What stands for what in one history. `keys` are (topic, partition), the run's own partitions first."""
+    """The meaning of the numbers in one history. `keys` are (topic, partition), the run's own partitions
+    first."""
 
     def __init__(self, run_id: int, topic: str, partitions: int, producers: Iterable[int]) -> None:
         self.run_id = run_id
@@ -72,7 +74,7 @@ class Legend:
     def values(
         self, producer: Int64Array, seq: Int64Array, known: npt.NDArray[np.bool_]
     ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-        """The integers of identities, and which of them are one (of the rest `odd` gives one)."""
+        """The integers of identities, and for which of them they are valid (the others take `odd_value`)."""
         count = len(self.producers)
         if not count:
             return np.zeros(len(seq), dtype=np.int64), np.zeros(len(seq), dtype=np.bool_)
@@ -86,7 +88,7 @@ class Legend:
 
 
 def odd_value(*content: Any) -> int:
-    """A negative number for a record that is none of ours; equal for equal content."""
+    """A negative number for a record that this run did not write; equal for equal content."""
     digest = blake2b(repr(content).encode(), digest_size=8).digest()
     return -1 - (int.from_bytes(digest, "big") >> 2)
 
@@ -101,7 +103,7 @@ def _events(count: int, **columns: Int64Array | int) -> pa.Table:
 
 
 def _column(table: pa.Table, name: str, null: int) -> Int64Array:
-    # A copy: what Arrow gives without one may not be written to.
+    # A copy, since an array that shares memory with Arrow is read-only.
     return np.array(pc.fill_null(table[name], null).to_numpy(), dtype=np.int64)
 
 
@@ -111,12 +113,12 @@ def send_events(
     transactions: TransactionRanges,
     found: Mapping[tuple[int, int], tuple[str, int]],
 ) -> pa.Table:
-    """Two events a send: handed over, and ended.
+    """Two events per send: its begin and its end.
 
     Args:
         table: SENDS rows.
-        transactions: of a transactional run: a send begins and ends with its transaction.
-        found: where sends of unknown partition were read, by (producer, seq).
+        transactions: of a transactional run, where a send begins and ends with its transaction.
+        found: the (topic, partition) where sends of unknown partition were read, by (producer, seq).
     """
     count = table.num_rows
     producer, seq = _column(table, "producer", 0), _column(table, "seq", 0)
@@ -167,7 +169,8 @@ def send_events(
 
 
 def read_events(table: pa.Table, to: Legend) -> pa.Table:
-    """One event a record that a reader was given. `actor` names (reader, session); `table`: READS rows."""
+    """One event per record that a reader received. `table` holds READS rows; the actor is (reader,
+    session)."""
     count = table.num_rows
     producer, seq = _column(table, "producer", -1), _column(table, "seq", -1)
     ok = np.asarray(pc.equal(table["state"], "ok").to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -190,7 +193,8 @@ def read_events(table: pa.Table, to: Legend) -> pa.Table:
             ("read", reader, one)
             for reader, one in zip(table["reader"].to_pylist(), session.tolist(), strict=True)
         ),
-        # A live reader's records in the order in which it got them; the final read's by partition.
+        # Records of a live reader in the order in which it received them; those of the final read by
+        # partition.
         group=np.where(live, 0, key),
         place=np.where(live, position, offset),
         key=key,

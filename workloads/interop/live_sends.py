@@ -20,7 +20,7 @@ from workloads.producer.tally import Progress
 class LiveSends:
     """Takes lines of any number of processes and writes parts about every second. Threads may share it.
 
-    A send is a row once it was told of. What was sent without ever being told of comes last: `unreported`.
+    A send becomes a row when its report arrives. `unreported` finally adds the sends without a report.
     """
 
     def __init__(self, folder: Path, *, flush_seconds: float = FLUSH_SECONDS) -> None:
@@ -54,7 +54,7 @@ class LiveSends:
         self._last_error = errors[-1] if errors else self._last_error
 
     def progress(self) -> Progress:
-        """Counts so far. What is under way is not known: none is open."""
+        """Counts so far. Sends in flight are not known, so that none is open."""
         with self._lock:
             return Progress(
                 sent=self._outcomes.total(),
@@ -67,7 +67,7 @@ class LiveSends:
             )
 
     def flush(self) -> None:
-        """Write what has come since the last part. The clock calls it."""
+        """Write the sends since the last part. The flusher's thread calls it."""
         with self._writing:
             with self._lock:
                 tables, self._waiting = self._waiting, []
@@ -88,10 +88,10 @@ class LiveSends:
             self._wrote_any = True
 
     def unreported(self, processes: Sequence[ForeignSends], read: Mapping[int, int]) -> int:
-        """Journal what was sent without a report, once all was read; returns how many sends.
+        """Journal the sends without a report after the final read; returns their number.
 
         Args:
-            read: the highest number that was read, by producer.
+            read: the highest seq that was read, by producer.
         """
         count = 0
         for process in processes:

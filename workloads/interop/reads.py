@@ -1,8 +1,7 @@
-"""Readers' journals from a VerifiableConsumer's lines (with --verbose: without it single records are not
-told).
+"""Readers' journals from the lines of a VerifiableConsumer with --verbose (without it the lines do not list
+single records).
 
-What it cannot say: leader epochs, the records' own timestamps, when a record was given out to less than a
-millisecond.
+The lines contain no leader epochs and no timestamps of records, and the times of reading in milliseconds.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ _Place = tuple[str, int]
 
 
 class ForeignReads:
-    """What one VerifiableConsumer was given.
+    """The records that one VerifiableConsumer received.
 
-    `lines` says what became of the lines, `untold` counts records that it consumed without telling which
-    ones they were, `elsewhere` events of another topic than `topic` (None: the first one met). `ends` is
-    the offset behind the last record by (topic, partition), `highest` the highest number read by
+    `lines` counts the lines by what they are, `unlisted` the consumed records that are not listed one by one,
+    `of_other_topics` the events of other topics than `topic` (None: the topic of the first event). `ends`
+    is the offset behind the last record by (topic, partition), `highest` the highest number read by
     producer. `assignments` and `commits` are rows of these journals.
     """
 
     def __init__(self, reader: str, run_id: int, *, topic: str | None = None) -> None:
         self.topic = topic
         self.lines = Lines()
-        self.untold = self.elsewhere = self.records = 0
+        self.unlisted = self.of_other_topics = self.records = 0
         self.ends: dict[_Place, int] = {}
         self.highest: dict[int, int] = {}
         self.assignments: list[dict[str, Any]] = []
@@ -53,7 +52,7 @@ class ForeignReads:
         self._since_poll: Counter[_Place] = Counter()
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
-        """READS rows of all these lines, in blocks, in the order in which the reader got them."""
+        """READS rows of all these lines, in blocks, in the order in which the reader received them."""
         block: list[tuple[dict[str, Any], int]] = []
         for line in lines:
             event = parse(line, CONSUMER, self.lines)
@@ -67,7 +66,7 @@ class ForeignReads:
         yield self._rows(block)
 
     def _take(self, event: dict[str, Any]) -> bool:
-        """Note an event; whether it is a record of the topic."""
+        """Process an event; returns whether it is a record of the topic."""
         at, name = event["timestamp"], event["name"]
         self.first_ms = at if self.first_ms is None else min(self.first_ms, at)
         self.last_ms = max(self.last_ms, at)
@@ -75,10 +74,10 @@ class ForeignReads:
             self._since_poll[event["topic"], event["partition"]] += 1
             return self._wanted(event["topic"])
         if name == "records_consumed":
-            # What a poll gave, partition by partition; its records were told one by one before.
+            # The counts of one poll by partition; its records were listed before.
             for part in event["partitions"]:
                 place = (part["topic"], part["partition"])
-                self.untold += max(0, part["count"] - self._since_poll[place])
+                self.unlisted += max(0, part["count"] - self._since_poll[place])
             self._since_poll.clear()
         elif name in ("partitions_assigned", "partitions_revoked"):
             self._session += name == "partitions_assigned"
@@ -102,7 +101,7 @@ class ForeignReads:
             self.topic = topic
         if topic == self.topic:
             return True
-        self.elsewhere += 1
+        self.of_other_topics += 1
         return False
 
     def _row(self, event: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
@@ -157,13 +156,14 @@ class ForeignReads:
 
 
 class Once:
-    """Leaves out records that were read before with equal value at the same place: 4 bytes an offset."""
+    """Filters out records that were read before with the same value at the same offset. Memory: 4 bytes per
+    offset."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int, int], np.ndarray[Any, np.dtype[np.uint32]]] = {}
 
     def fresh(self, table: pa.Table) -> pa.Table:
-        """The rows of READS that were not met before, as rows of a final read."""
+        """The rows of READS that did not occur before, as rows of a final read."""
         keep = np.ones(table.num_rows, dtype=np.bool_)
         columns = (
             table[name].to_pylist() for name in ("topic", "partition", "offset", "producer", "seq", "value")

@@ -1,8 +1,8 @@
 """The sends journal from a VerifiableProducer's lines.
 
-The tool tells of a send only when it is over: `sent_ns` is the time of the report, to the millisecond.
-Its values are dense numbers, so whatever number below the last it told of is missing was sent too, and
-its fate is not known.
+The tool prints a send only with its report: `sent_ns` is the time of the report, in whole milliseconds. Its
+values are dense numbers, so each missing number below the last reported one was sent too, with an unknown
+outcome.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from workloads.producer.outcomes import NO_REPORT
 from workloads.record.identity import OK
 from workloads.record.text_identity import decode_text, key_id
 
-UNTOLD = -1
-"""In `partition`: the client did not say."""
-FARTHEST = 10_000_000
-"""So far above the highest number told of, a number is taken for damage: so much is never in flight."""
+UNKNOWN_PARTITION = -1
+"""`partition` of sends for which the client reported none."""
+MAX_SEQ_JUMP = 10_000_000
+"""A number that exceeds the highest reported one by more than this is damaged: so many records are never in
+flight."""
 _BLOCK = 100_000
 _MS = 1_000_000
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
@@ -32,10 +33,10 @@ _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(slots=True)
 class Numbers:
-    """Which numbers of one producer have been told of. `sent`: how many it says it sent, None: it does
-    not."""
+    """Which numbers of one producer have been reported. `sent`: the tool's own count of its sends (None: it
+    did not print it)."""
 
-    told: _Marks = field(default_factory=lambda: np.zeros(4096, dtype=np.bool_))
+    reported: _Marks = field(default_factory=lambda: np.zeros(4096, dtype=np.bool_))
     end: int = 0
     sent: int | None = None
     last_ms: int = 0
@@ -43,18 +44,18 @@ class Numbers:
     wraps: bool = False
     highest_key: int = -1
 
-    def tell(self, seq: int) -> bool:
+    def mark_reported(self, seq: int) -> bool:
         """Mark a number; False when it was marked before."""
-        if seq >= len(self.told):
-            self.told = np.concatenate([self.told, np.zeros(seq + 1, dtype=np.bool_)])
-        if self.told[seq]:
+        if seq >= len(self.reported):
+            self.reported = np.concatenate([self.reported, np.zeros(seq + 1, dtype=np.bool_)])
+        if self.reported[seq]:
             return False
-        self.told[seq] = True
+        self.reported[seq] = True
         self.end = max(self.end, seq + 1)
         return True
 
     def key(self, seq: int, key: int | None) -> None:
-        """Learn from a record's key how many keys are repeated: key = number % keys."""
+        """Derive from a record's key how many keys are repeated: key = number % keys."""
         if key is not None:
             self.keyed = True
             self.highest_key = max(self.highest_key, key)
@@ -67,10 +68,11 @@ _NOTHING = Numbers()
 class ForeignSends:
     """The sends of one file of a VerifiableProducer, or of one such process while it runs.
 
-    `foreign` counts values that are no numbers of such a tool, `twice` second reports of one number,
-    `elsewhere` events of another topic than `topic` (None: the first one met): none of these become rows.
-    `numbers` is by producer, `lines` says what became of the lines. `producer`: the only one (None:
-    whichever the values name). `most`: no number from it on was sent. `ended`: the tool closed in order.
+    `foreign` counts values that no such tool writes, `reported_again` second reports of one number,
+    `of_other_topics` events of other topics than `topic` (None: the topic of the first event): none of these
+    become rows. `numbers` is by producer, `lines` counts the lines by what they are. `producer`: the only one
+    (None: those that the values name). `most`: numbers from this one on were not sent. `ended`: the tool
+    closed normally.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class ForeignSends:
         self.topic = topic
         self.lines = Lines()
         self.numbers: dict[int, Numbers] = {} if producer is None else {producer: Numbers()}
-        self.foreign = self.twice = self.elsewhere = 0
+        self.foreign = self.reported_again = self.of_other_topics = 0
         self.first_ms: int | None = None
         self.last_ms = 0
         self.started = self.ended = False
@@ -139,7 +141,7 @@ class ForeignSends:
             if state != OK or not self._plausible(producer, seq):
                 self.foreign += 1
             elif event["topic"] != self.topic:
-                self.elsewhere += 1
+                self.of_other_topics += 1
             else:
                 row = self._row(event, producer, seq)
                 rows += [] if row is None else [row]
@@ -148,12 +150,12 @@ class ForeignSends:
     def _plausible(self, producer: int, seq: int) -> bool:
         if self._producer is not None and producer != self._producer:
             return False
-        return seq <= self.numbers.get(producer, _NOTHING).end + FARTHEST
+        return seq <= self.numbers.get(producer, _NOTHING).end + MAX_SEQ_JUMP
 
     def _row(self, event: dict[str, Any], producer: int, seq: int) -> dict[str, Any] | None:
         numbers = self.numbers.setdefault(producer, Numbers())
-        if not numbers.tell(seq):
-            self.twice += 1
+        if not numbers.mark_reported(seq):
+            self.reported_again += 1
             return None
         key = key_id(event["key"])
         numbers.key(seq, key)
@@ -167,20 +169,20 @@ class ForeignSends:
             "producer": producer,
             "seq": seq,
             "topic": event["topic"],
-            "partition": UNTOLD if failed else event["partition"],
+            "partition": UNKNOWN_PARTITION if failed else event["partition"],
             "key": key,
             "size": len(event["value"].encode(errors="replace")),
             "step": self._step,
             "sent_ns": event["timestamp"] * _MS,
             "outcome": outcome.value,
             "closed_ns": event["timestamp"] * _MS,
-            # A retry that the broker knew already succeeds without an offset: -1.
+            # A retry of a batch that the broker already has succeeds without an offset: -1.
             "offset": None if offset < 0 else offset,
             "error": error,
         }
 
     def unclear_keys(self) -> tuple[int, ...]:
-        """Producers with keys of which it cannot be said how many they repeat, and with untold numbers."""
+        """Producers with keys for which the number of repeated keys is not known."""
         return tuple(
             producer
             for producer, numbers in sorted(self.numbers.items())
@@ -190,26 +192,26 @@ class ForeignSends:
     def unreported(self, read: Mapping[int, int]) -> Iterator[pa.Table]:
         """SENDS rows, `indeterminate`, of numbers that were sent, or may have been, without any report.
 
-        These are the gaps below the highest number that is known to be sent: the highest reported; the
-        tool's own count, where it ended in order; else the highest that was read (`read`, by producer),
-        since a tool that was killed sent more than it told of. Partition and time are not known.
+        These are the gaps below the highest number that was certainly sent: the highest reported one; the
+        tool's own count, if it closed normally; else the highest that was read (`read`, by producer), since a
+        tool that was killed sent more than it reported. Partition and time are not known.
         """
         for producer, numbers in sorted(self.numbers.items()):
-            end = max(numbers.end, min(self._end(producer, read), numbers.end + FARTHEST))
-            marks = numbers.told[:end]
+            end = max(numbers.end, min(self._end(producer, read), numbers.end + MAX_SEQ_JUMP))
+            marks = numbers.reported[:end]
             missing = np.flatnonzero(~np.concatenate([marks, np.zeros(end - len(marks), dtype=np.bool_)]))
             keys = self._keys or (numbers.highest_key + 1 if numbers.keyed else None)
             for first in range(0, len(missing), _BLOCK):
-                yield self._untold(producer, missing[first : first + _BLOCK], keys, numbers.last_ms)
+                yield self._unreported_rows(producer, missing[first : first + _BLOCK], keys, numbers.last_ms)
 
     def _end(self, producer: int, read: Mapping[int, int]) -> int:
         if self._sent is not None:
-            # One process writes with one prefix: its count is that producer's.
+            # One process writes with one prefix, so its count is that of its producer.
             return self._sent if len(self.numbers) == 1 else 0
         end = read.get(producer, -1) + 1
         return end if self._most is None else min(end, self._most)
 
-    def _untold(
+    def _unreported_rows(
         self, producer: int, seq: np.ndarray[Any, np.dtype[np.int64]], keys: int | None, last_ms: int
     ) -> pa.Table:
         count = len(seq)
@@ -218,7 +220,7 @@ class ForeignSends:
             "producer": pa.array(np.full(count, producer, dtype=np.int32)),
             "seq": pa.array(seq, pa.int64()),
             "topic": pa.repeat(self.topic or "", count),
-            "partition": pa.array(np.full(count, UNTOLD, dtype=np.int32)),
+            "partition": pa.array(np.full(count, UNKNOWN_PARTITION, dtype=np.int32)),
             "key": pa.nulls(count, pa.int64()) if keys is None else pa.array(seq % keys, pa.int64()),
             "size": pa.array(np.zeros(count, dtype=np.int32)),
             "step": pa.array(np.full(count, self._step, dtype=np.int32)),

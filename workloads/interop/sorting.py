@@ -1,4 +1,4 @@
-"""More rows than fit memory, in order: sorted blocks on disk, merged."""
+"""Sorts more rows than fit into memory: sorted blocks on disk are merged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_order(tables: Iterable[pa.Table], folder: Path, block_rows: int = BLOCK_R
     Args:
         tables: int64 columns without nulls, the same ones in each.
         folder: for scratch files; at least one block is held in memory, and a batch of each file.
-        block_rows: rows that are sorted at once.
+        block_rows: the number of rows that are sorted at once.
     """
     files: list[Path] = []
     waiting: list[pa.Table] = []

@@ -1,4 +1,4 @@
-"""Parquet files that are whole or not there, and a thread that flushes on a clock."""
+"""Parquet files that are either complete or absent, and a thread that flushes at regular times."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from harness.model.errors import JournalError
 from harness.model.journal import UNREADABLE
 
 FLUSH_SECONDS = 0.8
-"""Pause between flushes: with the writing itself, a crash loses at most the last second."""
+"""Seconds between flushes: with the time for writing, a crash loses at most the last second."""
 
 GROUP_ROWS = 131_072
-"""Rows in a row group: a check reads the row groups that hold the sequence numbers of its block."""
+"""Rows per row group: a check reads only the row groups with the sequence numbers of its block."""
 
 
-def options(schema: pa.Schema) -> dict[str, Any]:
-    """How Parquet is written: numbers as differences, since most columns rise, and words from dictionaries.
+def parquet_options(schema: pa.Schema) -> dict[str, Any]:
+    """Options for writing Parquet: integers delta-encoded, since most columns ascend, strings with
+    dictionaries.
 
-    Measured on sends: a quarter of the time and of the bytes of what Arrow does by itself. Spark reads it.
+    Measured on sends: a quarter of the time and of the bytes of Arrow's defaults. Spark can read it.
     """
     whole = (pa.types.is_int32, pa.types.is_int64)
     return {
@@ -39,16 +40,16 @@ def options(schema: pa.Schema) -> dict[str, Any]:
 
 
 def write_atomic(table: pa.Table, target: Path) -> None:
-    """Write `table` so that a reader of `target` sees all of it or what was there before.
+    """Write `table` so that a reader of `target` sees either all of it or the previous file.
 
-    The scratch file's name starts with a dot: Spark and Arrow skip it when they read the folder.
+    The name of the temporary file starts with a dot: Spark and Arrow skip such files in a folder.
 
     Raises:
         JournalError: the file cannot be written.
     """
     scratch = target.with_name(f".{target.name}.tmp")
     try:
-        pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **options(table.schema))
+        pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **parquet_options(table.schema))
         os.replace(scratch, target)
     except UNREADABLE as error:
         raise JournalError(
@@ -61,9 +62,9 @@ def write_atomic(table: pa.Table, target: Path) -> None:
 
 
 class PartWriter:
-    """Writes `part-00000.parquet`, `part-00001.parquet`, ... into a folder, which it makes.
+    """Writes `part-00000.parquet`, `part-00001.parquet`, ... into a folder, which it creates.
 
-    A folder that already holds parts goes on after the last one.
+    In a folder that already holds parts it continues after the last one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -82,8 +83,8 @@ class PartWriter:
 class Flusher:
     """Calls `flush` every `seconds` in a thread of its own until `close`.
 
-    What `flush` raises ends the thread and is raised again by `check` and `close`: a journal that stopped
-    being written never goes unnoticed.
+    A JournalError of `flush` ends the thread and is raised again by `check` and `close`: a journal that is no
+    longer written never goes unnoticed.
     """
 
     def __init__(self, flush: Callable[[], None], name: str, seconds: float = FLUSH_SECONDS) -> None:
@@ -103,12 +104,13 @@ class Flusher:
                 return
 
     def check(self) -> None:
-        """Raise what the thread met, if anything."""
+        """Raise the error that ended the thread, if any."""
         if self._failure is not None:
             raise self._failure
 
     def close(self) -> None:
-        """Stop the thread, raise what it met. The last flush is the caller's. Safe to call again."""
+        """Stop the thread and raise its error, if any. The caller makes the last flush. Safe to call
+        again."""
         self._stop.set()
         self._thread.join()
         self.check()

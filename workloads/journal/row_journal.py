@@ -1,4 +1,4 @@
-"""Small journals written row by row from any thread: cluster samples, fault events."""
+"""Small journals that any thread writes row by row: cluster samples, fault events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 
 
 def _checked(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """A copy of `row` with exactly the schema's columns, so that a wrong row fails where it is made."""
+    """A copy of `row` with exactly the schema's columns, so that a wrong row fails where it is appended."""
     unknown = row.keys() - set(schema.names)
     if unknown:
         raise ValueError(f"no such column: {', '.join(sorted(unknown))}; the journal has {schema.names}")
@@ -28,7 +28,7 @@ def _checked(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
 
 
 class RowJournal:
-    """Rows of `schema` as `part-*.parquet` in `folder`, a part about every second while rows come.
+    """Rows of `schema` as `part-*.parquet` in `folder`, one part about every second while rows arrive.
 
     Threads may share it. Use as a context manager or call `close`.
     """
@@ -43,7 +43,7 @@ class RowJournal:
         self._flusher = Flusher(self.flush, f"journal-{folder.name}", flush_seconds)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Take one row; absent nullable columns become null.
+        """Append one row; absent nullable columns become null.
 
         Raises:
             ValueError: unknown column, or no value in one that must have it.
@@ -55,7 +55,7 @@ class RowJournal:
             self._rows.append(checked)
 
     def flush(self) -> None:
-        """Write what has come since the last part; writes nothing when nothing came."""
+        """Write the rows since the last part; without any, write nothing."""
         with self._writing:
             with self._lock:
                 rows, self._rows = self._rows, []
@@ -64,7 +64,7 @@ class RowJournal:
                 self._written = True
 
     def close(self) -> None:
-        """Write the rest. A journal without a row leaves one part without rows: its schema is readable."""
+        """Write the rest. A journal without rows leaves one empty part, so that its schema is readable."""
         self._flusher.close()
         self.flush()
         if not self._written:
@@ -79,7 +79,7 @@ class RowJournal:
 
 
 class TableFile:
-    """A few rows in one Parquet file, rewritten whole at each row. Threads may share it.
+    """A few rows in one Parquet file, which is rewritten for each row. Threads may share it.
 
     The file exists from the start, without rows.
     """
@@ -93,14 +93,14 @@ class TableFile:
         write_atomic(_table([], schema), path)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Take one row; it is on disk when this returns. Raises as `RowJournal.append`."""
+        """Append one row; it is on disk when this returns. Raises the errors of `RowJournal.append`."""
         checked = _checked(row, self._schema)
         with self._lock:
             self._rows.append(checked)
             write_atomic(_table(self._rows, self._schema), self._path)
 
     def close(self) -> None:
-        """Nothing is left to write; for symmetry with `RowJournal`."""
+        """Does nothing, since each row is on disk already; for symmetry with `RowJournal`."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,7 @@
 """The small text files in which a broker keeps offsets and leader epochs beside its logs.
 
-Pure: text in, rows out. Kafka writes them anew as a whole (a temporary file, then a rename), so a file is
-either the old one or the new one.
+Pure: text in, rows out. Kafka replaces such a file as a whole (a temporary file, then a rename), so that it
+is either the old one or the new one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}$")
 
 def offset_rows(broker: int, file: str, text: str, topic: str) -> Iterator[dict[str, Any]]:
     """Rows of `harness.model.journal.CHECKPOINTS`, of one topic, from an offset checkpoint: version 0, a
-    count, then `topic partition offset` a line. An empty file holds none: Kafka makes them so.
+    count, then lines of `topic partition offset`. An empty file, as Kafka creates it, gives no rows.
 
     Raises:
-        ValueError: it is anything else.
+        ValueError: the text has another form.
     """
     for name, partition, offset in _lines(file, text, 3):
         if name == topic:
@@ -36,10 +36,10 @@ def offset_rows(broker: int, file: str, text: str, topic: str) -> Iterator[dict[
 
 def epoch_rows(broker: int, topic: str, partition: int, text: str) -> Iterator[dict[str, Any]]:
     """Rows of `harness.model.journal.CHECKPOINTS` from a partition's leader-epoch-checkpoint: version 0, a
-    count, then `epoch start_offset` a line.
+    count, then lines of `epoch start_offset`.
 
     Raises:
-        ValueError: it is anything else.
+        ValueError: the text has another form.
     """
     for epoch, offset in _lines(EPOCH_FILE, text, 2):
         yield _row(broker, EPOCH_FILE, topic, partition, int(epoch), int(offset))
@@ -52,12 +52,12 @@ def _lines(file: str, text: str, words: int) -> list[list[str]]:
     rows = [line.split() for line in lines[2:] if line.strip()]
     sound = lines[0].strip() == "0" and lines[1:2] == [str(len(rows))]
     if not sound or any(len(row) != words or not _numbers(*row[-2:]) for row in rows):
-        raise ValueError(f"{file} is not a checkpoint of version 0 that is whole: {text[:200]!r}")
+        raise ValueError(f"{file} is not a complete checkpoint of version 0: {text[:200]!r}")
     return rows
 
 
 def _numbers(small: str, large: str) -> bool:
-    """Whether these are a partition or epoch (32 bits) and an offset (64 bits)."""
+    """Whether the words are a partition or epoch (32 bits) and an offset (64 bits)."""
     return all(
         _NUMBER.match(word) and abs(int(word)) < 1 << bits for word, bits in ((small, 31), (large, 63))
     )

@@ -1,7 +1,7 @@
-"""Messages of formats 0 and 1, which Kafka wrote before 0.11 and writes still where
-`message.format.version` says so (Kafka's message format page, "Old Message Format").
+"""Messages of formats 0 and 1, which Kafka wrote before 0.11 and still writes if
+`message.format.version` demands it (Kafka's message format page, "Old Message Format").
 
-A message stands alone: it has no leader epoch and no producer. They are given as batches of one record.
+Such a message has no leader epoch and no producer. Each is returned as a batch of one record.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _COMPRESSED = 0x7
 
 @dataclass(frozen=True, slots=True)
 class LegacyMessage(RecordBatch):
-    """One message; `payload` is its key and value, each behind its length."""
+    """One message; `payload` is its key and value, each after its length."""
 
     def records(self) -> list[Record] | None:
-        """The one record; None where the checksum or a length is broken."""
+        """The single record; None if the checksum or a length is wrong."""
         if not self.crc_ok:
             return None
         data = bytes(self.payload)
@@ -40,12 +40,12 @@ class LegacyMessage(RecordBatch):
 
 
 def compressed(data: memoryview, place: int) -> bool:
-    """Whether the message at a byte wraps others."""
+    """Whether the message that begins at byte `place` contains compressed messages."""
     return bool(data[place + _CRC_FROM + 1] & _COMPRESSED)
 
 
 def message(data: memoryview, place: int) -> tuple[LegacyMessage, int]:
-    """The message at a byte, which is there as a whole and not compressed, and the byte behind it."""
+    """The message that begins at byte `place`, complete and not compressed, and the place after it."""
     offset, size, crc, magic, attributes = _HEAD.unpack_from(data, place)
     behind = place + _OVERHEAD + size
     body = place + _HEAD.size

@@ -21,7 +21,7 @@ _NO_TIMESTAMP = -1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `timestamp_ms` None: the batch carries none."""
+    """One record; `timestamp_ms` None: the batch contains none."""
 
     offset: int
     timestamp_ms: int | None
@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """One record batch. `payload` is what follows its header, still compressed if `codec` names one.
+    """One record batch. `payload` is everything after its header, compressed if `codec` is not None.
 
     `crc_ok` False: the batch's own checksum does not match its bytes.
     """
@@ -53,7 +53,7 @@ class RecordBatch:
     payload: memoryview
 
     def records(self) -> list[Record] | None:
-        """The batch's records; None where the checksum, the compression or the encoding is broken."""
+        """The batch's records; None if the checksum, the compression or the encoding is broken."""
         if not self.crc_ok:
             return None
         try:

@@ -1,7 +1,7 @@
 """Records from a replica's own segment files (record batch format v2: KIP-98, Kafka's message format page;
 messages of the formats before it where they are not compressed).
 
-Pure: bytes in, rows out. Damage is a state of a row, never an exception.
+Pure: bytes in, rows out. Damage becomes the `state` of a row, never an exception.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
 timestamp, producer id, producer epoch, base sequence, record count"""
 _SMALLEST = 26
-"""Bytes of a message of format 0 without key and value; what is shorter is cut short."""
+"""Bytes of a message of format 0 without key and value; anything shorter is cut off."""
 _MAGIC_AT = 16
 _OVERHEAD = 12
 """Bytes before the part that `length` counts."""
@@ -34,14 +34,15 @@ _CRC_FROM = 21
 _BLOCK = 10_000
 _ABORT = 0
 _MOST_OFFSETS = 2**24
-"""Of one batch: more of the smallest records than the largest batch of Kafka's defaults could hold."""
+"""The most offsets of one batch: more of the smallest records than the largest batch under Kafka's defaults
+holds."""
 
 
 def parse_segment(data: bytes) -> Iterator[RecordBatch]:
     """The batches of one `.log` file, in file order.
 
-    A batch cut short at the end of the file (a crash while appending) and preallocated zeros end the
-    iteration, as they end Kafka's own log recovery; so does a length that damage made impossible.
+    A batch that is cut off at the end of the file (a crash while appending) and preallocated zeros end the
+    iteration, as they end Kafka's own log recovery; so does an impossible length in a damaged file.
 
     Raises:
         JournalError: compressed messages of format 0 or 1, which Kafka wrote before 0.11.
@@ -105,10 +106,10 @@ def parse_segment(data: bytes) -> Iterator[RecordBatch]:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Offsets of one replica that a reader is not given, ascending (int64).
+    """Offsets of one replica that readers do not receive, ascending (int64).
 
-    `control` - of control batches, which no reader is given; `aborted` - of records whose transaction an
-    abort marker ended, which a read_committed one is not given.
+    `control`: offsets of control batches, which no reader receives. `aborted`: offsets of records whose
+    transaction an abort marker ended, which a read_committed reader does not receive.
     """
 
     control: npt.NDArray[np.int64]
@@ -116,14 +117,15 @@ class Hidden:
 
 
 def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
-    """What the markers in a replica's files (name -> bytes) hide. Reads no record but the markers.
+    """The offsets that the markers in a replica's files (name -> bytes) hide. Decodes no records except
+    markers.
 
     A marker ends the transaction of its producer id; its key is version and type, 0 for abort and 1 for
     commit (Kafka's message format page, Control Batches). Records without a marker yet are not hidden here: a
     read_committed reader stops before them.
 
     Raises:
-        JournalError: as `parse_segment`; a batch claims what cannot be.
+        JournalError: as `parse_segment`; or a batch claims impossible offsets.
     """
     control: list[npt.NDArray[np.int64]] = []
     aborted: list[npt.NDArray[np.int64]] = []
@@ -131,7 +133,7 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
     for _, data in _ordered(segments):
         for batch in parse_segment(data):
             if not batch.crc_ok:
-                # It may claim anything, and explains nothing.
+                # Its fields may have any content, so it explains no gap.
                 continue
             offsets = _claimed(batch)
             if not batch.control:
@@ -146,11 +148,11 @@ def hidden_offsets(segments: Mapping[str, bytes]) -> Hidden:
 
 
 def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
-    """The offsets, ascending, that a replica's files (name -> bytes) hold a record of; of a broken batch all
-    that it claims. After compaction a batch may lack some of its offsets, or all.
+    """The ascending offsets of the records in a replica's files (name -> bytes); of a broken batch all that
+    it claims. After compaction a batch may lack some or all of its offsets.
 
     Raises:
-        JournalError: as `parse_segment`; a batch claims what cannot be.
+        JournalError: as `parse_segment`; or a batch claims impossible offsets.
     """
     kept: list[npt.NDArray[np.int64]] = []
     for _, data in _ordered(segments):
@@ -164,14 +166,14 @@ def kept_offsets(segments: Mapping[str, bytes]) -> npt.NDArray[np.int64]:
 
 
 def _claimed(batch: RecordBatch) -> npt.NDArray[np.int64]:
-    """The offsets that a batch says that it covers.
+    """The offsets that a batch claims to cover.
 
     Raises:
-        JournalError: more than any batch can, or beyond what an offset can be.
+        JournalError: it claims more offsets than a batch can have, or offsets above the largest.
     """
     if not 0 <= batch.last_offset - batch.base_offset < _MOST_OFFSETS or batch.last_offset > LARGEST_OFFSET:
         raise JournalError(
-            "a batch in a replica's segment file claims what cannot be",
+            "a batch in a replica's segment file claims impossible offsets",
             where=f"batch at offset {batch.base_offset}",
             expected=f"at most {_MOST_OFFSETS:,} offsets",
             found=f"offsets {batch.base_offset} to {batch.last_offset}",
@@ -195,7 +197,7 @@ def _ordered(segments: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
 
 
 def log_end_offset(segments: Mapping[str, bytes]) -> int:
-    """The offset behind the last whole batch of a replica's files (name -> bytes); 0 without any file."""
+    """The offset after the last complete batch of a replica's files (name -> bytes); 0 without files."""
     end = 0
     for name, data in _ordered(segments):
         end = max(end, _base_offset(name))
@@ -210,7 +212,7 @@ def _base_offset(name: str) -> int:
 
 
 def _damaged(batch: RecordBatch) -> list[Record]:
-    """A row for each offset that a broken batch claims, no more than its bytes could hold."""
+    """A record for each offset that a broken batch claims, at most as many as its bytes could hold."""
     most = min(max(1, len(batch.payload) // SMALLEST_RECORD), LARGEST_OFFSET - batch.base_offset + 1)
     count = min(max(1, batch.last_offset - batch.base_offset + 1), most)
     return [Record(batch.base_offset + index, None, None, None) for index in range(count)]
@@ -227,12 +229,12 @@ def replica_rows(
     """REPLICAS rows of one replica, in the order of its files.
 
     Args:
-        segments: file name -> bytes; whatever does not end in `.log` is left out.
+        segments: file name -> bytes; files that do not end in `.log` are ignored.
         run_id: values with another run's id are `foreign`.
-        codec: how the run's values are read.
+        codec: decodes the run's values.
 
-    A batch that is broken gives `corrupt` rows without identity; records of control batches are marked
-    `control` and `undecodable`.
+    A broken batch gives `corrupt` rows without identity; records of control batches are `control` and
+    `undecodable`.
 
     Raises:
         JournalError: as `parse_segment`.

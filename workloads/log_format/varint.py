@@ -1,14 +1,15 @@
-"""Variable-length integers of the record format (KIP-98: zig-zag, 7 bits a byte, least significant first)."""
+"""Variable-length integers of the record format (KIP-98: zig-zag, 7 bits per byte, least significant
+first)."""
 
 from __future__ import annotations
 
 
 def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
-    """(value, place behind it).
+    """(value, place after it).
 
     Raises:
         IndexError: the data ends within the number.
-        ValueError: more than 10 bytes.
+        ValueError: the number has more than 10 bytes.
     """
     shift = raw = 0
     while True:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 NO_KEY = -1
-"""In the arrays, for a record without a key: key ids are not negative."""
+"""Stands in the arrays for a record without a key: key ids are not negative."""
 NO_TXN = -1
-"""For a record that was sent in no transaction."""
+"""Stands for a record that was sent outside of any transaction."""
 
 _ROW = np.dtype(
     [
@@ -28,7 +28,7 @@ _ROW = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class SendBatch:
-    """Sends of one producer with seq `first`, `first + 1`, ...: one element of each array a send.
+    """Sends of one producer with seq `first`, `first + 1`, ...; each array has one element per send.
 
     `key` holds `NO_KEY` where there is none. `txn` is the transaction they were all sent in.
     """
@@ -44,16 +44,12 @@ class SendBatch:
 
 
 class OpenSends:
-    """Rows from the oldest open send on; closed ones at the front are dropped as it grows."""
+    """Sends from the oldest open one on; closed sends before it are dropped as the array grows."""
 
     def __init__(self) -> None:
         self._rows = np.zeros(4096, dtype=_ROW)
         self._base = 0
         self._end = 0
-
-    @property
-    def next_seq(self) -> int:
-        return self._end
 
     def add(self, batch: SendBatch) -> None:
         """Raises ValueError when seq is not dense."""
@@ -82,7 +78,7 @@ class OpenSends:
         if len(seq) and (place.min() < 0 or seq.max() >= self._end):
             raise ValueError(f"report for a send that is not open, among seq {seq.min()} to {seq.max()}")
         rows: npt.NDArray[np.void] = self._rows[place]
-        # A seq that comes twice in one call finds its mark overwritten: much cheaper than np.unique.
+        # A seq that occurs twice in one call finds its mark overwritten; this is much faster than np.unique.
         order = np.arange(len(place), dtype=np.int32)
         self._rows["mark"][place] = order
         if rows["closed"].any() or (self._rows["mark"][place] != order).any():

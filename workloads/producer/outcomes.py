@@ -1,13 +1,13 @@
-"""From what the client reported to the outcome of a send.
+"""Maps what the client reported to the outcome of a send.
 
-`rejected` must mean certainly never written, so it is given for two cases only: the client refused the
-record before queueing it, or a broker refused the one and only attempt with an error that the protocol
-defines as not appended. Everything else that is not a success is indeterminate.
+`rejected` must mean that the record was certainly never written, so it is used in two cases only: the client
+refused the record before queueing it, or a broker refused the one and only attempt with an error that the
+protocol defines as not appended. Everything else that is not a success is indeterminate.
 
-librdkafka needs care here. With retries=0 it still sends a batch again, uncounted, after errors that it takes
-for "not written" and that ask for new metadata (NOT_LEADER_FOR_PARTITION among them: see
+librdkafka needs care here. With retries=0 it still resends a batch, uncounted, after errors that it takes
+to mean "not written" and that need new metadata (NOT_LEADER_FOR_PARTITION among them: see
 `rd_kafka_handle_Produce_error`). Under acks=all that first attempt may have been appended (KAFKA-13574).
-Such a resend waits at least for its back-off, so `single_attempt` is proved by retries=0 **and** a report
+A resend waits at least for its back-off, so `single_attempt` is proved by retries=0 **and** a report
 sooner than that back-off: see `workloads.config.spec.ProducerSettings.single_attempt_ns`.
 
 Error names are librdkafka's, as `KafkaError.name()` gives them; names that start
@@ -23,12 +23,12 @@ from functools import lru_cache
 from harness.model.journal import SendOutcome
 
 NO_REPORT = "_NO_REPORT"
-"""Our own name for a send whose report never came."""
+"""Our own error name for a send whose report never arrived."""
 ANY = "*"
 
 
 class OutcomeCondition(StrEnum):
-    """What must hold besides the error for a row of the table to apply."""
+    """A condition, besides the error name, under which a row of the table applies."""
 
     ACKS_0 = "acks=0"
     ACKS_SOME = "acks=1 or acks=all"
@@ -117,7 +117,7 @@ TABLE: tuple[OutcomeRow, ...] = (
     ),
     _unclear(
         "KAFKA_STORAGE_ERROR",
-        "the disk failed; how much of the batch was written is not said",
+        "the disk failed; the error does not say how much of the batch was written",
         "Kafka protocol guide, code 56; KIP-112",
     ),
     _unclear(
@@ -152,10 +152,10 @@ TABLE: tuple[OutcomeRow, ...] = (
     ),
     _unclear("_TIMED_OUT", "no answer in time; the request may have been carried out", "rdkafka.h"),
     _unclear("_TRANSPORT", "the connection broke; the request may have been carried out", "rdkafka.h"),
-    _unclear("_PURGE_INFLIGHT", "given up while a request was under way", "librdkafka, rd_kafka_purge"),
+    _unclear("_PURGE_INFLIGHT", "purged while a request was in flight", "librdkafka, rd_kafka_purge"),
     _unclear(
         "_PURGE_QUEUE",
-        "given up in the queue, maybe after an earlier attempt had failed",
+        "purged from the queue, maybe after an earlier attempt had failed",
         "librdkafka, rd_kafka_purge",
     ),
     _unclear(
@@ -163,21 +163,21 @@ TABLE: tuple[OutcomeRow, ...] = (
         "the client's own conclusion about the other records of a refused batch",
         "KIP-467; librdkafka, rdkafka.h",
     ),
-    _unclear("_FATAL", "the client died with the record in its queue or under way", "rdkafka.h"),
-    _unclear(NO_REPORT, "no report came before the journal closed", "kafka-chaos's own name"),
+    _unclear("_FATAL", "a fatal error of the client, with the record in its queue or in flight", "rdkafka.h"),
+    _unclear(NO_REPORT, "no report arrived before the journal was closed", "kafka-chaos's own name"),
     _unclear(ANY, "not known to mean that nothing was written", "DESIGN: every other error report"),
 )
-"""First row that fits wins; the last row fits everything."""
+"""The first row that matches decides; the last row matches everything."""
 
 
 @lru_cache(maxsize=1024)
 def explain(error: str | None, acks: str, *, single_attempt: bool = False, queued: bool = True) -> OutcomeRow:
-    """The row of the table that decides about one report.
+    """The row of the table that decides the outcome of one report.
 
     Args:
         error: the client's error name; None for a success report.
         acks: "0", "1" or "all".
-        single_attempt: it is proved that the record was sent at most once.
+        single_attempt: whether it is proved that the record was sent at most once.
         queued: False when produce() itself refused the record.
     """
     holds = {

@@ -1,8 +1,8 @@
-"""Consume-process-produce, exactly once: a member of a group that writes one record for each it is given.
+"""Exactly-once consume-process-produce: a member of a group that writes one record for each record it reads.
 
-What a batch gave and the offsets behind it are committed in one transaction (KIP-98, KIP-447). Where that
-does not end in a commit, the batch was not processed: the member goes back to what its group has committed,
-which is a session of its own.
+The records written for a batch and the offsets after it are committed in one transaction (KIP-98, KIP-447).
+If the transaction does not commit, the batch was not processed: the member returns to the offsets that its
+group has committed, which begins a new session in the journal.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from workloads.config.reader_spec import ReaderSpec
 from workloads.config.spec import ProcessSpec, ProducerSettings, TransactionSpec, WorkloadSpec
 from workloads.producer.open_sends import SendBatch
 from workloads.producer.producer_loop import Stream
-from workloads.producer.producers import connected, transactional_id
+from workloads.producer.producers import make_client, transactional_id
 from workloads.producer.reports import DeliveryReports
 from workloads.producer.send_journal import SendJournal
-from workloads.producer.shutdown import bury
+from workloads.producer.shutdown import purge_and_close
 from workloads.producer.tally import Tally
 from workloads.producer.transactions import SLICE_SECONDS, TransactionManager
 from workloads.reader.live_reader import LiveReader
@@ -35,26 +35,22 @@ from workloads.record.identity import ValueBuilder, encode_key
 
 GROUP = "processors"
 """The group.id of all processors."""
-_OFFSET_BITS = 48
+OFFSET_BITS = 48
+"""A key id holds the source's offset in this many low bits, its partition above them."""
 _REWIND_SECONDS = 120.0
 _PAUSE_SECONDS = 0.05
 _STEP = -1
-"""Of sends that belong to no write step."""
+"""`step` of sends that belong to no write step."""
 
 
-def key_of(partition: int, offset: int) -> int:
-    """The key id of the record that was made from the one at this place."""
-    return partition << _OFFSET_BITS | offset
-
-
-def source_of(key: int) -> tuple[int, int]:
-    """(partition, offset) of the record that one with this key id was made from."""
-    return key >> _OFFSET_BITS, key & (1 << _OFFSET_BITS) - 1
+def key_of_source(partition: int, offset: int) -> int:
+    """The key id of the record that is written for the record at this partition and offset."""
+    return partition << OFFSET_BITS | offset
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessorOutput:
-    """Where all processors of a run write. Their producer numbers go on behind those of the workload."""
+    """Where all processors of a run write. Their producer numbers follow those of the workload."""
 
     topic: str
     spec: WorkloadSpec
@@ -65,8 +61,8 @@ class ProcessorOutput:
 
 
 class Processor(LiveReader):
-    """A member that reads and writes, all in its own thread. `stream` is where and as what it writes,
-    `connect` makes its transactional client, `reader` is what `LiveReader` takes."""
+    """A member that reads and writes in one thread. `stream` is where it writes and under which identity,
+    `connect` creates its transactional client, `reader` holds further arguments of `LiveReader`."""
 
     def __init__(
         self,
@@ -105,19 +101,19 @@ class Processor(LiveReader):
         )
 
     def give_up(self) -> None:
-        """End soon: what is under way is not waited for."""
+        """End soon, without waiting for the open transaction."""
         self._closing_by = time.monotonic()
         self.close()
 
-    def _got(self, records: list[Any]) -> None:
+    def _process(self, records: list[Any]) -> None:
         if not records:
             return
         self._offsets = [
-            TopicPartition(self._topic, number, self._places[number])
+            TopicPartition(self._topic, number, self._positions[number])
             for number in sorted({record.partition() for record in records})
         ]
         self._txns.begin()
-        self._write([key_of(record.partition(), record.offset()) for record in records])
+        self._write([key_of_source(record.partition(), record.offset()) for record in records])
         if self._txns.end() is TxnOutcome.COMMITTED:
             self._journal.committed(None, self._offsets)
         else:
@@ -152,7 +148,7 @@ class Processor(LiveReader):
         self._seq += len(sent)
         self._tally.sent(len(sent))
         self._reports.refused([] if broken is None else [broken])
-        self._txns.took(len(sent), None if broken is None else broken[1])
+        self._txns.count_sends(len(sent), None if broken is None else broken[1])
 
     def _send_offsets(self, client: Any) -> None:
         client.send_offsets_to_transaction(
@@ -160,27 +156,27 @@ class Processor(LiveReader):
         )
 
     def _rewind(self) -> None:
-        """Go back to what the group has committed.
+        """Return to the offsets that the group has committed.
 
         Raises:
-            ClusterError: that cannot be learned; to go on regardless would leave records unprocessed.
+            ClusterError: these offsets cannot be read; continuing without them would skip records.
         """
         give_up = time.monotonic() + _REWIND_SECONDS
-        while not self._learned():
+        while not self._rewound():
             if self._closing.is_set():
                 return
             if time.monotonic() >= give_up:
                 raise ClusterError(
-                    "the offsets of a group cannot be learned", where=self.name, found=self.last_error
+                    "the committed offsets of a group cannot be read", where=self.name, found=self.last_error
                 )
             time.sleep(_PAUSE_SECONDS)
         while self._resets and not self._closing.is_set():
-            self._go_on()
+            self._apply_resets()
             time.sleep(_PAUSE_SECONDS if self._resets else 0)
 
-    def _learned(self) -> bool:
+    def _rewound(self) -> bool:
         """Whether the group's offsets of all its partitions are known now; they are where to go on."""
-        mine = [TopicPartition(self._topic, number) for number in sorted(self._mine)]
+        mine = [TopicPartition(self._topic, number) for number in sorted(self._assigned_partitions)]
         try:
             found = self._consumer.committed(mine, timeout=SLICE_SECONDS) if mine else []
         except KafkaException as error:
@@ -193,14 +189,14 @@ class Processor(LiveReader):
         self._resets = {one.partition: one.offset if one.offset >= 0 else None for one in found}
         return True
 
-    def _leave(self) -> None:
-        super()._leave()
+    def _close_client(self) -> None:
+        super()._close_client()
         if self._closing.is_set():
-            bury(self._txns.client)
+            purge_and_close(self._txns.client)
             self._reports.take()
 
 
-def reader_of(process: ProcessSpec) -> ReaderSpec:
+def reader_spec_of(process: ProcessSpec) -> ReaderSpec:
     """The group of processors as readers."""
     return ReaderSpec(
         name="processor",
@@ -224,16 +220,16 @@ def processors(
     producer: Callable[..., Any] = Producer,
     security: Mapping[str, str] | None = None,
 ) -> list[Processor]:
-    """One processor a member; each journals what it reads into `folder`/NAME.
+    """One processor per member; each journals what it reads into `folder`/NAME.
 
     Raises:
         BadInput: the client refuses the settings.
     """
-    spec = reader_of(process)
-    made = []
+    spec = reader_spec_of(process)
+    members = []
     for number, name in enumerate(spec.member_names, output.spec.producers):
         config = output.settings.to_librdkafka(bootstrap, transactional_id(number), security)
-        made.append(
+        members.append(
             Processor(
                 spec,
                 name,
@@ -241,7 +237,7 @@ def processors(
                 process=process,
                 stream=Stream(number, output.topic, partitions, run_id, output.seed * 1_000_003 + number),
                 output=output,
-                connect=partial(connected, producer, output.settings, config),
+                connect=partial(make_client, producer, output.settings, config),
                 bootstrap=bootstrap,
                 group_id=GROUP,
                 topic=topic,
@@ -249,4 +245,4 @@ def processors(
                 security=security,
             )
         )
-    return made
+    return members

@@ -16,25 +16,28 @@ from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
 from workloads.producer.reports import DeliveryReports
 from workloads.producer.send_journal import SendJournal
-from workloads.producer.shutdown import bury, flush
+from workloads.producer.shutdown import flush, purge_and_close
 from workloads.producer.tally import Tally
-from workloads.producer.transactions import ClientDone, TransactionManager
+from workloads.producer.transactions import ClientUnusable, TransactionManager
 from workloads.record.identity import ValueBuilder, encode_key
 
 SLICE = 2000
-"""Most records between two polls."""
+"""The most records between two polls."""
 PACE_SECONDS = 0.01
-"""With a rate, records go out in slices of this length."""
+"""With a rate, records are sent in slices of this many seconds."""
 _POLL_SECONDS = 0.05
 _IDLE_SECONDS = 0.1
 _ANY_PARTITION = -1
-"""librdkafka's RD_KAFKA_PARTITION_UA: the client chooses."""
+"""librdkafka's RD_KAFKA_PARTITION_UA: the client chooses the partition."""
 _PATIENCE_MARGIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class StepOrder:
-    """One producer's share of a write step, over at the first limit met. `until` is a time.monotonic()."""
+    """One producer's share of a write step, which ends at the first limit that is reached (None: no limit).
+
+    `until` is a time.monotonic(), `rate` is in records per second.
+    """
 
     step: int
     records: int | None
@@ -44,7 +47,7 @@ class StepOrder:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Where one producer writes, and as what."""
+    """Where one producer writes, and the identity of its records."""
 
     producer: int
     topic: str
@@ -54,10 +57,11 @@ class Stream:
 
 
 class ProducerLoop:
-    """Runs the client's whole life in one thread, so that its callbacks need no locks.
+    """Uses the client in one thread from its start to its end, so that its callbacks need no locks.
 
-    `connect` makes a client like `client`, which a transactional producer needs when one is done for.
-    `failure` is what ended the thread early, `fatal` why the producer sends no more (None: neither).
+    `connect` creates another client like `client`: a transactional producer needs one after a fatal error.
+    `failure` is the exception that ended the thread early, `fatal` why the producer sends no more records
+    (None: it did not happen).
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class ProducerLoop:
         self.idle = threading.Event()
         self.idle.set()
         self.ready = threading.Event()
-        """Set once the client may begin: a transactional one is taken on by its coordinator first."""
+        """Set once the client may begin: a transactional one must first be initialised by its coordinator."""
         self._wake = threading.Event()
         self._order: StepOrder | None = None
         self.writing = False
@@ -113,7 +117,7 @@ class ProducerLoop:
         """Begin a step; sends of an earlier one may still be open."""
         self._stopped = False
         self.writing = True
-        # Before the order: the thread may take that at once and set the event when done.
+        # Before the order: the thread may take the order at once and set the event when it is done.
         self.idle.clear()
         self._order = order
         self._wake.set()
@@ -122,7 +126,7 @@ class ProducerLoop:
         self._stopped = True
 
     def close(self, seconds: float) -> None:
-        """Ask the thread to end: deliver what it can within `seconds`, give up the rest."""
+        """Ask the thread to end: it delivers what it can within `seconds` and gives up the rest."""
         self._stopped = True
         self._close_by = time.monotonic() + seconds
         self._close_seconds = seconds
@@ -134,7 +138,7 @@ class ProducerLoop:
     def on_error(self, error: KafkaError) -> None:
         """`error_cb` of the client: only a fatal error changes what the loop does.
 
-        A transactional producer hears of it from its next call, and gets a new client.
+        A transactional producer gets the error from its next call, and then a new client.
         """
         if error.fatal() and self._txns is None:
             self.fatal = error.str()
@@ -148,7 +152,7 @@ class ProducerLoop:
             if self._txns is not None:
                 try:
                     self._txns.initialise()
-                except ClientDone as error:
+                except ClientUnusable as error:
                     self.fatal = str(error)
             self.ready.set()
             while self._close_seconds is None:
@@ -159,7 +163,7 @@ class ProducerLoop:
                 if order is not None:
                     try:
                         self._write(order)
-                    except ClientDone as error:
+                    except ClientUnusable as error:
                         self.fatal = str(error)
                     if self._txns is not None:
                         self._txns.end()
@@ -184,10 +188,10 @@ class ProducerLoop:
             if count <= 0:
                 return
             if self._txns is not None:
-                if not self._txns.room:
+                if not self._txns.remaining_sends:
                     self._txns.end()
                     self._txns.begin()
-                count = min(count, self._txns.room)
+                count = min(count, self._txns.remaining_sends)
             if order.rate is not None:
                 count = min(count, int((now - begun) * order.rate) + 1 - made)
                 if count <= 0:
@@ -203,7 +207,7 @@ class ProducerLoop:
                 self._serve(time.monotonic() + PACE_SECONDS, order)
 
     def _serve(self, until: float, order: StepOrder) -> None:
-        """Serve reports until a time, or the step's end if that is sooner."""
+        """Serve reports until a time.monotonic(), or until the step's end if that is sooner."""
         if order.until is not None:
             until = min(until, order.until)
         while not self._stopped and (left := until - time.monotonic()) > 0:
@@ -211,7 +215,8 @@ class ProducerLoop:
             self._reports.take()
 
     def _slice(self, step: int, count: int) -> int:
-        """Queue up to `count` records and journal them; fewer when the client's queue is full or it died."""
+        """Queue up to `count` records and journal them: fewer if the client's queue is full or a fatal error
+        came."""
         produce, now, even = self._client.produce, time.time_ns, self._even
         topic, partitions, keys = self._stream.topic, self._stream.partitions, self._keys
         report = self._reports.callback
@@ -244,11 +249,12 @@ class ProducerLoop:
                     break
             sent.append(stamp)
         self._seq = first + len(sent)
-        # What the queue did not take is not built again: a full queue is the rule at full speed.
+        # Values that the queue did not take are kept for the next slice: at full speed the queue is usually
+        # full.
         del self._built[: len(sent)]
         self._hand_over(step, first, sent)
         if self._txns is not None:
-            self._txns.took(len(sent), broken)
+            self._txns.count_sends(len(sent), broken)
         self._reports.refused(refused)
         return len(sent)
 
@@ -257,7 +263,7 @@ class ProducerLoop:
             return
         seq = np.arange(first, first + len(sent), dtype=np.int64)
         place = seq if self._keys is None else seq % self._keys
-        # Not known yet where the client chooses: its reports say.
+        # Where the client chooses the partition, only its reports name it.
         partition = place % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
         batch = SendBatch(
             producer=self._stream.producer,
@@ -273,7 +279,8 @@ class ProducerLoop:
         self.tally.sent(len(sent))
 
     def _drained(self) -> bool:
-        """Wait until each send has its report (delivery.timeout.ms bounds it); False: another step came."""
+        """Wait until each send has its report (at most delivery.timeout.ms); False: another step has
+        begun."""
         while self.tally.open() and self._close_seconds is None:
             if self._order is not None:
                 return False
@@ -283,5 +290,5 @@ class ProducerLoop:
 
     def _end(self, seconds: float) -> None:
         flush(self._client, seconds)
-        bury(self._client)
+        purge_and_close(self._client)
         self._reports.take()

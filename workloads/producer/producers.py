@@ -1,4 +1,4 @@
-"""The workload: N producers that write step after step, each send journalled."""
+"""The workload: producers that write one step after another and journal each send."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from workloads.producer.tally import Progress, total
 CLOSE_SECONDS = 10.0
 
 
-def share(total_records: int, producers: int, index: int) -> int:
-    """An even split; the first producers take what is left over."""
+def even_share(total_records: int, producers: int, index: int) -> int:
+    """The number of records of producer `index` in an even split; the first producers take the remainder."""
     return total_records // producers + (1 if index < total_records % producers else 0)
 
 
@@ -31,7 +31,7 @@ class Workload:
     """Producers of one topic. Steps come one after another: `start`, then `finish`, then the next.
 
     Each producer has a client and a thread of its own. The journal is the caller's: close it after the
-    workload. Use as a context manager or call `close`. `security` is what clients must come with, by
+    workload. Use as a context manager or call `close`. `security` holds the settings of TLS and SASL, by
     librdkafka's names.
 
     Raises:
@@ -64,20 +64,21 @@ class Workload:
             None if spec.transactions is None else transactional_id(index) for index in range(spec.producers)
         ]
         connects = [
-            partial(connected, client, settings, settings.to_librdkafka(bootstrap, name, security), hook)
+            partial(make_client, client, settings, settings.to_librdkafka(bootstrap, name, security), hook)
             for name, hook in zip(names, hooks, strict=True)
         ]
         clients = [connect() for connect in connects]
-        for index, (made, hook) in enumerate(zip(clients, hooks, strict=True)):
+        for index, (created, hook) in enumerate(zip(clients, hooks, strict=True)):
             stream = Stream(index, topic, partitions, run_id, seed * 1_000_003 + index)
             loop = ProducerLoop(
-                made, stream, spec, settings, journal, connect=connects[index], transactions=transactions
+                created, stream, spec, settings, journal, connect=connects[index], transactions=transactions
             )
             hook.append(loop)
             self._loops.append(loop)
 
     def ready(self, seconds: float) -> bool:
-        """Wait until every producer may begin (see `ProducerLoop.ready`); False: not within `seconds`."""
+        """Wait until every producer may begin (see `ProducerLoop.ready`); False: timed out after
+        `seconds`."""
         deadline = time.monotonic() + seconds
         return all(loop.ready.wait(max(0.0, deadline - time.monotonic())) for loop in self._loops)
 
@@ -93,10 +94,11 @@ class Workload:
 
         Sends of an earlier step may still be open; `finish` then waits for these too. The step ends at
         the first limit met: `records` in total, split evenly, or `seconds` of writing; with
-        neither, at `stop`. `rate` is records a second in total (None: the spec's; both None: full speed).
+        neither, at `stop`. `rate` is in records per second in total (None: the spec's; both None: full
+        speed).
 
         Raises:
-            RuntimeError: the step before still writes, or the workload is closed.
+            RuntimeError: the previous step is still writing, or the workload is closed.
         """
         if self._closed or any(loop.writing for loop in self._loops):
             raise RuntimeError("a write step is still writing, or the workload is closed: finish it first")
@@ -105,7 +107,7 @@ class Workload:
         rate = rate if rate is not None else self._spec.rate
         until = None if seconds is None else time.monotonic() + seconds
         for index, loop in enumerate(self._loops):
-            mine = None if records is None else share(records, count, index)
+            mine = None if records is None else even_share(records, count, index)
             loop.start(StepOrder(step, mine, until, None if rate is None else rate / count))
 
     def finish(self, deadline: float | None = None) -> bool:
@@ -134,7 +136,8 @@ class Workload:
             loop.stop()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Deliver what can be within `seconds`, give up the rest (indeterminate), end the threads.
+        """Deliver what can be delivered within `seconds`, give up the rest (`indeterminate`), end the
+        threads.
 
         Safe to call again.
 
@@ -151,7 +154,8 @@ class Workload:
         self._raise_failure()
 
     def account_for(self, reads: Path) -> int:  # noqa: ARG002
-        """Journal what was sent without a row so far: none, every send has one since it was handed over."""
+        """Journal sends that have no row yet, and return their number: 0, since each send has one from the
+        start."""
         return 0
 
     def progress(self) -> Progress:
@@ -160,9 +164,9 @@ class Workload:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong with a client itself: such a producer sends no more."""
+        """Fatal errors of clients: a producer that had one sends no more records."""
         return tuple(
-            f"producer {index}: the client died of a fatal error and sends no more: {loop.fatal}"
+            f"producer {index}: the client had a fatal error and sends no more records: {loop.fatal}"
             for index, loop in enumerate(self._loops)
             if loop.fatal is not None
         )
@@ -185,13 +189,14 @@ def transactional_id(producer: int) -> str:
     return f"kafka-chaos-{producer}"
 
 
-def connected(
+def make_client(
     client: Callable[..., Any],
     settings: ProducerSettings,
     config: dict[str, str | int | float | bool],
     hook: Sequence[ProducerLoop] = (),
 ) -> Any:
-    """A client made of this configuration; fatal errors are told to the loops in `hook`, then and later.
+    """Create a client with this configuration; it reports its errors to the loops in `hook`, which may be
+    added later.
 
     Raises:
         BadInput: the client refuses the settings.

@@ -1,4 +1,4 @@
-"""Delivery reports of one producer: collected cheaply in the callback, journalled in blocks."""
+"""Delivery reports of one producer: collected in the callback, journaled in blocks."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def _offsets(reported: list[int | None]) -> npt.NDArray[np.int64]:
     try:
         return np.array(reported, dtype=np.int64)
     except TypeError:
-        # A retry that the broker knew already succeeds without an offset.
+        # A retry of a batch that the broker already has succeeds without an offset.
         return np.array([NO_OFFSET if one is None else one for one in reported], dtype=np.int64)
 
 
 class DeliveryReports:
     """One producer's reports. Only that producer's thread may touch it: callbacks run inside its poll().
 
-    Successes go into one flat list, three or four entries a report: measured faster than a tuple or an
-    object a report, and the columns are slices of it. `placed` False: the client chose the partitions, and
-    its reports say which.
+    Successes go into one flat list with three or four entries per report: measured to be faster than a tuple
+    or object per report, and the columns are slices of it. `placed` False: the client chose the partitions,
+    and its reports name them.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DeliveryReports:
         self._success = classify(None, settings.acks)
         self._keep = self._good.extend
         self._placed = placed
-        # One call a record less where the partition is known anyway.
+        # Where the partition is known, this saves one call per record.
         self.callback = self._report if placed else self._report_place
         """The one delivery callback of all records (`on_delivery` of produce())."""
 
@@ -71,16 +71,16 @@ class DeliveryReports:
             self._failed(error, message)
 
     def _failed(self, error: Any, message: Any) -> None:
-        # latency() runs from produce() to now, so it errs on the long side: a resend is never missed.
+        # latency() is measured from produce() to now, so it is never too short: no resend is missed.
         latency = message.latency()
         first_try = latency is not None and 0 <= latency < self._resend_seconds
-        # None: it failed before the client had chosen.
+        # None: it failed before the client had chosen a partition.
         known = None if self._placed else message.partition()
         place = _UNPLACED if known is None else known
         self._bad.append((message.value(), error.name(), _now(), first_try, place))
 
     def refused(self, refusals: list[tuple[int, str, int]]) -> None:
-        """Journal sends that produce() refused: (seq, error name, time in ns) each."""
+        """Journal sends that produce() refused, each as (seq, error name, time in ns)."""
         if not refusals:
             return
         seqs, errors, times = (list(column) for column in zip(*refusals, strict=True))
@@ -88,7 +88,7 @@ class DeliveryReports:
         self._close_failed(np.array(seqs, dtype=np.int64), times, outcomes, errors)
 
     def take(self) -> None:
-        """Journal and count the reports that came since the last call."""
+        """Journal and count the reports that arrived since the last call."""
         if self._good:
             good = self._good[:]
             self._good.clear()

@@ -1,4 +1,4 @@
-"""The journal of sends: one row a send, written while running.
+"""The journal of sends: one row per send, written during the run.
 
 `sends/part-*.parquet` hold closed sends, written about every second. `sends/open.parquet` holds the sends
 without a report at the last flush. A flush writes the part first, then replaces `open.parquet`: a crash in
@@ -61,8 +61,8 @@ def _rows_table(
 
 
 class SendJournal:
-    """Journal of sends in `folder` (the run's `sends/`, made if absent), all to `topic` but for those of the
-    producers that `elsewhere` names.
+    """Journal of sends in `folder` (the run's `sends/`, created if absent). All sends go to `topic`, except
+    those of the producers in `topics` (producer to topic).
 
     Threads may share it: each producer's calls must keep their order (`opened` before `closed`). Use as a
     context manager or call `close`.
@@ -73,11 +73,11 @@ class SendJournal:
         folder: Path,
         topic: str,
         *,
-        elsewhere: Mapping[int, str] | None = None,
+        topics: Mapping[int, str] | None = None,
         flush_seconds: float = FLUSH_SECONDS,
     ) -> None:
         self._topic = topic
-        self._elsewhere = elsewhere or {}
+        self._topics = topics or {}
         self._open_file = folder / OPEN_SENDS
         self._parts = PartWriter(folder)
         self._producers: dict[int, OpenSends] = {}
@@ -86,12 +86,12 @@ class SendJournal:
         self._writing = threading.Lock()
         self._wrote_any = False
         self._closed = False
-        # Also makes Arrow load what it loads lazily, before the clock of the first sends runs.
+        # Also makes Arrow load its lazy parts before the times of the first sends are taken.
         self.flush()
         self._flusher = Flusher(self.flush, "journal-sends", flush_seconds)
 
     def opened(self, batch: SendBatch) -> None:
-        """Take sends that were queued, or tried; seq must go on where the producer's last batch ended.
+        """Add sends that were queued or attempted; seq must continue where the producer's last batch ended.
 
         Raises:
             ValueError: a gap or an overlap in seq.
@@ -112,11 +112,12 @@ class SendJournal:
         errors: Sequence[str | None] | None = None,
         partitions: npt.NDArray[np.int32] | None = None,
     ) -> None:
-        """Take reports, one element of each array a send; one `SendOutcome` stands for all of them.
+        """Add reports; each array has one element per send, and a single `SendOutcome` applies to all of
+        them.
 
-        `offsets` holds `NO_OFFSET` where none was reported; None: for all. `errors` None: no errors.
-        `partitions` is where the client says that it sent them (negative: it does not say); None: where
-        `opened` said.
+        `offsets` holds `NO_OFFSET` where none was reported (None: no report has one). `errors` None: no
+        errors. `partitions` are those that the client reports (negative: it reports none); None: as given to
+        `opened`.
 
         Raises:
             ValueError: a report for a send that is not open.
@@ -142,7 +143,8 @@ class SendJournal:
             )
 
     def flush(self) -> None:
-        """Write the closed sends as a part and the open ones as `open.parquet`. The clock calls it."""
+        """Write the closed sends as a part and the open ones as `open.parquet`. The flusher's thread calls
+        it."""
         with self._writing:
             with self._lock:
                 done, self._done = self._done, []
@@ -165,16 +167,16 @@ class SendJournal:
             self._write([*self._done, self._open_rows()])
             self._done = []
             if not self._wrote_any:
-                # A run that sent nothing still has a journal that can be read.
+                # A run without sends still has a readable journal.
                 self._parts.write(SENDS.empty_table())
             self._closed = True
             self._open_file.unlink(missing_ok=True)
 
     def _topic_of(self, producer: int) -> str:
-        return self._elsewhere.get(producer, self._topic)
+        return self._topics.get(producer, self._topic)
 
     def _write(self, tables: list[pa.Table]) -> None:
-        """One part of all rows; no part when there are none."""
+        """Write one part with all rows; no part if there are none."""
         table = pa.concat_tables([*tables, SENDS.empty_table()])
         if table.num_rows:
             self._parts.write(table.combine_chunks())

@@ -1,4 +1,4 @@
-"""The end of a producer's client, whatever state it is in, and calls into it that may never return."""
+"""Ends a producer's client in any state, and bounds calls into it that may never return."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 STUCK_SECONDS = 20.0
-"""How long a call that was given a second may take before its client is given up as stuck."""
+"""Seconds after which a call with a time-out of 1 s counts as stuck, and its client is given up."""
 _log = logging.getLogger("kafka_chaos.client")
 
 
 class ClientStuck(Exception):
-    """A call into the client did not return. Nor can the client be closed: that would wait for the call."""
+    """A call into the client did not return. The client cannot be closed either: that would wait for the
+    call."""
 
 
-def within(seconds: float, work: Callable[[], Any], what: str) -> None:
-    """Do `work` in a thread of its own; what it raises is raised here.
+def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> None:
+    """Run `work` in a thread of its own and re-raise its exception.
 
-    librdkafka's send_offsets_to_transaction waits without a limit, whatever time-out it was given, while the
-    group's coordinator cannot be reached (librdkafka issue 5456), and confluent-kafka's close() aborts and
+    librdkafka's send_offsets_to_transaction ignores its time-out and waits without a limit while the group's
+    coordinator cannot be reached (librdkafka issue 5456), and confluent-kafka's close() aborts and
     flushes without a limit.
 
     Raises:
-        ClientStuck: it did not return within `seconds`; its thread is left behind.
+        ClientStuck: it did not return within `seconds`; its thread is left running.
     """
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
             work()
-        # Kept for the caller, who waits for it.
+        # Kept for the caller, which waits for the thread.
         except BaseException as error:
             raised.append(error)
 
@@ -49,10 +50,10 @@ def within(seconds: float, work: Callable[[], Any], what: str) -> None:
 
 
 def flush(client: Any, seconds: float) -> int:
-    """Deliver what can be within `seconds`; returns how many records still have no report.
+    """Deliver what can be delivered within `seconds`; returns the number of records without a report.
 
-    A client that died of a fatal error refuses to flush (it raises that error again): then the reports that
-    it has are served, and nothing of it will be delivered any more.
+    A client with a fatal error refuses to flush (it raises that error again): then the reports that it has
+    are served, and the rest will never be delivered.
     """
     try:
         left: int = client.flush(seconds)
@@ -63,25 +64,26 @@ def flush(client: Any, seconds: float) -> int:
     return left
 
 
-def abandon(client: Any) -> None:
-    """Give up what a client has not delivered and serve the reports of it; it is not closed."""
+def purge(client: Any) -> None:
+    """Give up what a client has not delivered and serve the reports of it, without closing the client."""
     client.purge(in_queue=True, in_flight=True, blocking=True)
-    # Nothing of it waits for a broker any more.
+    # After the purge no record waits for a broker.
     flush(client, 1.0)
 
 
-def bury(client: Any) -> None:
-    """As `abandon`, and close it. One that does not let itself be closed is left behind, said in the log."""
-    abandon(client)
+def purge_and_close(client: Any) -> None:
+    """As `abandon`, and then close the client. If close() does not return, this is logged and the client
+    left."""
+    purge(client)
     try:
-        within(STUCK_SECONDS, lambda: _close(client), "close")
+        call_with_timeout(STUCK_SECONDS, lambda: _close(client), "close")
     except ClientStuck:
         return
 
 
 def _close(client: Any) -> None:
     with warnings.catch_warnings():
-        # close() aborts what is open, and warns where a dead client cannot: it is journaled already.
+        # close() aborts an open transaction and warns if it cannot; the outcome is journaled already.
         warnings.filterwarnings(
             "ignore", message="Producer abort_transaction failed", category=RuntimeWarning
         )

@@ -1,4 +1,4 @@
-"""Counts of what became of the sends so far."""
+"""Counts of sends by outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Progress:
 
 
 class Tally:
-    """Counts of one producer: its thread adds, any thread reads."""
+    """Counts of one producer: its own thread adds to them, any thread may read them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

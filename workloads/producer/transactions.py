@@ -1,16 +1,16 @@
-"""Transactions of one producer: when each begins, how it ends, and what the client knows about it.
+"""Transactions of one producer: when each begins, how it ends, and what the client knows about its outcome.
 
-Errors are handled as librdkafka's INTRODUCTION.md asks for (Transactional Producer, error handling):
-retriable - call again; abortable - abort; fatal or anything else - this client is done. Then, as an
-application would, a new client with the same transactional.id takes over: its `init_transactions` first ends
-what the old one left.
+Errors are handled as librdkafka's INTRODUCTION.md asks for (Transactional Producer, error handling): a
+retriable error repeats the call, an abortable one aborts the transaction, and after a fatal or any other
+error the client is not used again. As in an application, a new client with the same transactional.id then
+takes over; its `init_transactions` first ends the transaction that the old client left open.
 
-What a transaction came to:
+Outcomes of a transaction:
 
-    committed      the commit was answered
-    aborted        the abort was answered; or nobody ever asked for a commit, and without that Kafka cannot
-                   make one (KIP-98); or a successor had taken over before the commit was asked for
-    indeterminate  a commit was asked for and failed, or was not answered in time
+    committed      the commit succeeded
+    aborted        the abort succeeded; or the client never requested a commit, and without such a request
+                   Kafka cannot commit (KIP-98); or a successor had taken over before the commit request
+    indeterminate  a commit was requested and failed, or was not answered in time
 """
 
 from __future__ import annotations
@@ -26,24 +26,33 @@ from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.config.spec import TransactionSpec
-from workloads.producer.shutdown import STUCK_SECONDS, ClientStuck, abandon, bury, flush, within
+from workloads.producer.shutdown import (
+    STUCK_SECONDS,
+    ClientStuck,
+    call_with_timeout,
+    flush,
+    purge,
+    purge_and_close,
+)
 
 SLICE_SECONDS = 1.0
-"""Longest single call into the client: between calls a wish to close is seen. Resuming is allowed."""
+"""Longest single call into the client, in seconds: a request to close is noticed between calls. librdkafka
+allows such a call to be resumed."""
 _PAUSE_SECONDS = 0.05
 _STUCK = "_STUCK"
-"""Journaled as the error where the client never returned from a call."""
-_MOST_DEATHS = 20
-"""Clients that may die one after the other without a transaction answered in between."""
+"""Journaled as the error when the client never returned from a call."""
+_MAX_FAILED_CLIENTS = 20
+"""Clients that may fail one after another without an answered transaction in between."""
 
 
-class ClientDone(Exception):
-    """No client can be had that may go on; the text says why."""
+class ClientUnusable(Exception):
+    """No client may continue; the text says why."""
 
 
 @dataclass(slots=True)
 class OpenTransaction:
-    """The transaction that is open. `broken` - it can only be aborted."""
+    """The open transaction. `asked` is "commit" or "abort", as in the journal; `fenced`: a successor takes
+    over before it ends; `broken` names the error after which it can only be aborted (None: no such error)."""
 
     number: int
     asked: str
@@ -54,14 +63,14 @@ class OpenTransaction:
 
 
 class TransactionManager:
-    """Begins and ends transactions on `client`, which it replaces when one is done for.
+    """Begins and ends transactions on `client`, which it replaces after a fatal error.
 
     Args:
-        connect: makes a client with the producer's transactional.id.
-        take: hands over the delivery reports that came, after each call that may have served some.
-        prepare: called before each commit, with the client, within the transaction: what else belongs to it.
-        until: time.monotonic() at which a wish to close ends all patience (None: no such wish).
+        connect: creates a client with the producer's transactional.id.
+        take: processes the delivery reports that have arrived; called after each call that may serve some.
+        until: the time.monotonic() at which closing ends all waiting (None: the producer is not closing).
         patience: seconds that a call may take in all, retries included.
+        prepare: called with the client before each commit, to add to the transaction what else belongs to it.
     """
 
     def __init__(
@@ -79,7 +88,7 @@ class TransactionManager:
         prepare: Callable[[Any], None] | None = None,
     ) -> None:
         self.client = client
-        self._deaths = 0
+        self._failed_clients = 0
         self._connect = connect
         self._spec = spec
         self._producer = producer
@@ -91,25 +100,25 @@ class TransactionManager:
         self._prepare = prepare
         self._next = 0
         self._ready = False
-        self._why = ""
+        self._last_failure = ""
         self._open: OpenTransaction | None = None
 
     @property
     def number(self) -> int:
-        """Of the transaction that is open."""
-        assert self._open is not None, "only asked for while sending"
+        """The number of the open transaction."""
+        assert self._open is not None, "only read while sending"
         return self._open.number
 
     @property
-    def room(self) -> int:
-        """How many more sends the open transaction takes; 0: it has to end."""
+    def remaining_sends(self) -> int:
+        """The number of sends that the open transaction still takes; 0: it must end."""
         if self._open is None or self._open.broken is not None:
             return 0
         return self._spec.records - self._open.records
 
     def initialise(self) -> None:
-        """Have the coordinator take the client on, unless it has. The first time it may have to make the log
-        of transactions before it answers.
+        """Call `init_transactions` unless this client has done so. The coordinator of a new cluster may first
+        have to create the transaction log.
 
         Raises:
             ClientDone: it does not.
@@ -122,19 +131,21 @@ class TransactionManager:
         """Open a transaction unless one is open.
 
         Raises:
-            ClientDone: the coordinator let no client of ours begin.
+            ClientDone: the coordinator accepted none of our clients.
         """
         if self._open is not None:
             return
         while True:
-            if self._deaths > _MOST_DEATHS:
-                raise ClientDone(f"{self._deaths} clients died one after the other, the last of {self._why}")
+            if self._failed_clients > _MAX_FAILED_CLIENTS:
+                raise ClientUnusable(
+                    f"{self._failed_clients} clients failed in succession, the last with {self._last_failure}"
+                )
             self.initialise()
             try:
                 self.client.begin_transaction()
                 break
             except KafkaException as error:
-                self._succeed(_name(error))
+                self._replace_client(_error_name(error))
         number, self._next = self._next, self._next + 1
         aborting = self._random.random() < self._spec.abort
         every = self._spec.fence_every
@@ -145,21 +156,22 @@ class TransactionManager:
             fenced=every is not None and (number + 1) % every == 0,
         )
 
-    def took(self, sends: int, refusal: str | None) -> None:
-        """Count sends of the open transaction; `refusal` names the error if the client refused the last."""
+    def count_sends(self, sends: int, refusal: str | None) -> None:
+        """Count sends of the open transaction; `refusal` is the error name if the client refused the last
+        one."""
         assert self._open is not None, "only called while sending"
         self._open.records += sends
         self._open.broken = self._open.broken or refusal
 
     def end(self) -> TxnOutcome | None:
-        """End the open transaction, if there is one, and journal what became of it."""
+        """End the open transaction, if there is one, and journal its outcome."""
         ending, self._open = self._open, None
         if ending is None:
             return None
-        outcome, error, answered = self._overtaken(ending) or self._outcome(ending)
+        outcome, error, answered = self._commit_fenced(ending) or self._outcome(ending)
         self._take()
         if answered:
-            self._deaths = 0
+            self._failed_clients = 0
         self._journal.append(
             {
                 "producer": self._producer,
@@ -175,14 +187,14 @@ class TransactionManager:
         return outcome
 
     def _outcome(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool]:
-        """(what it came to, the client's error, whether commit or abort was answered)."""
+        """(outcome, the client's error name, whether the commit or abort was answered)."""
         asked_to_commit = False
         failure = ending.broken
         if ending.asked == "commit" and failure is None:
             try:
-                error = None if self._prepare is None else self._call(self._prepared)
+                error = None if self._prepare is None else self._call(self._call_prepare)
             except ClientStuck:
-                self._succeed(_STUCK, end=abandon)
+                self._replace_client(_STUCK, end=purge)
                 return TxnOutcome.ABORTED, _STUCK, False
             if error is None:
                 asked_to_commit = True
@@ -191,21 +203,21 @@ class TransactionManager:
                 return TxnOutcome.COMMITTED, None, True
             failure = error.name()
             if asked_to_commit and not error.txn_requires_abort():
-                self._succeed(failure)
+                self._replace_client(failure)
                 return TxnOutcome.INDETERMINATE, failure, False
         elif failure is None:
             self._flush()
         error = self._call(lambda client: client.abort_transaction(SLICE_SECONDS))
         if error is None:
             return TxnOutcome.ABORTED, failure, True
-        self._succeed(error.name())
+        self._replace_client(error.name())
         outcome = TxnOutcome.INDETERMINATE if asked_to_commit else TxnOutcome.ABORTED
         return outcome, failure or error.name(), False
 
-    def _overtaken(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool] | None:
-        """A successor takes over while this transaction is open; its client goes on as if nothing was.
+    def _commit_fenced(self, ending: OpenTransaction) -> tuple[TxnOutcome, str | None, bool] | None:
+        """Let a successor take over while this transaction is open; the old client then tries to end it.
 
-        None: that was not meant, or no successor could be had.
+        None: the transaction is not to be fenced, or no successor could be initialised.
         """
         if not ending.fenced or ending.broken is not None:
             return None
@@ -214,23 +226,23 @@ class TransactionManager:
         successor = self._connect()
         try:
             self._initialise(successor)
-        except ClientDone:
-            bury(successor)
+        except ClientUnusable:
+            purge_and_close(successor)
             return None
-        # The coordinator has ended the transaction now: what the old client is told can only be a refusal.
+        # The coordinator has aborted the transaction by now, so it must refuse the old client.
         if ending.asked == "commit":
             error = self._call(lambda client: client.commit_transaction(SLICE_SECONDS))
         else:
             error = self._call(lambda client: client.abort_transaction(SLICE_SECONDS))
         self.client = successor
-        bury(old)
+        purge_and_close(old)
         self._take()
         if error is None and ending.asked == "commit" and ending.records:
             return TxnOutcome.COMMITTED, None, True
         return TxnOutcome.ABORTED, error.name() if error else None, True
 
     def _flush(self) -> None:
-        """Wait for the reports of what was sent, so that it is in the log before the transaction ends."""
+        """Wait for the delivery reports, so that the records are in the log before the transaction ends."""
         give_up = self._deadline()
         while flush(self.client, SLICE_SECONDS) and time.monotonic() < give_up:
             self._take()
@@ -243,7 +255,7 @@ class TransactionManager:
         return own if until is None else min(own, until)
 
     def _call(self, work: Callable[[Any], None]) -> KafkaError | None:
-        """Call again while that is what the client asks for; returns the error that stays."""
+        """Repeat a call while its error is retriable; returns the last error (None: it succeeded)."""
         give_up = self._deadline()
         while True:
             try:
@@ -270,27 +282,28 @@ class TransactionManager:
                 closing = self._until()
                 give_up = give_up if closing is None else min(give_up, closing)
                 if not cause.retriable() or time.monotonic() >= give_up:
-                    raise ClientDone(f"init_transactions: {cause.name()}: {cause.str()}") from error
+                    raise ClientUnusable(f"init_transactions: {cause.name()}: {cause.str()}") from error
                 time.sleep(_PAUSE_SECONDS)
 
-    def _prepared(self, client: Any) -> None:
-        assert self._prepare is not None, "only called where there is something to prepare"
-        within(STUCK_SECONDS, partial(self._prepare, client), "send_offsets_to_transaction")
+    def _call_prepare(self, client: Any) -> None:
+        assert self._prepare is not None, "only called if `prepare` was given"
+        call_with_timeout(STUCK_SECONDS, partial(self._prepare, client), "send_offsets_to_transaction")
 
-    def _succeed(self, why: str, end: Callable[[Any], None] = bury) -> None:
-        """Replace the client; the new one is initialised when the next transaction begins."""
+    def _replace_client(self, why: str, end: Callable[[Any], None] = purge_and_close) -> None:
+        """Replace the client; the new one is initialised when the next transaction begins. `end` ends the old
+        one."""
         closing = self._until()
-        # One that is stuck must not be left for the end of the run, which closes it.
-        if end is bury and closing is not None and time.monotonic() >= closing:
+        # A stuck client must be purged even then: the end of the run would wait for its close().
+        if end is purge_and_close and closing is not None and time.monotonic() >= closing:
             return
         old, self.client = self.client, self._connect()
         self._ready = False
-        self._deaths += 1
-        self._why = why
+        self._failed_clients += 1
+        self._last_failure = why
         end(old)
         self._take()
 
 
-def _name(error: KafkaException) -> str:
+def _error_name(error: KafkaException) -> str:
     name: str = error.args[0].name()
     return name

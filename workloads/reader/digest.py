@@ -1,4 +1,4 @@
-"""What one partition held, small enough to compare two readings of it."""
+"""A digest of one partition's records, small enough to compare two reads of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy.typing as npt
 from workloads.record.identity import Decoded
 
 MAX_GAPS = 1_000_000
-"""Most gaps kept by range; `gap_count` counts them all. A transaction leaves one in each partition that it
-wrote to, so that a run has thousands; above this many a read cannot be accounted for."""
+"""The most gaps that are kept as ranges; `gap_count` counts all of them. A transaction leaves one in each
+partition that it wrote to, so a run may have thousands; a read with more gaps than this cannot be accounted
+for."""
 
 _Words = npt.NDArray[np.uint64]
 
@@ -20,12 +21,12 @@ _Words = npt.NDArray[np.uint64]
 class PartitionDigest:
     """One partition as read from `start` to `end` (exclusive).
 
-    Two readings have equal `content()` if and only if (but for a 64-bit hash collision) they gave the same
-    records: same offsets, states, identities and checksums. `first` and `last` are offsets (None: no
-    record). `gaps` are ranges (from, to), `to` exclusive, of offsets that gave no record: control batches,
-    compaction, or worse; at most `MAX_GAPS` of `gap_count`. `missing` counts the offsets in all gaps.
-    `finished` False: the reading did not reach `end`; then `problem` says why, and what lies behind the last
-    record is a gap that was not looked at.
+    Two reads have equal `content()` if and only if (except for a 64-bit hash collision) they returned the
+    same records: the same offsets, states, identities and checksums. `first` and `last` are offsets (None: no
+    record). `gaps` are ranges (from, to), `to` exclusive, of offsets without a record: control batches,
+    compaction, or a defect; at most `MAX_GAPS` of `gap_count`. `missing` counts the offsets in all gaps.
+    `finished` False: the read did not reach `end`; then `problem` says why, and the range after the last
+    record counts as a gap although it was not read.
     """
 
     start: int
@@ -42,7 +43,7 @@ class PartitionDigest:
     not_ok: int = 0
 
     def content(self) -> tuple[int, int, int, int, int]:
-        """What two readings of one range must agree on."""
+        """What two reads of one range must agree on."""
         return (self.start, self.end, self.records, self.missing, self.content_hash)
 
 
@@ -54,7 +55,7 @@ def _mixed(words: _Words) -> _Words:
 
 
 def record_hash(offset: npt.NDArray[np.int64], decoded: Decoded) -> int:
-    """Sum modulo 2^64 of one hash a record over (offset, state, run, producer, seq, crc): order does not
+    """Sum modulo 2^64 of one hash per record over (offset, state, run, producer, seq, crc): order does not
     matter, the number of copies does."""
     words = np.full(len(offset), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in (offset, decoded.state, decoded.run, decoded.producer, decoded.seq, decoded.crc):
@@ -64,7 +65,7 @@ def record_hash(offset: npt.NDArray[np.int64], decoded: Decoded) -> int:
 
 @dataclass(slots=True)
 class DigestBuilder:
-    """Adds up a partition's digest from blocks of records in offset order."""
+    """Computes a partition's digest from blocks of records in offset order."""
 
     start: int
     end: int
@@ -82,7 +83,7 @@ class DigestBuilder:
         self._next = self.start
 
     def add(self, offset: npt.NDArray[np.int64], decoded: Decoded) -> None:
-        """Take records; `offset` ascending and after all before.
+        """Add records; `offset` is ascending and above all offsets added before.
 
         Raises:
             ValueError: offsets that go back, repeat, or lie outside [start, end).
@@ -118,7 +119,7 @@ class DigestBuilder:
         self._gaps += zip(begin[:room].tolist(), end[:room].tolist(), strict=True)
 
     def done(self, problem: str | None = None) -> PartitionDigest:
-        """The digest; `problem` None says that the reading reached the end."""
+        """The digest; `problem` None means that the read reached the end."""
         if self._next < self.end:
             self._gap(np.array([self._next]), np.array([self.end]))
             self._next = self.end

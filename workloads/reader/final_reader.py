@@ -1,7 +1,7 @@
-"""The final read: every record of a range of offsets, from the leader, as either isolation level gives it.
+"""The final read: every record of a range of offsets from the leader, under either isolation level.
 
-No `client.rack` is set: a broker's own rack settings could otherwise send the reader to a follower that lags.
-`auto.offset.reset=error`: an offset that is out of range or truncated away must show, not be skipped.
+No `client.rack` is set: otherwise a broker's rack settings could send the reader to a follower that lags.
+`auto.offset.reset=error`: an offset that is out of range or truncated must be reported, not skipped.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _consumer(bootstrap: str, reader: str, isolation: str, security: Mapping[str
 def last_stable(
     bootstrap: str, topic: str, partitions: Sequence[int], security: Mapping[str, str] | None = None
 ) -> dict[int, int]:
-    """The last stable offset of each partition, as its leader says; -1 where none answered.
+    """The last stable offset of each partition according to its leader; -1 if no leader answered.
 
-    No read_committed reader gets further: the first transaction that is still open begins there (KIP-98).
+    No read_committed reader gets beyond it: the first open transaction begins there (KIP-98).
     """
     consumer = _consumer(bootstrap, "last-stable", "read_committed", security)
     found = {}
@@ -102,19 +102,19 @@ def read_range(
         bounds: partition -> (start, end) offsets, end exclusive.
         run_id: values with another run's id are `foreign`.
         reader: name for the rows' `reader` column and the client's group id.
-        folder: gets one `part-<number>.parquet` with READS rows a partition, numbered as these are from
-            `first_part` on; None: nothing is written.
-        deadline: a time.monotonic() value. What was read by then is kept and digested.
-        on_progress: called with the records read so far over all partitions, from the reading threads,
-            one call at a time.
-        committed: read_committed; then a transaction that is still open keeps the read from reaching `end`
-            until its coordinator ends it.
-        codec: how the run's values and keys are read.
-        security: what clients must come with, by librdkafka's names.
+        folder: receives one `part-<number>.parquet` with READS rows per partition, where the number is
+            `first_part` plus the partition; None: nothing is written.
+        deadline: a time.monotonic() value. Records read by then are kept and digested.
+        on_progress: called with the number of records read so far over all partitions, from the reading
+            threads, one call at a time.
+        committed: read with read_committed. An open transaction then keeps the read from reaching `end`
+            until its coordinator ends the transaction.
+        codec: decodes the run's values and keys.
+        security: the settings of TLS and SASL, by librdkafka's names.
 
     Returns:
-        One digest a partition. `finished` is False where the deadline came first or the log had been
-        truncated under the reader; `problem` says which.
+        One digest per partition. `finished` is False if the deadline came first or the log was truncated
+        below the reader; `problem` says which.
 
     Raises:
         JournalError: the rows cannot be written.
@@ -154,7 +154,7 @@ def read_range(
 
 
 class _Reading:
-    """One partition's reading with a consumer that other partitions use before and after."""
+    """Reads one partition with a consumer that reads other partitions before and after."""
 
     def __init__(
         self,
@@ -191,12 +191,12 @@ class _Reading:
             records = []
             for message in self._consumer.consume(BATCH, min(left, _POLL_SECONDS)):
                 fault = message.error()
-                # Late events of the partition that this consumer read before are not of this one.
+                # The consumer may still return late events of the partition that it read before.
                 ours = message.partition() == self._partition
                 if fault is None:
                     records += [message] if ours else []
                 elif fault.code() == KafkaError._PARTITION_EOF:
-                    # Counts control batches at the end, which give no record.
+                    # This offset also covers control batches at the end, which contain no record.
                     place = max(place, (message.offset() or 0) if ours else 0)
                 elif fault.code() in _TRUNCATED:
                     problem = f"{fault.name()}: {fault.str()}"

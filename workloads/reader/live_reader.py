@@ -1,4 +1,4 @@
-"""One live reader: a consumer with a thread of its own that journals what it is given, while faults go on."""
+"""One live reader: a consumer with its own thread that journals each record it receives during the faults."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from workloads.reader.reader_journal import ReaderJournal
 BATCH = 2000
 _POLL_SECONDS = 0.1
 _QUERY_SECONDS = 1.0
-_LOOK_SECONDS = 0.25
+_CHECK_SECONDS = 0.25
 _RESET = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
 
 
 class LiveReader:
     """Reads `topic` from its start until `close`, in a thread; `restart` gives it a new client.
 
-    `caught_up` are the partitions it has read to the end since `catch_up` was called; `followers` the brokers
-    that a reader with a rack fetched from which did not lead; `failure` what ended the thread early.
+    `caught_up` are the partitions that it has read to the end since `catch_up` was called, `followers` the
+    brokers other than the leader that a reader with a rack fetched from, `failure` the exception that ended
+    the thread early.
     """
 
     def __init__(
@@ -58,12 +59,12 @@ class LiveReader:
             "stats_cb": self._statistics,
         }
         self._client = client
-        # Made here, so that settings which the client refuses are told before anything runs.
+        # Created here, so that settings which the client refuses are reported before the run starts.
         self._consumer = client(self._config, logger=client_logger())
         self._by_hand = spec.group is None
         self._incremental = self._by_hand or spec.assignor == "cooperative-sticky"
-        self._mine: set[int] = set()
-        self._places: dict[int, int] = {}
+        self._assigned_partitions: set[int] = set()
+        self._positions: dict[int, int] = {}
         self._resets: dict[int, int | None] = {}
         self._restart = threading.Event()
         self._catching_up = threading.Event()
@@ -79,11 +80,11 @@ class LiveReader:
         self._thread.start()
 
     def restart(self) -> None:
-        """Close the client as an application that ends does, and go on with a new one."""
+        """Close the client as an application does when it ends, and continue with a new one."""
         self._restart.set()
 
     def catch_up(self) -> None:
-        """Begin to tell in `caught_up` which partitions are read to the end."""
+        """Begin to note in `caught_up` which partitions are read to the end."""
         self._catching_up.set()
 
     def close(self) -> None:
@@ -91,7 +92,7 @@ class LiveReader:
         self._closing.set()
 
     def give_up(self) -> None:
-        """As `close`, for those that do more than read: without waiting for what is under way."""
+        """As `close`; subclasses that do more than read also stop waiting for what is in flight."""
         self.close()
 
     def join(self) -> None:
@@ -100,105 +101,105 @@ class LiveReader:
 
     def _run(self) -> None:
         try:
-            self._begin()
-            looked = committed = time.monotonic()
+            self._subscribe()
+            checked = committed = time.monotonic()
             while not self._closing.is_set():
                 if self._restart.is_set():
                     self._restart.clear()
-                    self._leave()
+                    self._close_client()
                     self._consumer = self._client(self._config, logger=client_logger())
-                    self._begin()
-                self._got(self._take(self._consumer.consume(self.batch, _POLL_SECONDS)))
+                    self._subscribe()
+                self._process(self._journal_batch(self._consumer.consume(self.batch, _POLL_SECONDS)))
                 now = time.monotonic()
-                if self._resets and now - looked >= _LOOK_SECONDS:
-                    looked = now
-                    self._go_on()
-                elif self._catching_up.is_set() and now - looked >= _LOOK_SECONDS:
-                    looked = now
-                    self._look()
+                if self._resets and now - checked >= _CHECK_SECONDS:
+                    checked = now
+                    self._apply_resets()
+                elif self._catching_up.is_set() and now - checked >= _CHECK_SECONDS:
+                    checked = now
+                    self._update_caught_up()
                 if self._spec.commits == "manual" and now - committed >= self._spec.commit_every:
                     committed = now
                     self._commit(wait=False)
                 self._journal.flush()
-            self._leave()
+            self._close_client()
         # Kept, not swallowed: it is a problem of the run.
         except BaseException as error:
             self.failure = error
         finally:
             self._journal.flush(last=True)
 
-    def _got(self, records: list[Any]) -> None:
-        """For readers that do something with the records, which are journaled by now."""
+    def _process(self, records: list[Any]) -> None:
+        """A hook for subclasses that process the records, which are journaled by now."""
 
-    def _begin(self) -> None:
+    def _subscribe(self) -> None:
         if not self._by_hand:
             self._consumer.subscribe(
                 [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
             )
             return
-        self._mine = set(range(self._partitions))
-        places = [(number, self._places.get(number, 0)) for number in sorted(self._mine)]
-        self._places = dict(places)
+        self._assigned_partitions = set(range(self._partitions))
+        places = [(number, self._positions.get(number, 0)) for number in sorted(self._assigned_partitions)]
+        self._positions = dict(places)
         self._journal.assigned(places)
         self._consumer.assign([TopicPartition(self._topic, *place) for place in places])
 
-    def _leave(self) -> None:
-        """Close the client; in a group its callbacks tell of the partitions that are given up."""
+    def _close_client(self) -> None:
+        """Close the client; in a group its callbacks journal the partitions that are given up."""
         if self._by_hand:
-            self._journal.taken("revoked", sorted(self._mine))
+            self._journal.unassigned("revoked", sorted(self._assigned_partitions))
         self._consumer.close()
-        self._mine = set()
+        self._assigned_partitions = set()
 
     def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
-        # Whatever consume() gives from here on is of the new assignment: the client drops what it had
-        # gathered of the old one (rd_kafka_purge_outdated_messages).
+        # From here on consume() returns records of the new assignment only: the client drops those that it
+        # had fetched under the old one (rd_kafka_purge_outdated_messages).
         new = [one.partition for one in partitions]
         if not self._incremental:
-            self._mine, self._places, self._resets = set(), {}, {}
-        self._mine.update(new)
+            self._assigned_partitions, self._positions, self._resets = set(), {}, {}
+        self._assigned_partitions.update(new)
         self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
 
     def _revoked(self, _: Any, partitions: list[TopicPartition]) -> None:
         if self._spec.commits == "manual":
             self._commit(wait=True)
-        self._away("revoked", partitions)
+        self._drop_partitions("revoked", partitions)
 
     def _lost(self, _: Any, partitions: list[TopicPartition]) -> None:
-        self._away("lost", partitions)
+        self._drop_partitions("lost", partitions)
 
-    def _away(self, event: str, partitions: list[TopicPartition]) -> None:
-        self._journal.taken(event, [one.partition for one in partitions])
+    def _drop_partitions(self, event: str, partitions: list[TopicPartition]) -> None:
+        self._journal.unassigned(event, [one.partition for one in partitions])
         for one in partitions:
-            self._mine.discard(one.partition)
-            self._places.pop(one.partition, None)
+            self._assigned_partitions.discard(one.partition)
+            self._positions.pop(one.partition, None)
             self._resets.pop(one.partition, None)
 
-    def _take(self, batch: list[Any]) -> list[Any]:
-        """Journal the records of a batch, note what else it holds; returns the records."""
+    def _journal_batch(self, batch: list[Any]) -> list[Any]:
+        """Journal the records of a batch, note its ends of partitions and errors, and return the records."""
         records = []
         for message in batch:
             fault = message.error()
             number = message.partition()
             if fault is None:
                 records.append(message)
-                self._places[number] = message.offset() + 1
+                self._positions[number] = message.offset() + 1
             elif fault.code() == KafkaError._PARTITION_EOF:
                 # Counts control batches at the end, which give no record.
-                self._places[number] = max(self._places.get(number, 0), message.offset() or 0)
+                self._positions[number] = max(self._positions.get(number, 0), message.offset() or 0)
             elif fault.code() in _RESET:
                 self._resets[number] = message.offset()
             else:
                 self.last_error = f"{fault.name()}: {fault.str()}"
-        self._journal.took(records)
+        self._journal.append_records(records)
         return records
 
-    def _go_on(self) -> None:
-        """Where the log does not hold what a partition was to be read from (or a group has no offset yet), go
-        on where it begins or ends: the application's decision, so a session of its own."""
+    def _apply_resets(self) -> None:
+        """Where the log does not hold the offset to read from (or a group has no offset yet), continue at the
+        log's begin or end. As the application decides that, it begins a new session."""
         resets, self._resets = self._resets, {}
         places: dict[int, int] = {}
         for number, offset in resets.items():
-            if number not in self._mine:
+            if number not in self._assigned_partitions:
                 continue
             bounds = self._bounds(number)
             if bounds is None:
@@ -208,32 +209,32 @@ class LiveReader:
             places[number] = low if offset is None or offset < 0 else min(max(offset, low), high)
         if not places:
             return
-        self._places.update(places)
+        self._positions.update(places)
         self._journal.assigned(sorted(places.items()))
         new = [TopicPartition(self._topic, number, place) for number, place in sorted(places.items())]
-        # seek() is refused for a partition whose fetching has stopped; and an eager group's assignment can
-        # only be replaced as a whole.
+        # The client refuses seek() for a partition that it no longer fetches, and the assignment of an eager
+        # group can only be replaced as a whole.
         if self._incremental:
             self._consumer.incremental_unassign(new)
             self._consumer.incremental_assign(new)
         else:
             self._consumer.assign(
                 [
-                    TopicPartition(self._topic, number, self._places.get(number, OFFSET_STORED))
-                    for number in sorted(self._mine)
+                    TopicPartition(self._topic, number, self._positions.get(number, OFFSET_STORED))
+                    for number in sorted(self._assigned_partitions)
                 ]
             )
 
-    def _look(self) -> None:
+    def _update_caught_up(self) -> None:
         done = set()
-        for number in sorted(self._mine):
+        for number in sorted(self._assigned_partitions):
             bounds = self._bounds(number)
-            if bounds is not None and self._places.get(number, -1) >= bounds[1]:
+            if bounds is not None and self._positions.get(number, -1) >= bounds[1]:
                 done.add(number)
         self.caught_up = frozenset(done)
 
     def _bounds(self, partition: int) -> tuple[int, int] | None:
-        """(log start, end) as far as this reader may read: a read_committed one to the last stable offset."""
+        """(log start, end) of what this reader may read: for read_committed, up to the last stable offset."""
         try:
             found: tuple[int, int] = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, partition), timeout=_QUERY_SECONDS
@@ -244,11 +245,11 @@ class LiveReader:
         return found
 
     def _commit(self, *, wait: bool) -> None:
-        """Commit what is journaled; without `wait` the answer comes to `on_commit`."""
+        """Commit what is journaled; without `wait` the answer arrives in `on_commit`."""
         offsets = [
             TopicPartition(self._topic, number, place)
-            for number, place in sorted(self._places.items())
-            if number in self._mine
+            for number, place in sorted(self._positions.items())
+            if number in self._assigned_partitions
         ]
         if not offsets:
             return
@@ -261,7 +262,7 @@ class LiveReader:
                 self._journal.committed(None, answered)
 
     def _statistics(self, text: str) -> None:
-        """librdkafka's statistics: `broker` of a partition is the one that is fetched from (KIP-392)."""
+        """Take librdkafka's statistics: a partition's `broker` is the one that is fetched from (KIP-392)."""
         topic = json.loads(text).get("topics", {}).get(self._topic, {})
         for number, state in topic.get("partitions", {}).items():
             broker = state["broker"]

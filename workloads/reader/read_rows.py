@@ -13,20 +13,21 @@ from confluent_kafka import Message
 
 from harness.model.errors import JournalError
 from harness.model.journal import READS, UNREADABLE
-from workloads.journal.parquet_parts import options
+from workloads.journal.parquet_parts import parquet_options
 from workloads.record.identity import STATES, UNDECODABLE, Decoded
 from workloads.record.text_identity import BINARY, Codec
 
 KEPT_BYTES = 4096
-"""Most bytes kept of a value that is not ok."""
+"""The most bytes that are kept of a value that is not `ok`."""
 _GROUP_ROWS = 32_768
-"""Small, so that a row group of one partition spans few sequence numbers: checks read by those."""
+"""Small, so that a row group of one partition spans few sequence numbers: checks select row groups by
+them."""
 _NAMES = pa.array([state.value for state in STATES], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
-    """A live reader's place in its own history: `session`, and `position` of the first of the messages."""
+class SessionPosition:
+    """A live reader's `session`, and the `position` in its history of the first of the messages."""
 
     session: int
     position: int
@@ -38,10 +39,10 @@ def rows_table(
     messages: list[Any],
     decoded: Decoded,
     read_ns: int,
-    sitting: Sitting | None = None,
+    at: SessionPosition | None = None,
     codec: Codec = BINARY,
 ) -> pa.Table:
-    """READS rows of one block of messages; `sitting` of a live reader, `codec` reads the keys."""
+    """READS rows of one block of messages; `at` is given for live readers only, `codec` decodes the keys."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
@@ -63,18 +64,19 @@ def rows_table(
         "value": pa.array(kept, pa.binary()),
         "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
     }
-    if sitting is None:
+    if at is None:
         columns |= {"session": pa.nulls(count, pa.int32()), "position": pa.nulls(count, pa.int64())}
     else:
         columns |= {
-            "session": pa.array(np.full(count, sitting.session, dtype=np.int32)),
-            "position": pa.array(np.arange(sitting.position, sitting.position + count, dtype=np.int64)),
+            "session": pa.array(np.full(count, at.session, dtype=np.int32)),
+            "position": pa.array(np.arange(at.position, at.position + count, dtype=np.int64)),
         }
     return pa.Table.from_pydict(columns, schema=READS)
 
 
 class PartitionFile:
-    """`part-<number>.parquet`, written row group by row group and there only once it is whole."""
+    """`part-<number>.parquet`, written one row group at a time; it appears under its name when it is
+    complete."""
 
     def __init__(self, folder: Path, number: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +84,7 @@ class PartitionFile:
         self._scratch = folder / f".{self._target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0
-        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **options(READS)))
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **parquet_options(READS)))
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)
@@ -91,7 +93,7 @@ class PartitionFile:
             self._write()
 
     def close(self) -> None:
-        """Write the rest and give the file its name.
+        """Write the rest and rename the file to its final name.
 
         Raises:
             JournalError: it cannot be written.

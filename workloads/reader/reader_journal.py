@@ -1,4 +1,4 @@
-"""What one live reader leaves: records, assignments, commits."""
+"""The journals of one live reader: records, assignments and commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 
 from harness.model.journal import READS, RowSink
 from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
-from workloads.reader.read_rows import Sitting, rows_table
+from workloads.reader.read_rows import SessionPosition, rows_table
 from workloads.record.identity import decode
 
 
@@ -31,11 +31,11 @@ class _Nowhere:
 
 
 NO_SINKS = ReaderSinks(_Nowhere(), _Nowhere())
-"""Where there are no readers."""
+"""The sinks of a run without readers."""
 
 
 class ReaderJournal:
-    """Journal of one reader in `folder` (its own, made if absent); only the reader's thread may touch it."""
+    """Journal of one reader in its own `folder` (created if absent); only the reader's thread may use it."""
 
     def __init__(self, folder: Path, reader: str, topic: str, run_id: int, sinks: ReaderSinks) -> None:
         self._parts = PartWriter(folder)
@@ -49,26 +49,24 @@ class ReaderJournal:
         self.session = -1
         self.records = 0
 
-    def took(self, messages: list[Message]) -> None:
-        """Take records in the order in which the client gave them."""
+    def append_records(self, messages: list[Message]) -> None:
+        """Append records in the order in which the client returned them."""
         if messages:
             decoded = decode([message.value() for message in messages], self._run_id)
-            sitting = Sitting(max(0, self.session), self.records)
-            self._waiting.append(
-                rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), sitting)
-            )
+            at = SessionPosition(max(0, self.session), self.records)
+            self._waiting.append(rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), at))
             self.records += len(messages)
 
     def assigned(self, places: Iterable[tuple[int, int | None]]) -> None:
-        """A new session begins, with (partition, offset where reading begins) of those that are new in it."""
+        """Begin a new session with its new partitions, each as (partition, offset where reading begins)."""
         self.session += 1
-        self._moved("assigned", places)
+        self._append_assignments("assigned", places)
 
-    def taken(self, event: str, partitions: Iterable[int]) -> None:
-        """Partitions were taken away: `event` is "revoked" or "lost"."""
-        self._moved(event, ((partition, None) for partition in partitions))
+    def unassigned(self, event: str, partitions: Iterable[int]) -> None:
+        """Journal partitions that were taken away; `event` is "revoked" or "lost"."""
+        self._append_assignments(event, ((partition, None) for partition in partitions))
 
-    def _moved(self, event: str, places: Iterable[tuple[int, int | None]]) -> None:
+    def _append_assignments(self, event: str, places: Iterable[tuple[int, int | None]]) -> None:
         now = time.time_ns()
         for partition, offset in places:
             self._sinks.assignments.append(
@@ -84,7 +82,7 @@ class ReaderJournal:
             )
 
     def committed(self, error: KafkaError | None, offsets: Iterable[TopicPartition]) -> None:
-        """A commit was answered, or failed. Entries without an offset, for which there was nothing to commit,
+        """Journal a commit that was answered or failed. Entries without an offset had nothing to commit and
         are left out."""
         now = time.time_ns()
         for place in offsets:
@@ -103,7 +101,7 @@ class ReaderJournal:
                 )
 
     def flush(self, *, last: bool = False) -> None:
-        """Write a part if it is time, or the `last`, which is there even without rows.
+        """Write a part if it is due. The `last` part is written even without rows if there is no other.
 
         Raises:
             JournalError: it cannot be written.

@@ -48,7 +48,7 @@ class Readers:
         self._closed = False
         for spec in specs:
             group_id = spec.group or f"kafka-chaos-{spec.name}"
-            made = []
+            created = []
             for name in spec.member_names:
                 journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
                 try:
@@ -71,16 +71,16 @@ class Readers:
                         found=error.args[0].str(),
                         next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
                     ) from error
-                made.append(reader)
-            self._members.append((spec, made))
+                created.append(reader)
+            self._members.append((spec, created))
         self._clock = threading.Thread(target=self._restart, name="reader-restarts", daemon=True)
 
     def add(self, spec: ReaderSpec, members: Sequence[LiveReader]) -> None:
-        """Take readers that were made elsewhere, before `start`."""
+        """Add readers that were created by the caller; to be called before `start`."""
         self._members.append((spec, list(members)))
 
     def start(self) -> None:
-        """Begin to read; restarts count from now."""
+        """Begin to read; the times of restarts are counted from now."""
         for _, members in self._members:
             for reader in members:
                 reader.start()
@@ -106,9 +106,10 @@ class Readers:
         return True
 
     def close(self, *, give_up: bool = False) -> None:
-        """End every reader: groups are left, auto commits made, journals written. Safe to call again.
+        """End every reader: it leaves its group, which makes automatic commits, and writes its journal. Safe
+        to call again.
 
-        `give_up`: what a reader has under way besides reading is not waited for.
+        `give_up`: do not wait for what a reader has in flight besides reading.
         """
         if self._closed:
             return
@@ -128,7 +129,7 @@ class Readers:
         return sum(reader.records for _, members in self._members for reader in members)
 
     def infos(self) -> tuple[ReaderInfo, ...]:
-        """What each reader was, for the run's metadata."""
+        """A description of each reader, for the run's metadata."""
         return tuple(
             ReaderInfo(
                 name=reader.name,
@@ -145,7 +146,7 @@ class Readers:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong with a reader itself, and what makes one prove nothing."""
+        """Readers that ended early, and readers whose reading proves nothing."""
         found = []
         for spec, members in self._members:
             found += [

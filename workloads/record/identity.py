@@ -1,4 +1,4 @@
-"""Record identity: who wrote a value, and whether it came back whole.
+"""Record identity: which run, producer and seq a value belongs to, and whether it is intact.
 
 Layout of a value, big endian:
 
@@ -30,7 +30,7 @@ from workloads.record.value_block import LARGEST_PAYLOAD, ValueBlocks
 
 MAGIC = 0x4B434831
 PREFIX = 28
-"""Bytes before the payload: the smallest value."""
+"""Bytes before the payload: the size of the smallest value."""
 MAX_RUN = 2**63 - 1
 MAX_PRODUCER = 2**31 - 1
 
@@ -40,7 +40,7 @@ STATES: tuple[ReadState, ...] = (
     ReadState.CORRUPT,
     ReadState.UNDECODABLE,
 )
-"""What the codes in `Decoded.state` stand for: a code is an index into this."""
+"""The meaning of the codes in `Decoded.state`: a code is an index into this tuple."""
 OK, FOREIGN, CORRUPT, UNDECODABLE = range(4)
 
 _HEAD = struct.Struct(">IQIQ")
@@ -48,19 +48,19 @@ _WHOLE = struct.Struct(">IQIQI")
 _KEY = struct.Struct(">q")
 _DTYPE = np.dtype([("magic", ">u4"), ("run", ">i8"), ("producer", ">i4"), ("seq", ">i8"), ("crc", ">u4")])
 _BLANK = bytes(PREFIX)
-# A power of two, and a stride odd to it: consecutive records get different payloads, so that a value
-# patched together from two records does not pass its CRC by having equal payload bytes.
+# A power of two, and an odd stride: consecutive records get different payloads, so that a value composed of
+# parts of two records does not pass its CRC because their payloads are equal.
 _POOL = 4096
 _STRIDE = 97
-_FEW = 64
-"""Fewer values than this are built sooner one by one."""
+_MIN_BLOCK = 64
+"""Fewer values than this are built faster one at a time."""
 
 
 class ValueBuilder:
-    """Builds the values of one producer; not to be shared by threads.
+    """Builds the values of one producer; threads must not share it.
 
-    The payload is a slice of pseudo-random bytes of `seed`, at a place that goes by seq: the same
-    arguments give the same bytes.
+    The payload is a slice of pseudo-random bytes drawn from `seed`; seq determines where it begins. The same
+    arguments give the same bytes. `size` is in bytes.
 
     Raises:
         ValueError: size below `PREFIX`, or run or producer outside their range.
@@ -88,8 +88,8 @@ class ValueBuilder:
         return _WHOLE.pack(MAGIC, self._run, self._producer, seq, crc) + payload
 
     def block(self, first: int, count: int) -> list[bytes]:
-        """The values of records `first`, `first + 1`, ...: the same as one by one, but faster."""
-        if count < _FEW or self._payload > LARGEST_PAYLOAD:
+        """The values of records `first`, `first + 1`, ...: the same as one at a time, but faster."""
+        if count < _MIN_BLOCK or self._payload > LARGEST_PAYLOAD:
             return [self(seq) for seq in range(first, first + count)]
         if self._blocks is None:
             self._blocks = ValueBlocks(
@@ -106,11 +106,11 @@ class ValueBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Columns of decoded values, one element a value.
+    """Columns of decoded values, one element per value.
 
     `state` (uint8) indexes `STATES`. `run`, `seq` (int64) and `producer` (int32) hold what the value claims,
-    0 where it is undecodable. `crc` (uint32) is the value's own checksum field where it is ok, and the
-    CRC-32C of all its bytes where it is not: equal content gives equal `crc`.
+    0 if it is undecodable. `crc` (uint32) is the value's own checksum field if it is `ok`, else the CRC-32C
+    of all its bytes: equal content has equal `crc`.
     """
 
     state: npt.NDArray[np.uint8]
@@ -125,10 +125,11 @@ def _crc_of(value: bytes) -> int:
 
 
 def decode(values: Sequence[bytes | None], run: int) -> Decoded:
-    """Decode values of any sizes, None among them; never raises for what they hold.
+    """Decode values of any size, or None; their content never raises. Values of another run than `run` are
+    `foreign`.
 
-    The fields are cut out by numpy. The checksum is one C call a value: measured faster than numpy's work
-    byte by byte.
+    numpy extracts the fields. The checksum is one C call per value: measured to be faster than numpy working
+    on single bytes.
     """
     count = len(values)
     heads = b"".join([v[:PREFIX] if v is not None and len(v) >= PREFIX else _BLANK for v in values])
@@ -159,7 +160,7 @@ def decode(values: Sequence[bytes | None], run: int) -> Decoded:
 
 
 def seq_of(values: Sequence[bytes]) -> npt.NDArray[np.int64]:
-    """The seq (int64) of values that this process built itself: no checks."""
+    """The seq (int64) of values that this process built itself, without any check."""
     heads = b"".join([value[:PREFIX] for value in values])
     return np.frombuffer(heads, dtype=_DTYPE)["seq"].astype(np.int64)
 

@@ -1,8 +1,8 @@
 """Identity of values that Kafka's VerifiableProducer writes: text, "NUMBER" or "PREFIX.NUMBER".
 
-The prefix is the producer (0 without one), the number its seq. There is neither a run nor a checksum in
-such a value: a record of another run, or one whose digits were changed, cannot be told from one of ours.
-Keys are text too.
+The prefix is the producer (0 without one), the number is its seq. Such a value contains neither a run nor a
+checksum: a record of another run, or one whose digits were changed, cannot be distinguished from ours. Keys
+are text too.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from workloads.record.identity import OK, UNDECODABLE, Decoded, decode, decode_k
 
 _FORM = r"^(?:(?P<producer>0|[1-9][0-9]{0,8})\.)?(?P<seq>0|[1-9][0-9]{0,17})$"
 _PLAIN_DIGITS = 18
-"""Digits that surely fit 63 bits."""
+"""Numbers of up to this many digits fit into 63 bits."""
 
 
 def decode_text(values: Sequence[bytes | None], run: int) -> Decoded:
-    """As `workloads.record.identity.decode`, for values in text; every one that decodes counts as this
-    run's."""
+    """As `workloads.record.identity.decode`, for text values; every value that decodes counts as one of this
+    run."""
     count = len(values)
     fields = pc.extract_regex(pa.array(values, pa.binary()), pattern=_FORM)
     right = np.asarray(fields.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -39,7 +39,7 @@ def decode_text(values: Sequence[bytes | None], run: int) -> Decoded:
 
 
 def _numbers(fields: pa.StructArray, name: str, right: np.ndarray) -> np.ndarray:
-    """A field as int64, 0 where there is none."""
+    """A field as int64, 0 if the value has none."""
     digits = pc.struct_field(fields, name).cast(pa.string())
     some = pa.array(right) if len(right) else pa.array([], pa.bool_())
     present = pc.if_else(pc.and_(some, pc.not_equal(pc.fill_null(digits, ""), "")), digits, "0")
@@ -47,7 +47,8 @@ def _numbers(fields: pa.StructArray, name: str, right: np.ndarray) -> np.ndarray
 
 
 def key_id(key: str | bytes | None) -> int | None:
-    """A key as a key id: its number where it is one in its shortest form, else 62 bits of its hash."""
+    """The key id of a key: its number if it is a decimal number in its shortest form, else 62 bits of its
+    hash."""
     if key is None:
         return None
     raw = key.encode(errors="surrogatepass") if isinstance(key, str) else key
@@ -63,7 +64,7 @@ def decode_text_keys(keys: Sequence[bytes | None]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How the values and keys of a run are read."""
+    """Decoders of the values and keys of a run."""
 
     values: Callable[[Sequence[bytes | None], int], Decoded]
     keys: Callable[[Sequence[bytes | None]], pa.Array]
@@ -74,5 +75,5 @@ TEXT = Codec(decode_text, decode_text_keys)
 
 
 def codec_of(client: str) -> Codec:
-    """The codec of what a client (`RunMeta.client`) writes."""
+    """The codec of the records that a client (`RunMeta.client`) writes."""
     return TEXT if client == "java" else BINARY

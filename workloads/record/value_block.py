@@ -1,9 +1,10 @@
-"""Many consecutive values of one producer at once, by numpy: four times as fast as one after the other.
+"""Builds many consecutive values of one producer with numpy: four times as fast as one at a time.
 
 The checksums use that a CRC is linear: for strings a and b of equal length crc(a, start) ^ crc(b, start)
-hangs on a ^ b alone. So the CRC of a payload after some identity is its CRC after none, which is known for
-each of the few payloads there are, xor what the identity's CRC becomes on its way through as many zero
-bytes: a table look-up for each of its four bytes. Likewise each byte of seq has a table.
+depends on a ^ b alone. So the CRC of a payload that follows an identity is the XOR of two parts: the CRC of
+the payload alone, which is known for each of the few payloads; and the CRC of the identity continued over
+as many zero bytes as the payload has, which takes one table look-up for each of its four bytes. Likewise
+each byte of seq has a table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from crc32c import crc32c
 
 LARGEST_PAYLOAD = 4096
-"""For larger ones the tables would cost more than they save."""
+"""In bytes. For larger payloads the tables would cost more than they save."""
 
 _FIXED = struct.Struct(">IQI")
 _HEAD = np.dtype([("magic", ">u4"), ("run", ">i8"), ("producer", ">i4"), ("seq", ">i8"), ("crc", ">u4")])
@@ -25,7 +26,7 @@ _Table = npt.NDArray[np.uint32]
 
 
 def _from_bits(columns: list[int]) -> _Table:
-    """What a linear map makes of each byte, given what it makes of each of its bits."""
+    """The values of a linear map for each byte, from its values for each bit."""
     table = np.zeros(256, dtype=np.uint32)
     for bit, column in enumerate(columns):
         table[(np.arange(256) >> bit & 1).astype(bool)] ^= np.uint32(column)
@@ -34,7 +35,7 @@ def _from_bits(columns: list[int]) -> _Table:
 
 @lru_cache(maxsize=64)
 def _through_zeros(count: int) -> tuple[_Table, ...]:
-    """For each byte of a CRC, lowest first: its share of the CRC after `count` zero bytes more."""
+    """For each byte of a CRC, lowest first: its contribution to the CRC after `count` more zero bytes."""
     zeros = bytes(count)
     from_nothing = crc32c(zeros, 0)
     return tuple(
@@ -45,7 +46,7 @@ def _through_zeros(count: int) -> tuple[_Table, ...]:
 
 @lru_cache(maxsize=1)
 def _of_seq() -> tuple[_Table, ...]:
-    """For each byte of seq, lowest first: its share of the CRC of seq's eight bytes."""
+    """For each byte of seq, lowest first: its contribution to the CRC of seq's eight bytes."""
     nothing = crc32c(bytes(_SEQ_BYTES), 0)
 
     def of(place: int, bit: int) -> int:
@@ -55,10 +56,10 @@ def _of_seq() -> tuple[_Table, ...]:
 
 
 class ValueBlocks:
-    """Blocks of values of one producer; the layout is `workloads.record.identity`'s.
+    """Builds blocks of values of one producer in the layout of `workloads.record.identity`.
 
     Args:
-        pool: bytes that payloads are slices of; a payload begins at one of the first `places` of them.
+        pool: the bytes of which payloads are slices; a payload begins at one of the first `places`.
         stride: seq times this, modulo `places` (a power of two), is where its payload begins.
         size: bytes of a payload, at most `LARGEST_PAYLOAD`.
     """

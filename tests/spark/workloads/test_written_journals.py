@@ -1,4 +1,4 @@
-"""What our writers write, Spark reads: the encodings of `workloads.journal.parquet_parts.options`."""
+"""What our writers write, Spark reads: the encodings of `workloads.journal.parquet_parts.parquet_options`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from harness.model.run import RunMeta
 from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from workloads.producer.processor import source_of
+from tests.support.processed_keys import source_of
 
 pytestmark = pytest.mark.chaos
 

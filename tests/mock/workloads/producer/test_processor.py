@@ -17,7 +17,8 @@ from harness.cluster.managed import ManagedCluster
 from harness.protocol.client_security import PLAIN_TEXT
 from harness.run.clients import RunClients, processed_topic, topics_of
 from harness.spec.experiment import Experiment
-from workloads.producer.processor import key_of, source_of
+from tests.support.processed_keys import source_of
+from workloads.producer.processor import key_of_source
 
 pytestmark = pytest.mark.mock
 
@@ -27,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 @given(st.integers(0, 9999), st.integers(0, 2**48 - 1))
 def test_the_key_says_which_record_it_was_made_from(partition: int, offset: int) -> None:
-    key = key_of(partition, offset)
+    key = key_of_source(partition, offset)
     assert source_of(key) == (partition, offset)
     assert 0 <= key < 2**63
 

@@ -18,7 +18,7 @@ from faults.base import InjectionContext
 from harness.catalog.faults import fault_specs
 from harness.cli.app import app
 from harness.interop import chaos_mesh
-from harness.interop.chaos_mesh import PodNaming, command_of, converted, resource_of, text_of
+from harness.interop.chaos_mesh import PodNaming, command_of, resource_of, text_of, to_chaos_mesh
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
 from harness.spec.files import load, parse
@@ -132,7 +132,7 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_applied_has_the_fields_of_the_definition(fault: str, kubectl: Path) -> None:
-    again = parse(text_of(converted(experiment(fault), PLACE)), "converted.yaml")
+    again = parse(text_of(to_chaos_mesh(experiment(fault), PLACE)), "converted.yaml")
     inject = again.steps[1].action
     command = inject.fault  # type: ignore[union-attr]
     assert isinstance(command, Command)
@@ -169,7 +169,7 @@ def test_directions_are_those_of_ours() -> None:
 
 def test_all_else_is_as_it_was() -> None:
     given = load("kill-leader")
-    data = yaml.safe_load(text_of(converted(given, PLACE)))
+    data = yaml.safe_load(text_of(to_chaos_mesh(given, PLACE)))
     assert "cluster" not in data
     assert [arm["name"] for arm in data["arms"]] == [arm.name for arm in given.arms]
     entry = data["steps"][0]["write"]["faults"][0]
@@ -188,7 +188,7 @@ def test_all_else_is_as_it_was() -> None:
 )
 def test_what_has_no_equal_is_refused_with_its_place(fault: str, told: str) -> None:
     with pytest.raises(BadInput, match=told) as refused:
-        converted(experiment(fault), PLACE)
+        to_chaos_mesh(experiment(fault), PLACE)
     assert "mine.steps[0].write.faults[0].fault" in str(refused.value)
 
 
@@ -198,7 +198,7 @@ def test_what_has_no_equal_is_refused_with_its_place(fault: str, told: str) -> N
 )
 def test_no_name_of_kubernetes_gets_into_a_line(place: PodNaming) -> None:
     with pytest.raises(BadInput):
-        converted(experiment(FAULTS[0]), place)
+        to_chaos_mesh(experiment(FAULTS[0]), place)
 
 
 def test_every_equal_is_tried() -> None:

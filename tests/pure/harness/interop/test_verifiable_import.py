@@ -1,4 +1,4 @@
-"""`kafka-chaos import`: files in, a run folder out; nothing half, and every doubt told."""
+"""`kafka-chaos import`: files in, a run folder out; nothing half, and every doubt file_lines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def file(folder: Path, name: str, *lines: str) -> Path:
 
 
 def producer(folder: Path, name: str = "producer.log", prefix: str = "1.") -> Path:
-    told = [sent(f"{prefix}{seq}", seq, at=10 * seq) for seq in range(3)]
-    return file(folder, name, LOG, START, *told, STOP, summary(3))
+    file_lines = [sent(f"{prefix}{seq}", seq, at=10 * seq) for seq in range(3)]
+    return file(folder, name, LOG, START, *file_lines, STOP, summary(3))
 
 
 def consumer(folder: Path, name: str = "consumer.log", *extra: str) -> Path:
@@ -70,7 +70,7 @@ def test_a_run_folder_comes_of_it(imported: Any) -> None:
     ]
     assert done.meta.problems == ()
     assert done.meta.client == "java"
-    assert any("1 other lines" in line for line in done.told)
+    assert any("1 other lines" in line for line in done.file_lines)
 
 
 def test_without_your_word_nothing_is_complete(imported: Any) -> None:
@@ -83,7 +83,7 @@ def test_a_damaged_line_of_a_reader_makes_its_read_incomplete(imported: Any, tmp
     _, done = imported(consumers=(consumer(tmp_path, "c.log", '{"timestamp":17'),), complete=True)
     assert not done.meta.final_read.complete
     assert any("c.log: 1 damaged" in reason for reason in done.meta.final_read.reasons)
-    assert any("the first: line 7" in line for line in done.told)
+    assert any("the first: line 7" in line for line in done.file_lines)
 
 
 def test_the_final_read_can_be_a_consumer_of_its_own(imported: Any, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from harness.spec.experiment import Experiment
 from harness.spec.files import parse
 from harness.spec.plan import lines, plan_of
 from harness.spec.steps import Send
-from workloads.config.java_settings import driven_properties
+from workloads.config.java_settings import scripted_properties
 from workloads.config.spec import ProducerSettings, ScriptedProducerSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.producer.send_journal import SendJournal
@@ -54,7 +54,7 @@ def test_a_drive_step_is_data_and_told_in_words() -> None:
     [
         ("partition: 1", "partition: 2", "partitions 0 to 1"),
         ("transactional: true, coordinator: 1", "transactional: false", "transactions need"),
-        ("transactional: true, ", "", "`coordinator` is of transactions"),
+        ("transactional: true, ", "", "`coordinator` applies to transactions only"),
         ("driven: {transactional: true, coordinator: 1}", "producers: 2", "leave producers out"),
         (
             "client: driven, driven: {transactional: true, coordinator: 1}",
@@ -77,10 +77,10 @@ def test_what_does_not_fit_is_refused(old: str, new: str, why: str) -> None:
 
 def test_transactions_bring_idempotence_and_their_timeout() -> None:
     settings = ProducerSettings.model_validate({"transaction.timeout.ms": 5000, "delivery.timeout.ms": 3000})
-    plain = driven_properties(ScriptedProducerSpec(), settings, "b:1")
+    plain = scripted_properties(ScriptedProducerSpec(), settings, "b:1")
     assert plain["enable.idempotence"] == "false"
     assert "transactional.id" not in plain
-    given = driven_properties(ScriptedProducerSpec(transactional=True), settings, "b:1", "t")
+    given = scripted_properties(ScriptedProducerSpec(transactional=True), settings, "b:1", "t")
     assert given["enable.idempotence"] == "true"
     assert given["transaction.timeout.ms"] == "5000"
     assert given["transactional.id"] == "t"

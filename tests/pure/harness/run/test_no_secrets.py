@@ -18,7 +18,7 @@ from harness.spec.experiment import Experiment
 from harness.spec.files import parse
 from tests.pure.harness.report.test_html import meta
 from workloads.config.spec import ProducerSettings
-from workloads.producer.producers import connected
+from workloads.producer.producers import make_client
 
 pytestmark = pytest.mark.pure
 
@@ -94,7 +94,7 @@ def test_the_clients_refusal_does_not_quote_it() -> None:
         raise KafkaException(KafkaError(KafkaError._INVALID_ARG, f"bad: {config['sasl.password']}"))
 
     with pytest.raises(BadInput) as refused:
-        connected(refuse, settings, settings.to_librdkafka("a:1"))
+        make_client(refuse, settings, settings.to_librdkafka("a:1"))
     assert PASSWORD not in str(refused.value)
     assert "no.such=x" in str(refused.value)
 

@@ -29,7 +29,7 @@ from tests.support.verifiable_output import (
 from workloads.interop.events import CONSUMER, PRODUCER, Lines, parse
 from workloads.interop.java_outcomes import TABLE, exception_name, outcome_of
 from workloads.interop.reads import ForeignReads, Once
-from workloads.interop.sends import FARTHEST, ForeignSends
+from workloads.interop.sends import MAX_SEQ_JUMP, ForeignSends
 
 pytestmark = pytest.mark.pure
 
@@ -115,16 +115,16 @@ def test_keys_of_untold_sends_go_round() -> None:
     [
         (sent("not ours", 1), "foreign"),
         (sent("2.1", 1), "foreign"),
-        (sent(str(FARTHEST + 2), 1), "foreign"),
-        (sent("0", 1), "twice"),
-        (sent("1", 1, topic="other"), "elsewhere"),
+        (sent(str(MAX_SEQ_JUMP + 2), 1), "foreign"),
+        (sent("0", 1), "reported_again"),
+        (sent("1", 1, topic="other"), "of_other_topics"),
     ],
 )
 def test_what_cannot_be_a_send_is_counted(bad: str, counter: str) -> None:
     one, rows = sends(sent("0", 0), bad, producer=0)
     assert sorted(outcomes(rows)) == [0]
-    assert {name: getattr(one, name) for name in ("foreign", "twice", "elsewhere")} == {
-        **dict.fromkeys(("foreign", "twice", "elsewhere"), 0),
+    assert {name: getattr(one, name) for name in ("foreign", "reported_again", "of_other_topics")} == {
+        **dict.fromkeys(("foreign", "reported_again", "of_other_topics"), 0),
         counter: 1,
     }
 
@@ -206,13 +206,13 @@ def test_records_become_reads_with_session_and_position() -> None:
         (0, "assigned", 0), (0, "revoked", 0), (1, "assigned", 0), (1, "assigned", 1),
     ]  # fmt: skip
     assert [(row["offset"], row["error"]) for row in reader.commits] == [(1, None), (2, "no")]
-    assert reader.untold == 0
+    assert reader.unlisted == 0
 
 
 def test_records_that_are_not_told_one_by_one() -> None:
     reader = ForeignReads("r", 9)
     assert rows_of(reader.tables([got("0", 0), polled(3), polled(2)])) != []
-    assert reader.untold == 4
+    assert reader.unlisted == 4
 
 
 def test_a_record_read_twice_is_one_of_the_final_read() -> None:

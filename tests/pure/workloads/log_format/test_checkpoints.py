@@ -43,7 +43,7 @@ def test_files_without_entries(text: str) -> None:
     ids=["version", "cut short", "field missing", "no number", "no count", "garbage"],
 )
 def test_what_is_not_whole_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match="not a checkpoint"):
+    with pytest.raises(ValueError, match="not a complete checkpoint"):
         list(offset_rows(1, HIGH_WATERMARKS, text, "t"))
 
 

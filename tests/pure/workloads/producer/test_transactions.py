@@ -12,14 +12,14 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from workloads.config.spec import ProducerSettings, TransactionSpec
-from workloads.producer.shutdown import bury, within
-from workloads.producer.transactions import ClientDone, TransactionManager
+from workloads.producer.shutdown import call_with_timeout, purge_and_close
+from workloads.producer.transactions import ClientUnusable, TransactionManager
 
 pytestmark = pytest.mark.pure
 
 RETRY = KafkaException(KafkaError(KafkaError._TIMED_OUT, "again", retriable=True))
 ABORT = KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT, "abort it", txn_requires_abort=True))
-FENCED = KafkaException(KafkaError(KafkaError._FENCED, "another took over", fatal=True))
+FENCED = KafkaException(KafkaError(KafkaError._FENCED, "another count_sends over", fatal=True))
 OTHER = KafkaException(KafkaError(KafkaError._STATE, "nothing is set"))
 
 
@@ -107,7 +107,7 @@ class Case:
 
     def one(self, sends: int = 10, refusal: str | None = None) -> dict[str, Any]:
         self.made.begin()
-        self.made.took(sends, refusal)
+        self.made.count_sends(sends, refusal)
         self.made.end()
         return self.rows[-1]
 
@@ -212,21 +212,21 @@ def test_a_client_that_cannot_begin_is_replaced_but_not_for_ever() -> None:
     case = Case(Client(begin=[FENCED]), Client(begin=[OTHER]), Client())
     assert brief(case.one())[1] == "committed"
     hopeless = Case(*(Client(begin=[FENCED]) for _ in range(50)))
-    with pytest.raises(ClientDone, match="_FENCED"):
+    with pytest.raises(ClientUnusable, match="_FENCED"):
         hopeless.made.begin()
-    with pytest.raises(ClientDone, match="init_transactions: _FENCED"):
+    with pytest.raises(ClientUnusable, match="init_transactions: _FENCED"):
         Case(Client(init=[FENCED])).made.begin()
 
 
 def test_room_counts_down_and_is_none_after_a_refusal() -> None:
     case = Case(Client())
-    assert case.made.room == 0
+    assert case.made.remaining_sends == 0
     case.made.begin()
-    assert (case.made.room, case.made.number) == (10, 0)
-    case.made.took(4, None)
-    assert case.made.room == 6
-    case.made.took(1, "_STATE")
-    assert case.made.room == 0
+    assert (case.made.remaining_sends, case.made.number) == (10, 0)
+    case.made.count_sends(4, None)
+    assert case.made.remaining_sends == 6
+    case.made.count_sends(1, "_STATE")
+    assert case.made.remaining_sends == 0
 
 
 def test_a_client_that_never_returns_is_replaced_and_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_a_close_that_never_returns_is_left_behind(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(client, "close", client.prepare)
     try:
         began = time.monotonic()
-        bury(client)
+        purge_and_close(client)
         assert client.calls == ["purge", "flush", "prepare"]
         assert time.monotonic() - began < 10
     finally:
@@ -277,7 +277,7 @@ def test_what_a_call_raises_is_raised_to_the_caller() -> None:
         raise FENCED
 
     with pytest.raises(KafkaException) as told:
-        within(5, refused, "it")
+        call_with_timeout(5, refused, "it")
     assert told.value is FENCED
 
 
