@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the nightly workflow runs, here: experiments on several Kafka versions, held against the last night.
+# Runs what the nightly workflow runs: experiments on several Kafka versions, compared with the last good night.
 #   compose/nightly.sh                                    the usual set
 #   EXPERIMENTS="storm" MATRICES="" VERSIONS="4.3.1" compose/nightly.sh
 # Leaves results, summary.md and junit.xml in RESULTS. LAST holds the results of the last good night.
@@ -16,4 +16,4 @@ versions=()
 for version in $VERSIONS; do versions+=(--kafka-version "$version"); done
 for matrix in $MATRICES; do versions+=(--matrix "$matrix"); done
 read -r -a experiments <<<"$EXPERIMENTS"
-exec "$PYTHON" -m harness.nightly.series "${experiments[@]}" "${versions[@]}" --results "$RESULTS" --last "$LAST" "$@"
+exec "$PYTHON" -m kafka_chaos nightly "${experiments[@]}" "${versions[@]}" --results "$RESULTS" --last "$LAST" "$@"

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from harness.cli import audit, bugs, claims, explore, images, interop, matrix, run
+from harness.cli import audit, bugs, claims, explore, images, interop, matrix, nightly, run
 from harness.cli.options import JsonOption, QuietOption, SeedOption, console, interruptible, print_json, say
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import redact
@@ -238,6 +238,7 @@ interop.add(app)
 audit.add(app)
 matrix.add(app)
 explore.add(app)
+nightly.add(app)
 images.add(app)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Matrices of a night: on each Kafka version, held against the last good night arm by arm."""
+"""Matrices of a night: run on each Kafka version, and compared with the last good night arm by arm."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from harness.model.progress import report_progress
 from harness.model.storage import write_whole
 from harness.report.job_summary import ArmCounts
 
-OF_ITS_OWN = "its own versions"
-"""In place of a version, for a matrix that has an axis of them."""
+OWN_VERSIONS = "its own versions"
+"""Stands for the version of a matrix that has versions as an axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixNight:
     """One matrix on one version. `result` is None where it could not be run, and `error` says why; `worse`
-    are arms that are worse than the last time or broke a bound, `uncompared` why others were not compared."""
+    says which arms are worse than the last time or break a bound, `uncompared` which were not compared."""
 
     version: str
     name: str
@@ -41,7 +41,7 @@ class MatrixNight:
     uncompared: tuple[str, ...] = ()
 
     def exit_code(self) -> int:
-        """1 a promise broken, or worse; 3 it could not be run, or of some arm nothing can be said."""
+        """1 a promise was broken, or an arm is worse; 3 the matrix or an arm has no result; else 0."""
         if self.result is None:
             return 3
         return 1 if self.worse else self.result.exit_code()
@@ -57,8 +57,8 @@ def run_matrices(
     repeat: int | None = None,
     backend: Backend | None = None,
 ) -> list[MatrixNight]:
-    """Run every matrix on every version, one that has an axis of versions once. What cannot be run does not
-    keep the rest from running.
+    """Run every matrix on every version; one that has an axis of versions only once. A matrix that cannot be
+    run does not stop the others.
 
     Raises:
         BadInput: no such matrix: before anything is started.
@@ -68,9 +68,9 @@ def run_matrices(
         for name in names
         for version in ([None] if MATRIX.load(name)[0].names_versions else versions)
     ]
-    found = []
+    nights = []
     for name, version in chosen:
-        shown = version or OF_ITS_OWN
+        shown = version or OWN_VERSIONS
         try:
             plan = plan_matrix(name, None, MatrixOptions(repeat=repeat, version=version), seed)
             plan.refuse_days(yes=False)
@@ -82,20 +82,20 @@ def run_matrices(
             write_page(result, store.folder)
         except KafkaChaosError as error:
             report_progress(f"{name} on Kafka {shown}: {error}")
-            found.append(MatrixNight(shown, name, error=str(error)))
+            nights.append(MatrixNight(shown, name, error=str(error)))
             continue
-        worse, uncompared = _against(result, _kept(last, shown, result.name))
-        found.append(MatrixNight(shown, result.name, store.folder, result, "", worse, uncompared))
-    return found
+        worse, uncompared = _compared_with(result, _folder_in(last, shown, result.name))
+        nights.append(MatrixNight(shown, result.name, store.folder, result, "", worse, uncompared))
+    return nights
 
 
-def _kept(last: Path | None, version: str, name: str) -> Path | None:
+def _folder_in(last: Path | None, version: str, name: str) -> Path | None:
     return None if last is None else last / "matrices" / version.replace(" ", "-") / name
 
 
-def _against(result: MatrixResult, base: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Sentences about what is worse than in `base`, or breaks a bound of the spec; and about what could
-    not be compared. Bounds hold in the first night too."""
+def _compared_with(result: MatrixResult, base: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Sentences about arms that are worse than in `base` or break a bound of the spec; and the arms that
+    could not be compared. Bounds apply in the first night too."""
     worse = [
         f"{one.arm}: {one.bound}: allowed {one.allowed:g}, found {one.found:g}"
         for one in breaches(MatrixSpec.model_validate(result.spec), result.arms)
@@ -114,12 +114,12 @@ def _against(result: MatrixResult, base: Path | None) -> tuple[tuple[str, ...], 
 
 
 def regressions(nights: Sequence[MatrixNight]) -> list[str]:
-    """What is worse in all of them, a sentence each."""
+    """A sentence about everything that is worse."""
     return [f"{one.name} on Kafka {one.version}: {line}" for one in nights for line in one.worse]
 
 
-def parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
-    """Of the summary, as Markdown: one a matrix."""
+def summary_parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
+    """The summary of each matrix, as Markdown."""
     for one in nights:
         if one.result is None:
             why = " ".join(one.error.split())
@@ -130,8 +130,8 @@ def parts(nights: Sequence[MatrixNight]) -> Iterator[str]:
             yield f"\nNot compared with the last night: {'; '.join(one.uncompared)}\n"
 
 
-def counted(nights: Sequence[MatrixNight]) -> ArmCounts:
-    """For the headline."""
+def arm_counts(nights: Sequence[MatrixNight]) -> ArmCounts:
+    """The arms of all matrices, for the headline."""
     results = [one.result for one in nights if one.result is not None]
     arms = [arm for result in results for arm in result.arms if arm.state not in ("refused", "impossible")]
     return ArmCounts(
@@ -142,15 +142,15 @@ def counted(nights: Sequence[MatrixNight]) -> ArmCounts:
     )
 
 
-def suites(nights: Sequence[MatrixNight]) -> list[str]:
-    """Of the JUnit XML: one a matrix that was run."""
+def junit_suites(nights: Sequence[MatrixNight]) -> list[str]:
+    """The JUnit suite of each matrix that was run."""
     return [junit_text(one.result) for one in nights if one.result is not None]
 
 
 def keep(nights: Sequence[MatrixNight], last: Path) -> None:
-    """Make these the results that the next night is held against."""
+    """Make these the results that the next night is compared with."""
     for one in nights:
-        target = _kept(last, one.version, one.name)
+        target = _folder_in(last, one.version, one.name)
         if target is None or one.folder is None:
             continue
         target.mkdir(parents=True, exist_ok=True)

@@ -1,32 +1,23 @@
-"""What runs every night: experiments on several Kafka versions, told as Markdown and JUnit XML, and held
-against the last time.
-
-    python -m harness.nightly.series kill-leader cut-then-kill --kafka-version 4.3.1 --kafka-version 3.9.2
-
-Exit codes are those of `kafka-chaos run`; 1 also when an arm is worse than it was the last time.
-"""
+"""What runs every night: experiments and matrices on several Kafka versions, reported as Markdown and JUnit
+XML, and compared with the last good night (`kafka-chaos nightly`)."""
 
 from __future__ import annotations
 
-import argparse
 import os
+import runpy
 import shlex
-import signal
 import sys
-import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from pydantic import ValidationError
 
 from harness.check.recheck import RESULT_FILE
 from harness.matrix.files import MATRIX
-from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.journal import SCHEMA_VERSION
-from harness.model.progress import progress_on_stdout, report_progress
+from harness.model.progress import report_progress
 from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, VerdictWord
 from harness.model.storage import write_whole
 from harness.nightly import matrices
@@ -44,7 +35,7 @@ Key = tuple[str, str, str]
 """Kafka version, experiment, arm."""
 
 
-def run_all(
+def run_experiments(
     names: Sequence[str],
     versions: Sequence[str],
     *,
@@ -52,7 +43,7 @@ def run_all(
     seed: int,
     repeat: int = 1,
 ) -> list[SeriesOutcome]:
-    """Run every experiment on every version. What cannot be run does not keep the rest from running.
+    """Run every experiment on every version. One that cannot be run does not stop the others.
 
     Raises:
         BadInput: no such experiment: before anything is started.
@@ -78,7 +69,7 @@ def run_all(
 
 
 def last_results(folder: Path) -> tuple[dict[Key, ArmResult], tuple[str, ...]]:
-    """The newest result of every arm below a folder of an earlier night, and what could not be used of it."""
+    """The newest result of every arm below an earlier night's folder, and why files could not be used."""
     found: dict[Key, tuple[int, ArmResult]] = {}
     left_out = []
     for path in sorted(folder.rglob(RESULT_FILE)):
@@ -97,11 +88,11 @@ def last_results(folder: Path) -> tuple[dict[Key, ArmResult], tuple[str, ...]]:
 
 
 def worse(last: dict[Key, ArmResult], outcomes: Sequence[SeriesOutcome]) -> list[str]:
-    """Arms that are worse than the last time, a sentence each: as promised then and not now; or neither time,
-    and now with a worse verdict or with classes of findings that were not there.
+    """A sentence about each arm that is worse than the last time: it was as promised then and is not now;
+    or it never was, and now has a worse verdict or new classes of findings.
 
     What a promise allows may come and go from run to run and is never worse. Rates are not compared: one run
-    says nothing of them.
+    proves nothing about them.
     """
     found = []
     for outcome in outcomes:
@@ -135,112 +126,98 @@ def _arms(result: ExperimentResult) -> Iterator[tuple[Key, ArmResult]]:
 def exit_code(
     outcomes: Sequence[SeriesOutcome], regressions: Sequence[str], others: Sequence[int] = ()
 ) -> int:
-    """1 a promise broken or a regression, 3 something could not be run or told, 0 neither."""
+    """1 a promise was broken or an arm is worse, 3 a run or verdict is missing, 0 neither."""
     codes = [*others, *(3 if one.result is None else one.result.exit_code() for one in outcomes)]
     if regressions or 1 in codes:
         return 1
     return max(codes, default=3)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry of `python -m harness.nightly.series`; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m harness.nightly.series",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("experiments", nargs="*", help="built-in experiments or YAML files")
-    parser.add_argument(
-        "--matrix",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a built-in matrix or a YAML file, held against the last night run by run; may be given again",
-    )
-    parser.add_argument("--matrix-repeat", type=int, help="runs of each arm of a matrix, whatever it says")
-    parser.add_argument(
-        "--kafka-version", action="append", metavar="VERSION", help=f"may be given again; {DEFAULT_VERSION}"
-    )
-    parser.add_argument("--results", type=Path, default=Path("results/nightly"), help="default: %(default)s")
-    parser.add_argument("--last", type=Path, help="results of the last good night; replaced by a good one")
-    parser.add_argument("--seed", type=int, help="seed of all choices; default: by the clock")
-    parser.add_argument("--repeat", type=int, default=1, help="run every arm this often")
-    options = parser.parse_args(arguments)
-    if not options.experiments and not options.matrix:
-        parser.error("name an experiment, or a matrix with --matrix")
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        with progress_on_stdout():
-            return _night(options)
-    except KafkaChaosError as error:
-        print(f"kafka-chaos: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("kafka-chaos: interrupted; journals are kept", file=sys.stderr)
-        return 130
+@dataclass(frozen=True, slots=True)
+class NightlyOptions:
+    """What a night runs. `last` is the folder with the results of the last good night; `matrix_repeat` is the
+    number of runs of each arm of a matrix (None: as the matrix says)."""
+
+    experiments: Sequence[str]
+    matrices: Sequence[str]
+    versions: Sequence[str]
+    results: Path
+    seed: int
+    last: Path | None = None
+    repeat: int = 1
+    matrix_repeat: int | None = None
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    raise KeyboardInterrupt
+def run_night(options: NightlyOptions) -> tuple[int, list[str]]:
+    """Run everything, write the summary and JUnit XML, and keep the results if they are good.
 
+    Returns the exit code and lines for people: what could not be compared, what is worse, the headline.
 
-def _night(options: Any) -> int:
-    def say(line: str) -> None:
-        print(line, flush=True)
-
-    last: dict[Key, ArmResult] = {}
-    if options.last is not None and options.last.is_dir():
-        # Before the run: its own results may go below the same folder.
-        last, left_out = last_results(options.last)
-        for line in left_out:
-            say(f"not compared: {line}")
-    versions = options.kafka_version or [DEFAULT_VERSION]
-    seed = int(time.time()) if options.seed is None else options.seed
-    for name in options.matrix:
+    Raises:
+        BadInput: no such experiment or matrix: before anything is started. Or nothing is named, or the
+            summary cannot be written.
+    """
+    if not options.experiments and not options.matrices:
+        raise BadInput(
+            "nothing to run is named",
+            expected="experiments, matrices, or both",
+            next_step="kafka-chaos nightly kill-leader --matrix acks-idempotence",
+        )
+    for name in options.matrices:
         MATRIX.load(name)
-    outcomes = run_all(
+    # Before the run: its own results may go below the same folder.
+    has_last = options.last is not None and options.last.is_dir()
+    last, left_out = last_results(options.last) if has_last and options.last is not None else ({}, ())
+    outcomes = run_experiments(
         options.experiments,
-        versions,
+        options.versions,
         results=options.results,
-        seed=seed,
+        seed=options.seed,
         repeat=options.repeat,
     )
     nights = matrices.run_matrices(
-        options.matrix,
-        versions,
+        options.matrices,
+        options.versions,
         results=options.results,
         last=options.last,
-        seed=seed,
+        seed=options.seed,
         repeat=options.matrix_repeat,
     )
     regressions = [*worse(last, outcomes), *matrices.regressions(nights)]
-    beside = matrices.counted(nights)
-    try:
-        options.results.mkdir(parents=True, exist_ok=True)
-        text = summary_text(outcomes, regressions, beside=beside, more=matrices.parts(nights))
-        (options.results / SUMMARY_FILE).write_text(text, errors="replace")
-        cases = junit_text(outcomes, regressions, matrices.suites(nights))
-        (options.results / JUNIT_FILE).write_text(cases, errors="replace")
-        if "GITHUB_STEP_SUMMARY" in os.environ:
-            with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", errors="replace") as file:
-                file.write(text)
-    except OSError as error:
-        raise BadInput(
-            "the summary cannot be written", where=str(options.results), found=error.strerror or str(error)
-        ) from error
-    for line in regressions:
-        say(f"worse than the last time: {line}")
+    counts = matrices.arm_counts(nights)
+    _write(
+        options.results,
+        summary_text(outcomes, regressions, beside=counts, more=matrices.summary_parts(nights)),
+        junit_text(outcomes, regressions, matrices.junit_suites(nights)),
+    )
     code = exit_code(outcomes, regressions, [one.exit_code() for one in nights])
     if code == 0 and options.last is not None:
         _keep(outcomes, options.last)
         matrices.keep(nights, options.last)
-    say(f"{headline(outcomes, regressions, beside)}; see {options.results / SUMMARY_FILE}")
-    return code
+    return code, [
+        *(f"not compared: {line}" for line in left_out),
+        *(f"worse than the last time: {line}" for line in regressions),
+        f"{headline(outcomes, regressions, counts)}; see {options.results / SUMMARY_FILE}",
+    ]
+
+
+def _write(results: Path, summary: str, junit: str) -> None:
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        (results / SUMMARY_FILE).write_text(summary, errors="replace")
+        (results / JUNIT_FILE).write_text(junit, errors="replace")
+        if "GITHUB_STEP_SUMMARY" in os.environ:
+            with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", errors="replace") as file:
+                file.write(summary)
+    except OSError as error:
+        raise BadInput(
+            "the summary cannot be written", where=str(results), found=error.strerror or str(error)
+        ) from error
 
 
 def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
-    """Make these the results that the next night is held against: only good ones, so that what is worse stays
-    worse until it is mended."""
+    """Make these the results that the next night is compared with. Only good nights are kept, so that what is
+    worse stays worse until it is fixed."""
     for outcome in outcomes:
         if outcome.folder is None or outcome.result is None:
             continue
@@ -250,4 +227,6 @@ def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # The old name of the command, kept for one version; as a string, since no room imports the command line.
+    sys.argv[0:1] = ["kafka-chaos", "nightly"]
+    runpy.run_module("harness.cli.app", run_name="__main__", alter_sys=True)

@@ -17,7 +17,8 @@ from harness.matrix.result import MATRIX_FILE
 from harness.model.errors import BadInput
 from harness.model.result import ArmResult
 from harness.nightly import matrices, series
-from harness.nightly.matrices import OF_ITS_OWN, MatrixNight
+from harness.nightly.matrices import OWN_VERSIONS, MatrixNight
+from tests.pure.harness.cli.test_app import call
 from tests.pure.harness.matrix.test_spec import SMALL
 from tests.support.fake_backend import FakeBackend
 
@@ -91,7 +92,7 @@ def test_a_matrix_of_versions_is_run_once_and_others_on_each(tmp_path: Path) -> 
     assert [one.version for one in both] == ["4.3.1", "3.9.2"]
     own = dict(SMALL["axes"]) | {"version": {"version": ["3.9.2", "4.3.1"]}}
     (once,) = night(tmp_path, spec(tmp_path, axes=own), FakeBackend(tmp_path / "log"), ("4.3.1", "3.9.2"))
-    assert once.version == OF_ITS_OWN
+    assert once.version == OWN_VERSIONS
 
 
 def test_what_cannot_be_run_is_told_and_a_wrong_name_refused(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_the_night_tells_matrices_beside_experiments(
         "--seed",
         "5",
     ]
-    assert series.main([*given, "--last", str(tmp_path / "last")]) == 0
+    assert call(monkeypatch, "nightly", *given, "--last", str(tmp_path / "last")) == 0
     assert "all 4 arms as promised" in capsys.readouterr().out
     text = (tmp_path / "r" / "summary.md").read_text()
     assert "## small: " in text
@@ -129,9 +130,7 @@ def test_the_night_tells_matrices_beside_experiments(
     assert suites[0].get("tests") == "4"
     (kept,) = (tmp_path / "last").rglob(MATRIX_FILE)
     assert json.loads(kept.read_text())["arms"][0]["figures"]["runs"] == 2
-    with pytest.raises(SystemExit) as refused:
-        series.main(["--results", str(tmp_path)])
-    assert refused.value.code == 2
+    assert call(monkeypatch, "nightly", "--results", str(tmp_path)) == 2
 
 
 def test_a_matrix_that_was_not_run_is_no_good_night() -> None:

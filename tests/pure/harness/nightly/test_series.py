@@ -21,6 +21,7 @@ from harness.report.job_summary import MOST_BYTES, headline, summary_text
 from harness.report.junit import SeriesOutcome, junit_text
 from harness.run import executor
 from harness.spec.files import EXPERIMENT, load
+from tests.pure.harness.cli.test_app import call
 from tests.support.builders.experiments import START, StandIns, arm_result, install
 from tests.support.paths import ROOT
 
@@ -49,7 +50,8 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> StandIns:
 
 
 def night(folder: Path, name: str, *arguments: str) -> int:
-    return series.main([name, "--results", str(folder / "now"), "--seed", "3", *arguments])
+    with pytest.MonkeyPatch.context() as patch:
+        return call(patch, "nightly", name, "--results", str(folder / "now"), "--seed", "3", *arguments)
 
 
 def result_of(folder: Path, lost: int | None, arm: str = "acks=all", detail: str = "") -> ExperimentResult:
@@ -205,10 +207,10 @@ def test_the_script_runs_the_module(tmp_path: Path) -> None:
     )
     assert done.returncode == 7
     words = seen.read_text().split()
-    assert words[:2] == ["-m", "harness.nightly.series"]
+    assert words[:3] == ["-m", "kafka_chaos", "nightly"]
     assert words[-2:] == ["--seed", "5"]
     assert [words[n + 1] for n, word in enumerate(words) if word == "--kafka-version"] == ["4.3.1", "3.9.2"]
-    assert set(words[2 : words.index("--kafka-version")]) <= set(EXPERIMENT.builtin_names())
+    assert set(words[3 : words.index("--kafka-version")]) <= set(EXPERIMENT.builtin_names())
 
 
 def test_help_teaches() -> None:
@@ -245,7 +247,7 @@ def test_workflows_use_what_exists_and_may_write_nothing() -> None:
         assert set(re.findall(r"inputs\.([a-z_]+)", text)) <= set(known)
         options = set(re.findall(r"(--[a-z-]+)", text)) - {"--no"}
         told = subprocess.run(
-            [sys.executable, "-m", "harness.nightly.series", "--help"],
+            [sys.executable, "-m", "kafka_chaos", "nightly", "--help"],
             cwd=ROOT,
             capture_output=True,
             text=True,
