@@ -1,1 +1,1 @@
-"""Reading configuration files: YAML, .properties, and where in a file a mistake is."""
+"""Reads configuration files (YAML, .properties) and locates mistakes in them."""

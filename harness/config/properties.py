@@ -1,4 +1,5 @@
-"""Properties files as Java reads them (java.util.Properties.load); librdkafka's `name=value` is the same."""
+"""Reads properties files like Java (java.util.Properties.load); librdkafka's `name=value` files are a
+subset."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PropertyLine:
-    """One setting as written: where, its name and its value."""
+    """One setting as written, with its file and line."""
 
     name: str
     value: str
@@ -23,14 +24,14 @@ class PropertyLine:
 
 
 def read_properties(path: Path) -> tuple[PropertyLine, ...]:
-    """The settings of a file, in its order.
+    """Read the settings of a file, in order.
 
     Raises:
         BadInput: it cannot be read, or a line of it has no name.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise BadInput("this is no properties file", where=str(path), found="more than 1 MB")
+            raise BadInput("this is not a properties file", where=str(path), found="more than 1 MB")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(
@@ -43,13 +44,17 @@ def read_properties(path: Path) -> tuple[PropertyLine, ...]:
 
 
 def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
-    """As `read_properties`, of text; `file` names it in messages."""
+    """Parse the settings of a text, in order; `file` names it in messages.
+
+    Raises:
+        BadInput: a line has no name.
+    """
     found = []
     for number, line in _logical_lines(text):
         name, value = _split(line)
         if not name:
             raise BadInput(
-                "a line has no name of a setting",
+                "a line has no setting name",
                 where=f"{file}, line {number}",
                 expected="name=value",
                 next_step="correct the line",
@@ -59,7 +64,8 @@ def parse_properties(text: str, file: str) -> tuple[PropertyLine, ...]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines with a number, without comments; a line that ends in an odd number of \\ goes on in the next."""
+    """Lines with their numbers, without comments; a line that ends in an odd number of \\ continues on the
+    next."""
     found: list[tuple[int, str]] = []
     pending: tuple[int, str] | None = None
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
@@ -79,7 +85,7 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Name and value: apart at the first =, : or blank that is not escaped."""
+    """Split a line into name and value at the first =, : or blank that is not escaped."""
     match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)
     name, value = match.groups() if match else (line, "")
     return _unescape(name), _unescape(value)

@@ -1,4 +1,4 @@
-"""Reads YAML files that people write, and says exactly what is wrong with a bad one."""
+"""Reads YAML files that people write, and explains exactly what is wrong with an invalid one."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class FileKind(Generic[Model]):
-    """A kind of file, which holds a `model`. How messages speak of it: `one` with its article, what is
-    `expected` of it, where an `example` is to be had, and the command that prints its `schema`. `folder`,
-    below harness/, has those that come with kafka-chaos."""
+    """A kind of file, which holds a `model`.
+
+    For messages: `one` is its name with an article, `expected` its shape, `example` says where to find an
+    example, `schema` is the command that prints its schema. `folder`, below harness/, has the built-in files.
+    """
 
     model: type[Model]
     one: str
@@ -43,34 +45,34 @@ class FileKind(Generic[Model]):
         return self.one.split()[-1]
 
     def builtin_names(self) -> tuple[str, ...]:
-        """Names of those that come with kafka-chaos."""
+        """Names of the built-in files."""
         files = (Path(entry.name) for entry in self._folder().iterdir())
         return tuple(sorted(file.stem for file in files if file.suffix == ".yaml"))
 
     def builtin_text(self, name: str) -> str:
-        """The YAML text of a built-in one.
+        """The YAML text of a built-in file.
 
         Raises:
-            BadInput: there is none of this name.
+            BadInput: no built-in file has this name.
         """
         if name not in self.builtin_names():
             raise self._unknown(name)
         return (self._folder() / f"{name}.yaml").read_text()
 
     def builtin(self, name: str) -> tuple[Model, str]:
-        """A built-in one by its name, with what messages call it.
+        """The content of a built-in file, and its name for messages.
 
         Raises:
-            BadInput: there is none of this name.
+            BadInput: no built-in file has this name.
         """
         source = f"built-in {self.word} {name}"
         return self.parse(self.builtin_text(name), source), source
 
     def load(self, name_or_path: str) -> tuple[Model, str]:
-        """A built-in one by its name, or a file by its path; with what messages call it.
+        """The content of a built-in file (by name) or of a file (by path), and its name for messages.
 
         Raises:
-            BadInput: no such one, not YAML, or not of this kind: names the place in the file.
+            BadInput: no such file, not YAML, or not of this kind: names the place in the file.
         """
         if name_or_path in self.builtin_names():
             return self.builtin(name_or_path)
@@ -80,7 +82,7 @@ class FileKind(Generic[Model]):
         return self.read(path), str(path)
 
     def read(self, path: Path) -> Model:
-        """What a file holds.
+        """The content of a file.
 
         Raises:
             BadInput: no such file, not YAML, or not of this kind: names the place in the file.
@@ -97,7 +99,7 @@ class FileKind(Generic[Model]):
         return self.parse(text, str(path))
 
     def parse(self, text: str, source: str) -> Model:
-        """What YAML text holds; `source` names it in messages.
+        """The content of a YAML text; `source` names it in messages.
 
         Raises:
             BadInput: not YAML, or not of this kind: names the line and the place.
@@ -106,7 +108,7 @@ class FileKind(Generic[Model]):
             data = read_yaml(text)
         except NotYaml as error:
             raise BadInput(
-                "this is not YAML that can be used" if error.line is None else "this is not YAML",
+                "this YAML cannot be used" if error.line is None else "this is not YAML",
                 where=source if error.line is None else f"{source}, line {error.line}, column {error.column}",
                 found=str(error),
                 next_step=f"correct the line; {self.example}",
@@ -125,9 +127,9 @@ class FileKind(Generic[Model]):
             raise BadInput(
                 "a secret is masked in this file",
                 where=f"{source}: {hidden_at}",
-                expected="the secret itself: what a run leaves in its folder holds none",
+                expected="the secret itself: files in a run folder never have it",
                 found=MASK,
-                next_step="run the file that you wrote, or put the secret in",
+                next_step="run the original file, or insert the secret",
             )
         try:
             return self.model.model_validate(data)
@@ -142,7 +144,7 @@ class FileKind(Generic[Model]):
         }
 
     def schema_text(self) -> str:
-        """The same as text."""
+        """`json_schema` as text."""
         return json.dumps(self.json_schema(), indent=2) + "\n"
 
     def _folder(self) -> Traversable:
@@ -160,7 +162,7 @@ class FileKind(Generic[Model]):
 def _as_bad_input(
     error: ValidationError, source: str, text: str, data: Any, kind: FileKind[Model]
 ) -> BadInput:
-    # A misspelt key also leaves its right name missing: the misspelling is what to show.
+    # For a misspelt key pydantic also reports the right one as missing: show the misspelling.
     problems = sorted(_independent_problems(error), key=lambda problem: problem["type"] != "extra_forbidden")
     first = problems[0]
     path = yaml_location.path_of(first["loc"], data, missing=first["type"] == "missing")
@@ -196,7 +198,7 @@ def _as_bad_input(
     if found is not None and first["loc"]:
         found = masked(str(first["loc"][-1]), found)
     if first["type"] == "union_tag_not_found":
-        expected = "a mapping with exactly one key, which says what it is"
+        expected = "a mapping with exactly one key, which names its kind"
     elif first["type"] == "misplaced":
         expected, found = None, expected
     return BadInput(
@@ -209,8 +211,8 @@ def _as_bad_input(
 
 
 def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
-    """The problems without those that only follow from others: a list is not too short, if what it should
-    hold could not be read."""
+    """The problems, without those that follow from others: a list counts as too short if its items are
+    invalid."""
     problems = error.errors()
     return [
         one

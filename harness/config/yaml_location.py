@@ -1,4 +1,4 @@
-"""Where in an experiment file something stands: as keys, and as a line."""
+"""Locates places in an experiment file: as a path of keys, and as a line."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import yaml
 
 _ENTRY_LISTS = ("faults", "sequence", "together")
 _ENTRY_KINDS = ("fault", "sequence", "together", "random")
-"""Pydantic puts the kind of an entry behind its number; the file does not have it there."""
+"""Pydantic inserts the kind of an entry after its index; the file does not have it there."""
 
 Path = tuple[str | int, ...]
 
 
 def path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) -> Path:
-    """The path of a problem, as pydantic locates it, through what was read from the file. Names of union
-    members, which the file does not have, are left out; `missing`: the last key is the one not there."""
+    """Translate pydantic's location of a problem into a path in the file's data.
+
+    Names of union members, which the file does not have, are left out. `missing`: the last key is absent.
+    """
     path: list[str | int] = []
     for number, part in enumerate(location):
         kind_of_entry = (
@@ -38,18 +40,18 @@ def path_of(location: Sequence[str | int], data: Any, *, missing: bool = False) 
 
 
 def parse_path(place: str) -> Path:
-    """`steps[1].write.faults[0]` -> the path."""
+    """Parse a path like `steps[1].write.faults[0]`."""
     return tuple(int(index) if index else key for index, key in re.findall(r"\[(\d+)\]|([^.\[\]]+)", place))
 
 
 def format_path(path: Path) -> str:
-    """A path as people read it: `steps[1].write.faults[0]`."""
+    """Format a path like `steps[1].write.faults[0]`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".") or "the whole file"
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """The line (from 1) where a path stands in a YAML text, or as much of it as is there."""
+    """The line (from 1) of a path in a YAML text, or of its longest prefix that exists; None: of neither."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     line: int | None = None
     for part in path:

@@ -1,1 +1,1 @@
-"""This machine: free ports, identity of processes, Maven and the cache of jars."""
+"""This machine: free ports, identity of processes, Maven and the jar cache."""

@@ -1,4 +1,4 @@
-"""Maven: its commands, its errors, and the cache of jars it fetches."""
+"""Required commands, Maven's error messages, and the folder of fetched jars."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def require_commands(packages: dict[str, str], purpose: str) -> None:
 
 
 def first_error(text: str) -> str:
-    """Maven's first error line: what follows it is advice on how to call Maven."""
+    """Maven's first error line; the lines after it are advice on how to call Maven."""
     errors = [line.partition("[ERROR]")[2].strip() for line in text.splitlines() if "[ERROR]" in line]
     return errors[0] if errors else last_lines(text)
 
@@ -38,11 +38,11 @@ def last_lines(text: str, count: int = 8) -> str:
 
 
 CACHE_VARIABLE = "KAFKA_CHAOS_JARS"
-"""Environment variable that names another folder than `~/.cache/kafka-chaos/jars`."""
+"""Environment variable for another folder than `~/.cache/kafka-chaos/jars`."""
 
 
 def jar_cache() -> Path:
-    """The folder that the sets' folders lie in."""
+    """The folder of fetched jars, with a subfolder per jar set."""
     named = os.environ.get(CACHE_VARIABLE)
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(named) if named else base / "kafka-chaos" / "jars"

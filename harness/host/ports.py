@@ -1,7 +1,7 @@
-"""Free ports on 127.0.0.1 that stay free while a broker is down.
+"""Finds ports on 127.0.0.1 that stay free while a broker is down.
 
-A port from the kernel's ephemeral range can be taken by any outgoing connection while its broker is
-killed; so ports are chosen below that range.
+Any outgoing connection can take a port of the kernel's ephemeral range while its broker is down, so ports are
+chosen below that range.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import socket
 from harness.model.errors import ClusterError
 
 HOST = "127.0.0.1"
-"""Clients reach the brokers here and nowhere else."""
+"""The only address of the brokers for clients."""
 LOWEST, HIGHEST = 20000, 32000
 
 
 def free_ports(count: int, taken: frozenset[int] = frozenset()) -> list[int]:
-    """`count` ports that nobody listens on now, none of them in `taken`.
+    """Choose `count` ports that nothing listens on, none of them in `taken`.
 
     Raises:
-        OSError: there are not as many.
+        OSError: there are fewer free ports.
     """
     chosen: list[int] = []
     candidates = list(range(LOWEST, HIGHEST))
-    # Not the experiment's seed: two harnesses with one seed must not want the same ports.
+    # Not by the experiment's seed: two runs with the same seed must not choose the same ports.
     random.SystemRandom().shuffle(candidates)
     for port in candidates:
         if len(chosen) == count:
@@ -37,7 +37,7 @@ def free_ports(count: int, taken: frozenset[int] = frozenset()) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a listener could be opened on 127.0.0.1 at this port now."""
+    """Whether a listener can be opened on 127.0.0.1 at this port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -48,10 +48,10 @@ def is_free(port: int) -> bool:
 
 
 def require_free_ports(ports: list[int]) -> None:
-    """Refuse ports that somebody listens on.
+    """Check that all ports are free.
 
     Raises:
-        ClusterError: names them.
+        ClusterError: something listens on one of them; names them.
     """
     taken = [port for port in ports if not is_free(port)]
     if taken:
@@ -60,5 +60,5 @@ def require_free_ports(ports: list[int]) -> None:
             where=f"{HOST}:{taken[0]}",
             expected="a free port for each broker",
             found=f"another program listens on {', '.join(map(str, taken))}",
-            next_step="end that program, or leave out the ports: free ones are chosen",
+            next_step="stop that program, or leave out the ports: free ones are chosen",
         )

@@ -1,4 +1,5 @@
-"""Who owns a container or a record: a process by host, pid and start time, and whether it has ended."""
+"""Identifies the process that owns a container or a record (host, pid, start time), and whether it has
+ended."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ def owner_label(pid: int) -> str:
 
 
 def owner_has_ended(label: str | None) -> bool:
-    """Whether the process an owner label names has ended.
+    """Whether the process of an owner label has ended.
 
-    Of another machine's process nothing is known, and what has no owner is used by hand: False.
+    False for a process of another machine, whose state is unknown, and for things without an owner, which
+    somebody uses by hand.
     """
     host, _, rest = (label or "").partition("/")
     pid, _, started = rest.partition("/")
@@ -25,14 +27,14 @@ def owner_has_ended(label: str | None) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """When a process started, in whatever form the system gives it; None: there is no such process."""
+    """When a process started, in the system's own format; None: there is no such process."""
     try:
-        # Field 22 of /proc/<pid>/stat (proc(5)); the second may hold spaces, so count after its bracket.
+        # Field 22 of /proc/<pid>/stat (proc(5)); the second may contain spaces, so count after its bracket.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
         if Path("/proc/self/stat").exists():
             return None
-    told = subprocess.run(
+    listed = subprocess.run(
         ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    return " ".join(told.stdout.split()) or None
+    return " ".join(listed.stdout.split()) or None

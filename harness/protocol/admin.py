@@ -1,10 +1,10 @@
-"""Asks a broker to act: find a coordinator, elect leaders, move replicas, over the Kafka protocol.
+"""Administrative requests over the Kafka protocol: find a coordinator, elect leaders, move replicas.
 
 Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, ListPartitionReassignments 0)
 are understood by brokers from 2.8 to 4.x. Under KRaft a broker forwards the last three to the active
-controller (KIP-590), so that any broker will do; without one it does not answer.
+controller (KIP-590), so any broker can be asked; without a controller it does not answer.
 
-Errors are given by Kafka's names (`ELECTION_NOT_NEEDED`). Every function raises OSError when the broker does
+Errors have Kafka's names (`ELECTION_NOT_NEEDED`). Every function raises OSError when the broker does
 not answer.
 """
 
@@ -56,10 +56,10 @@ def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) 
 def elect(
     connection: BrokerConnection, topic: str, partitions: Iterable[int], *, unclean: bool
 ) -> dict[int, str | None]:
-    """Have leaders elected (KIP-460): by partition the error's name, None where it was done.
+    """Trigger elections of leaders (KIP-460); returns the error's name by partition (None: elected).
 
-    Preferred: the first of the replicas, if it is in the ISR. Unclean: any living replica, if nobody in the
-    ISR lives.
+    Preferred: the first of the replicas, if it is in the ISR. Unclean: any living replica, if none in the ISR
+    is alive.
     """
     wanted = tuple(partitions)
     request = elect_request.ElectLeadersRequest(
@@ -83,9 +83,9 @@ def elect(
 def reassign(
     connection: BrokerConnection, topic: str, replicas: Mapping[int, tuple[int, ...] | None]
 ) -> dict[int, str | None]:
-    """Give partitions other replicas, the preferred leader first (KIP-455); None cancels what is under way.
+    """Assign other replicas to partitions, the preferred leader first (KIP-455); None cancels a reassignment.
 
-    By partition the error's name, None where it was accepted: the move itself goes on afterwards.
+    Returns the error's name by partition (None: accepted). The replicas move after this call.
     """
     request = alter_request.AlterPartitionReassignmentsRequest(
         timeout=_DONE_WITHIN,
@@ -112,7 +112,7 @@ def reassign(
 def ongoing_reassignments(
     connection: BrokerConnection, topic: str, partitions: Iterable[int]
 ) -> dict[int, tuple[int, ...]]:
-    """Partitions whose reassignment is under way, with their present replicas: old ones and new ones."""
+    """Partitions that are being reassigned, with their current replicas, both old and new ones."""
     request = list_request.ListPartitionReassignmentsRequest(
         timeout=_DONE_WITHIN,
         topics=(
@@ -132,18 +132,18 @@ def ongoing_reassignments(
 
 
 def first_answer(
-    connections: Iterable[BrokerConnection], asked: Callable[[BrokerConnection], _T], what: str
+    connections: Iterable[BrokerConnection], question: Callable[[BrokerConnection], _T], what: str
 ) -> _T:
-    """The answer of the first of the brokers that gives one; each connection is closed again.
+    """The answer of the first broker that answers `question`; closes every connection.
 
     Raises:
-        ClusterError: none answers; `what` says for which question.
+        ClusterError: no broker answers; `what` describes the question in the message.
     """
     silent: list[str] = []
     for connection in connections:
         try:
             with connection:
-                return asked(connection)
+                return question(connection)
         except OSError as error:
             silent.append(str(error))
     raise ClusterError(
@@ -155,9 +155,10 @@ def first_answer(
 
 
 def _by_partition(
-    partitions: Iterable[int], top_level: ErrorCode, said: Mapping[int, ErrorCode]
+    partitions: Iterable[int], top_level: ErrorCode, errors: Mapping[int, ErrorCode]
 ) -> dict[int, str | None]:
-    """An error of the whole request is that of each partition; one that is not named was not dealt with."""
+    """Errors by partition: that of the whole request for each; a partition without an answer was not
+    processed."""
     if top_level != ErrorCode.none:
         return dict.fromkeys(partitions, error_name(top_level))
-    return {number: error_name(said.get(number, ErrorCode.unknown_server_error)) for number in partitions}
+    return {number: error_name(errors.get(number, ErrorCode.unknown_server_error)) for number in partitions}

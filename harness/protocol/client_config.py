@@ -1,4 +1,4 @@
-"""A client's own configuration file, as far as it says how to get into a cluster."""
+"""Reads the security settings of a client's own configuration file."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ _RELEVANT = ("security.", "ssl.", "sasl.", "enable.ssl.")
 
 
 def read_client_security(path: Path) -> ClientSecurity:
-    """How to get in, by the file's security.*, ssl.* and sasl.* settings; its others mean nothing here.
+    """Read the file's security.*, ssl.* and sasl.* settings; other settings are ignored.
 
     Raises:
-        BadInput: it cannot be read, or asks for what no client of ours can do; names the setting.
+        BadInput: it cannot be read, or has a setting that our clients do not support; names the setting.
     """
-    given = {entry.name: entry.value for entry in read_properties(path)}
-    remember_secrets(given)
-    return client_security_of(given, str(path))
+    settings = {entry.name: entry.value for entry in read_properties(path)}
+    remember_secrets(settings)
+    return client_security_of(settings, str(path))
 
 
-def client_security_of(given: Mapping[str, str], where: str) -> ClientSecurity:
-    """As `read_client_security`, of settings by name; `where` names them in messages.
+def client_security_of(settings: Mapping[str, str], where: str) -> ClientSecurity:
+    """As `read_client_security`, from settings by name; `where` names their file in messages.
 
     Raises:
         BadInput: as `read_client_security`.
     """
     found: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in settings.items():
         if not name.startswith(_RELEVANT) or value == "":
             continue
         if name in _SAME:
             found[name] = value
         elif name in _OTHERS:
-            found |= _OTHERS[name](value, given, where)
+            found |= _OTHERS[name](value, settings, where)
         else:
-            raise _refused(name, where, "a setting that all our clients can follow", "it is not one")
+            raise _refused(name, where, "a setting that all our clients support", "an unsupported one")
     access = ClientSecurity(found)
     if access.protocol not in _PROTOCOLS:
         raise _refused("security.protocol", where, f"one of {', '.join(_PROTOCOLS)}", access.protocol)
     if access.sasl:
         for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
             if name not in found:
-                raise _refused(name, where, "a value, as security.protocol asks for SASL", "nothing")
+                raise _refused(name, where, "a value, since security.protocol requires SASL", "nothing")
     try:
         _ = access.login and access.login.tls and access.login.tls.context
     except OSError as error:
-        raise _refused("ssl.*", where, "files that hold certificates and keys as PEM", str(error)) from error
+        raise _refused("ssl.*", where, "files with certificates and keys as PEM", str(error)) from error
     return access
 
 
@@ -90,14 +90,14 @@ def _jaas(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
     }
     if len(found) != 2:
         raise _refused("sasl.jaas.config", where, "a login module with username and password", "another")
-    # The password stands in another setting now: it is a secret by this name too.
+    # The password is now in another setting: remember it by that name, too.
     remember_secrets(found)
     return found
 
 
-def _store(value: str, given: Mapping[str, str], where: str, kind: str) -> str:
-    """A truststore or keystore, which must be PEM: others are Java's alone."""
-    stored = given.get(f"ssl.{kind}.type", "JKS").upper()
+def _store(value: str, settings: Mapping[str, str], where: str, kind: str) -> str:
+    """A truststore or keystore, which must be PEM: only Java reads other formats."""
+    stored = settings.get(f"ssl.{kind}.type", "JKS").upper()
     if stored != "PEM":
         raise BadInput(
             f"ssl.{kind}.location is a {stored} file, which only Java reads",
@@ -110,12 +110,12 @@ def _store(value: str, given: Mapping[str, str], where: str, kind: str) -> str:
     return value
 
 
-def _trusted(value: str, given: Mapping[str, str], where: str) -> dict[str, str]:
-    return {"ssl.ca.location": _store(value, given, where, "truststore")}
+def _trusted(value: str, settings: Mapping[str, str], where: str) -> dict[str, str]:
+    return {"ssl.ca.location": _store(value, settings, where, "truststore")}
 
 
-def _identity(value: str, given: Mapping[str, str], where: str) -> dict[str, str]:
-    path = _store(value, given, where, "keystore")
+def _identity(value: str, settings: Mapping[str, str], where: str) -> dict[str, str]:
+    path = _store(value, settings, where, "keystore")
     return {"ssl.certificate.location": path, "ssl.key.location": path}
 
 
@@ -148,5 +148,5 @@ def _refused(name: str, where: str, expected: str, found: str) -> BadInput:
         where=where,
         expected=expected,
         found=found,
-        next_step="docs/how-to/own-cluster.md tells what such a file may hold",
+        next_step="docs/how-to/own-cluster.md lists the supported settings",
     )

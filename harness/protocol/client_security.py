@@ -1,6 +1,6 @@
-"""How a client gets into a cluster: plain, over TLS, with a password; the same for every client there is.
+"""Security settings of clients: plain text, TLS, SASL with a password; the same for every client.
 
-It is kept by librdkafka's names; the Java client's and what our own protocol client needs are made of it.
+They are kept under librdkafka's names and converted for the Java client and for our own protocol client.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ JAVA_MODULES = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-"""Login modules of Java's clients and of brokers, by SASL mechanism."""
+"""Login modules of Java clients and of brokers, by SASL mechanism."""
 
 
 @dataclass(frozen=True)
 class ClientSecurity:
-    """Settings of librdkafka that say how to get in (none: in plain text, without a name).
+    """Security settings by librdkafka's names (none: plain text, without authentication).
 
     Known: security.protocol, ssl.ca.pem, ssl.ca.location, ssl.certificate.location, ssl.key.location,
     ssl.key.password, ssl.endpoint.identification.algorithm, enable.ssl.certificate.verification,
@@ -46,47 +46,49 @@ class ClientSecurity:
 
     @cached_property
     def login(self) -> BrokerAuth | None:
-        """For `harness.protocol.connection`; None: nothing is asked for.
+        """The settings for `harness.protocol.connection`; None: plain text.
 
         Raises:
-            OSError: a file with a certificate or key cannot be read, or is none (`ssl.SSLError`).
+            OSError: a file with a certificate or key cannot be read, or is not one (`ssl.SSLError`).
         """
         if self.protocol == "PLAINTEXT":
             return None
-        given = self.properties
+        settings = self.properties
         tls = None
         if self.tls:
             tls = Tls(
-                trusted=given.get("ssl.ca.pem"),
-                trusted_file=given.get("ssl.ca.location"),
-                certificate_file=given.get("ssl.certificate.location"),
-                key_file=given.get("ssl.key.location"),
-                key_password=given.get("ssl.key.password"),
-                check_name=given.get("ssl.endpoint.identification.algorithm", "https") == "https",
-                check_certificate=given.get("enable.ssl.certificate.verification", "true") == "true",
+                trusted=settings.get("ssl.ca.pem"),
+                trusted_file=settings.get("ssl.ca.location"),
+                certificate_file=settings.get("ssl.certificate.location"),
+                key_file=settings.get("ssl.key.location"),
+                key_password=settings.get("ssl.key.password"),
+                check_name=settings.get("ssl.endpoint.identification.algorithm", "https") == "https",
+                check_certificate=settings.get("enable.ssl.certificate.verification", "true") == "true",
             )
         if not self.sasl:
             return BrokerAuth(tls)
-        return BrokerAuth(tls, given["sasl.mechanism"], given["sasl.username"], given["sasl.password"])
+        return BrokerAuth(
+            tls, settings["sasl.mechanism"], settings["sasl.username"], settings["sasl.password"]
+        )
 
     def java(self) -> dict[str, str]:
-        """The same by the Java client's names, for a client that has no files of ours (PEM as values).
+        """The settings by the Java client's names, for a client without access to our files (PEM as values).
 
         Raises:
             OSError: a file cannot be read.
         """
-        given = self.properties
+        settings = self.properties
         found = {"security.protocol": self.protocol} if self.protocol != "PLAINTEXT" else {}
-        if self.tls and "ssl.ca.pem" in given:
-            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": given["ssl.ca.pem"]}
-        elif self.tls and "ssl.ca.location" in given:
-            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": given["ssl.ca.location"]}
-        if "ssl.endpoint.identification.algorithm" in given:
-            wanted = given["ssl.endpoint.identification.algorithm"]
+        if self.tls and "ssl.ca.pem" in settings:
+            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": settings["ssl.ca.pem"]}
+        elif self.tls and "ssl.ca.location" in settings:
+            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": settings["ssl.ca.location"]}
+        if "ssl.endpoint.identification.algorithm" in settings:
+            wanted = settings["ssl.endpoint.identification.algorithm"]
             found["ssl.endpoint.identification.algorithm"] = "" if wanted == "none" else wanted
         if self.sasl:
-            mechanism = given["sasl.mechanism"]
-            user, password = (_quote(given[name]) for name in ("sasl.username", "sasl.password"))
+            mechanism = settings["sasl.mechanism"]
+            user, password = (_quote(settings[name]) for name in ("sasl.username", "sasl.password"))
             who = f"username={user} password={password}"
             found |= {
                 "sasl.mechanism": mechanism,
@@ -95,7 +97,7 @@ class ClientSecurity:
         return found
 
     def redact(self, text: str) -> str:
-        """A message without the secrets of this access."""
+        """A message with the secrets of these settings masked."""
         return without_secrets(text, self.properties)
 
 
@@ -103,6 +105,6 @@ PLAIN_TEXT = ClientSecurity()
 
 
 def _quote(text: str) -> str:
-    """A value in a JAAS configuration."""
+    """Quote a value for a JAAS configuration."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

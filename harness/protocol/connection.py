@@ -1,9 +1,9 @@
-"""Asks one named broker for its own beliefs, over the Kafka protocol.
+"""A connection to one named broker, over the Kafka protocol, for its own view of the cluster.
 
-A client library answers from whichever broker it likes; proofs need to know what *this* broker thinks.
-Message classes come from kio (generated from Kafka's own definitions); here is only the connection.
-Versions used (Metadata 7, ListOffsets 5, DescribeQuorum 0, ApiVersions none) are understood by brokers from
-2.8 to 4.x, except DescribeQuorum, which ZooKeeper clusters do not have.
+A client library chooses the broker that answers; proofs need the answer of *this* broker. Message classes
+come from kio (generated from Kafka's own definitions); this module has the connection only. Versions used
+(Metadata 7, ListOffsets 5, DescribeQuorum 0, ApiVersions none) are understood by brokers from 2.8 to 4.x,
+except DescribeQuorum, which ZooKeeper clusters do not have.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ answers, with its high watermark."""
 
 
 def error_name(code: ErrorCode) -> str | None:
-    """Kafka's name of an error; None: there was none."""
+    """Kafka's name of an error; None: no error."""
     return None if code == ErrorCode.none else code.name.upper()
 
 
@@ -207,8 +207,8 @@ class BrokerConnection:
         self._socket = socket.create_connection(self._address, timeout=self._timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._login is not None:
-            self._socket = self._login.opened(self._socket, self._address[0])
-            self._login.introduce(self._exchange)
+            self._socket = self._login.secure(self._socket, self._address[0])
+            self._login.log_in(self._exchange)
 
     def _receive(self, count: int) -> bytes:
         assert self._socket is not None

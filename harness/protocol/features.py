@@ -18,7 +18,8 @@ _UPGRADE, _SAFE_DOWNGRADE = i8(1), i8(2)
 
 
 def set_features(connection: BrokerConnection, levels: Mapping[str, int]) -> dict[str, str]:
-    """Set features to levels, whether that is up or down; by feature, why it was refused (none: all done).
+    """Upgrade or downgrade features to levels; returns the reason of each refusal by feature (empty: all
+    set).
 
     Raises:
         OSError: the broker does not answer.

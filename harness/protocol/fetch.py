@@ -1,9 +1,9 @@
-"""Asks one named broker for what it serves of a partition, whether it leads it or follows.
+"""Fetches from one named broker, whether it is the leader of the partition or a follower.
 
 Fetch 11 is answered by followers too, up to their own high watermark (KIP-392); OffsetForLeaderEpoch 3 by
 the leader alone (KIP-320). Both are understood by brokers from 2.8 to 4.x.
 
-Errors are given by Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker
+Errors have Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker
 does not answer.
 """
 
@@ -30,9 +30,9 @@ _BYTES = 1024 * 1024
 class FetchAnswer:
     """One broker's answer about one partition.
 
-    `high_watermark` is the broker's own: a follower learns the leader's one fetch later. `data` holds record
-    batches as they are in the log, from the one that contains the offset asked for, the last one maybe cut.
-    `error` None: there was none.
+    `high_watermark` is the broker's own: a follower learns the leader's one fetch later. `data` has record
+    batches as they are in the log, from the one with the requested offset; the last one may be truncated.
+    `error` is None if there was none.
     """
 
     error: str | None
@@ -51,8 +51,9 @@ def fetch(
     max_bytes: int = _BYTES,
     replica_id: int = CONSUMER,
 ) -> FetchAnswer:
-    """Fetch from one broker as a consumer would, without waiting for more (KIP-227: no session). As
-    DEBUGGING_REPLICA: from any replica, up to its log end offset (`FetchIsolation`, `FetchParams` of Kafka).
+    """Fetch from one broker like a consumer, without waiting for more records (KIP-227: no session). With
+    DEBUGGING_REPLICA it fetches from any replica, up to its log end offset (Kafka's `FetchIsolation`,
+    `FetchParams`).
     """
     request = fetch_request.FetchRequest(
         replica_id=BrokerId(replica_id),
@@ -85,8 +86,8 @@ def fetch(
 
 
 def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: int) -> tuple[int, int] | None:
-    """Where a leader epoch ends in this broker's log (KIP-101): the largest epoch up to it that wrote
-    anything, and the offset behind its last record. None: it does not lead the partition, or knows no such
+    """The end of a leader epoch in this broker's log (KIP-101): the largest epoch up to it that wrote
+    records, and the offset after its last record. None: this broker is not the leader, or does not know the
     epoch.
     """
     request = epoch_request.OffsetForLeaderEpochRequest(

@@ -1,9 +1,9 @@
-"""Questions to one named broker that a client library would put to another: what does it say to a consumer
-of old, to a producer, and to one who asks where the partition ends?
+"""Requests to one named broker that a client library would send to the leader: an old consumer's fetch, a
+produce request, and a request for the partition's end offset.
 
-Fetch 10 is answered by the leader alone (before KIP-392), Produce 8 by the leader alone, ListOffsets 5 by
-the leader, and by any replica to a debugging one. Errors are given by Kafka's names. Every function raises
-OSError when the broker does not answer.
+Only the leader answers Fetch 10 (before KIP-392), Produce 8 and ListOffsets 5; for the debugging replica id
+any replica answers ListOffsets. Errors have Kafka's names. Every function raises OSError if the broker does
+not answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VALUE = b"kafka-chaos: a record that only a leader may take"
 
 
 def fetch_v10_error(connection: BrokerConnection, topic: str, partition: int) -> str | None:
-    """The error that a consumer from before Kafka 2.3 is given for a fetch from offset 0; None: data."""
+    """The error of a fetch from offset 0 by the protocol from before Kafka 2.3; None: it returned data."""
     request = fetch_request.FetchRequest(
         max_wait=_AT_ONCE,
         min_bytes=i32(0),
@@ -59,7 +59,7 @@ def fetch_v10_error(connection: BrokerConnection, topic: str, partition: int) ->
 def end_offset(
     connection: BrokerConnection, topic: str, partition: int, replica_id: int = CONSUMER
 ) -> tuple[str | None, int]:
-    """(error, offset) of the partition's end as this broker tells it to a consumer."""
+    """(error, offset) of the partition's end as this broker reports it to a consumer."""
     request = offsets_request.ListOffsetsRequest(
         replica_id=BrokerId(replica_id),
         isolation_level=i8(0),
@@ -82,8 +82,11 @@ def end_offset(
 
 
 def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[str | None, int]:
-    """Send one record with acks=all to this very broker: (error, offset). No record of a run: where it is
-    taken, the final read finds something that nobody sent."""
+    """Send one record with acks=all to this broker; returns (error, offset).
+
+    The record does not belong to a run: if it is accepted, the final read finds a record that no producer
+    sent.
+    """
     records = Records(batch(_VALUE))
     request = produce_request.ProduceRequest(
         acks=_ALL,

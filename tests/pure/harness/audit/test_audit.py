@@ -253,7 +253,7 @@ def test_a_file_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="properties file cannot be read"):
             read_properties(path)
     (tmp_path / "big").write_bytes(b"a" * 1_000_001)
-    with pytest.raises(BadInput, match="no properties file"):
+    with pytest.raises(BadInput, match="not a properties file"):
         read_properties(tmp_path / "big")
 
 

@@ -194,7 +194,7 @@ def test_a_mechanism_that_is_not_offered_is_named() -> None:
         mechanisms = ("GSSAPI",)
 
     with pytest.raises(LoginRefused, match="GSSAPI"):
-        BrokerAuth(None, "PLAIN", "a", "b").introduce(lambda _request, _answer: Shaken())
+        BrokerAuth(None, "PLAIN", "a", "b").log_in(lambda _request, _answer: Shaken())
 
 
 def _tls_server(tmp_path: Path, hosts: tuple[str, ...]) -> tuple[str, int, threading.Thread]:
@@ -235,10 +235,10 @@ def test_whom_the_wire_believes(
     login = BrokerAuth(Tls(trusted=certificate if trusted else Authority("another").certificate))
     with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
         if refused is None:
-            login.opened(raw, "127.0.0.1").close()
+            login.secure(raw, "127.0.0.1").close()
         else:
             with pytest.raises(LoginRefused, match=refused):
-                login.opened(raw, "127.0.0.1")
+                login.secure(raw, "127.0.0.1")
     thread.join(10)
 
 
