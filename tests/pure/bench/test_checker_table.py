@@ -38,7 +38,7 @@ def test_the_cold_pass_is_no_part_of_the_median_and_heavy_is_told_a_row() -> Non
     )
     assert told[1].split()[5:8] == ["50.00", "2.00", "1.00-3.00"]
     assert "growth of tool over clean histories: rows^1.00" in told
-    assert "tool, half lost: 2.00 times the seconds a row of the clean history" in told
+    assert "tool, half lost: 2.00 times the seconds per row of the clean history" in told
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
