@@ -12,7 +12,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.pure
 
 DOCUMENTS = sorted(
-    [ROOT / name for name in ("ARCHITECTURE.md", "README.md")]
+    [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")]
     + [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/explanation/*.md"), *ROOT.glob("docs/how-to/*.md")]
 )
 FOLDERS = "kafka_chaos|harness|faults|workloads|checkers|compose|tests|docs|examples"
