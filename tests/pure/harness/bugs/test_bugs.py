@@ -24,8 +24,8 @@ from harness.suite.run_evidence import FinishedRun
 pytestmark = pytest.mark.pure
 
 IDS = [bug.id for bug in BUGS]
-GIVEN = Observation(what="acked in one", expected="1", seen="1", ok=True, given=True)
-NOT_GIVEN = Observation(what="acked in one", expected="1", seen="0", ok=False, given=True)
+MET = Observation(what="acked in one", expected="1", seen="1", ok=True, given=True)
+NOT_MET = Observation(what="acked in one", expected="1", seen="0", ok=False, given=True)
 INVALID = Observation(what="verdict", expected="invalid: lost", seen="invalid: lost 200", ok=True)
 SPARED = Observation(what="verdict", expected="invalid: lost", seen="valid", ok=False)
 VALID = Observation(what="verdict", expected="valid", seen="valid", ok=True)
@@ -37,7 +37,7 @@ def arm_result(role: Role, *rows: Observation, doubts: tuple[str, ...] = ()) -> 
 
 
 def result(affected: Observation, fixed: Observation, *more: Observation, seconds: float = 20.0) -> BugResult:
-    arms = (arm_result(Role.AFFECTED, GIVEN, affected, *more), arm_result(Role.FIXED, GIVEN, fixed))
+    arms = (arm_result(Role.AFFECTED, MET, affected, *more), arm_result(Role.FIXED, MET, fixed))
     verdict, reasons = judge(BUG_SUITE, arms)
     return BugResult(
         id="KIP-903",
@@ -66,7 +66,7 @@ def test_a_bug_is_reproduced_when_both_sides_behave(
 
 
 def test_an_arm_in_which_nothing_dangerous_happened_shows_nothing() -> None:
-    seen = result(INVALID, VALID, NOT_GIVEN)
+    seen = result(INVALID, VALID, NOT_MET)
     assert seen.verdict is SuiteVerdict.UNKNOWN
     (arm,) = seen.of(Role.AFFECTED)
     assert not arm.sound
@@ -135,9 +135,9 @@ def test_the_list_needs_no_cluster() -> None:
     shown = CliRunner().invoke(app, ["bugs", "--list"])
     assert shown.exit_code == 0
     assert "KAFKA-17754" in shown.stdout
-    told = json.loads(CliRunner().invoke(app, ["bugs", "kip-903", "--list", "--json"]).stdout)
-    assert [one["id"] for one in told] == ["KIP-903"]
-    assert {arm["side"] for arm in told[0]["arms"]} == {"affected", "fixed"}
+    listed = json.loads(CliRunner().invoke(app, ["bugs", "kip-903", "--list", "--json"]).stdout)
+    assert [one["id"] for one in listed] == ["KIP-903"]
+    assert {arm["side"] for arm in listed[0]["arms"]} == {"affected", "fixed"}
 
 
 class Run(FinishedRun):
@@ -152,8 +152,8 @@ class Run(FinishedRun):
 
 def line(api: str, request: dict[str, Any], response: dict[str, Any], client: str = "writer") -> str:
     header = {"requestApiKeyName": api, "clientId": client}
-    told = json.dumps({"requestHeader": header, "request": request, "response": response})
-    return f"[2026-11-22] DEBUG Completed request:{told},connection:a-b,totalTimeMs:1 (kafka.request.logger)"
+    text = json.dumps({"requestHeader": header, "request": request, "response": response})
+    return f"[2026-11-22] DEBUG Completed request:{text},connection:a-b,totalTimeMs:1 (kafka.request.logger)"
 
 
 def test_requests_are_read_off_a_brokers_log() -> None:
@@ -166,14 +166,14 @@ def test_requests_are_read_off_a_brokers_log() -> None:
         "Completed request:{not JSON at all",
         "[2026-11-22] INFO END_TXN is what I say",
     ]
-    asked = expectations.answered_requests(
+    expectation = expectations.answered_requests(
         "a", 1, "END_TXN", (expectations.TAKEN, expectations.REFUSED), client="writer", committed=True
     )
-    seen = asked.observe(Run(lines))
+    seen = expectation.observe(Run(lines))
     assert seen.ok
     assert seen.seen == "taken, refused (INVALID_PRODUCER_EPOCH)"
-    assert asked.observe(Run(lines[:1])).ok is False
-    assert asked.observe(Run([*lines, lines[0]])).ok is False
+    assert expectation.observe(Run(lines[:1])).ok is False
+    assert expectation.observe(Run([*lines, lines[0]])).ok is False
 
 
 def test_an_error_may_lie_deep_in_an_answer() -> None:
@@ -187,15 +187,15 @@ def test_what_the_controller_answers_to_a_request_for_an_isr(members: dict[str, 
     without = line("ALTER_PARTITION", {"topics": [{"partitions": [{"newIsr": [1]}]}]}, {"errorCode": 0})
     topics = [{"partitions": [{"partitionIndex": 0, **members}]}]
     refused = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 107}]})
-    asked = expectations.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
-    assert asked.observe(Run([without, refused])).ok
-    assert asked.observe(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
+    expectation = expectations.isr_change("a", 101, 2, "INELIGIBLE_REPLICA")
+    assert expectation.observe(Run([without, refused])).ok
+    assert expectation.observe(Run([without, refused])).seen == "refused (INELIGIBLE_REPLICA)"
     for other in ("NONE", "INVALID_UPDATE_VERSION"):
         assert expectations.isr_change("a", 101, 2, other).observe(Run([refused])).ok is False
     taken = line("ALTER_PARTITION", {"topics": topics}, {"topics": [{"errorCode": 0}]})
     assert expectations.isr_change("a", 101, 2).observe(Run([taken])).seen == expectations.TAKEN
     assert expectations.isr_change("a", 101, 2).observe(Run([taken])).ok
-    assert asked.observe(Run([without])).ok is None
+    assert expectation.observe(Run([without])).ok is None
 
 
 def test_the_page_is_up_to_date() -> None:

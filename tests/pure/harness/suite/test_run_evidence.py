@@ -167,7 +167,7 @@ def seen(folder: Folder, *expectations: Expectation) -> list[bool | None]:
     return [expectation.observe(run).ok for expectation in expectations]
 
 
-def test_what_a_run_lacks_cannot_be_told(folder: Folder) -> None:
+def test_missing_evidence_is_unknown(folder: Folder) -> None:
     row = expect_records.in_log("alone", 5).observe(folder.finished())
     assert row == Observation(
         what="records of alone in the log",
