@@ -15,7 +15,15 @@ import typer
 from rich.console import Console
 
 from harness.cli import audit, bugs, claims, explore, images, interop, matrix, nightly, run
-from harness.cli.options import JsonOption, QuietOption, SeedOption, console, interruptible, print_json, say
+from harness.cli.options import (
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    console,
+    interruptible,
+    print_json,
+    print_text,
+)
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import redact
 from harness.preflight import kernel_probes
@@ -81,7 +89,7 @@ def plan(
         print_json(asdict(planned))
         return
     for line in plan.lines(planned):
-        say(_out, line)
+        print_text(_out, line)
 
 
 @app.command()
@@ -115,7 +123,7 @@ def faults(
     from harness.catalog import faults
 
     if kind is not None and not as_json:
-        say(_out, faults.page(kind))
+        print_text(_out, faults.page(kind))
         return
     rows = faults.fault_rows(kernel_probes.kernel_capabilities(), kind)
     if as_json:
@@ -162,7 +170,7 @@ def heal(
         print_json([asdict(one) | {"clean": one.clean} for one in done])
     else:
         for line in healing.summary_lines(done):
-            say(_out, line)
+            print_text(_out, line)
     raise typer.Exit(0 if all(one.clean for one in done) else 3)
 
 

@@ -17,7 +17,7 @@ from harness.cli.options import (
     SeedOption,
     console,
     print_json,
-    say,
+    print_text,
 )
 from harness.model.progress import report_progress
 from harness.model.secrets import this_command
@@ -108,7 +108,7 @@ def explore(
 
 
 def _say(line: str) -> None:
-    say(_out, line)
+    print_text(_out, line)
 
 
 def add(app: typer.Typer) -> None:

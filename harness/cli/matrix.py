@@ -17,7 +17,7 @@ from harness.cli.options import (
     SeedOption,
     console,
     print_json,
-    say,
+    print_text,
 )
 from harness.model.errors import BadInput
 from harness.model.progress import report_progress
@@ -210,7 +210,7 @@ def rates(
 
 
 def _say(line: str) -> None:
-    say(_out, line)
+    print_text(_out, line)
 
 
 def add(app: typer.Typer) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from harness.cli.options import SeedOption, console, interruptible, say
+from harness.cli.options import SeedOption, console, interruptible, print_text
 from harness.model.defaults import DEFAULT_VERSION
 
 _out = console(140)
@@ -64,7 +64,7 @@ def nightly(
     with interruptible(_err), progress_on_stdout():
         code, lines = run_night(options)
     for line in lines:
-        say(_out, line)
+        print_text(_out, line)
     raise typer.Exit(code)
 
 

@@ -37,7 +37,7 @@ def console(columns: int) -> Console:
     return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else columns)
 
 
-def say(out: Console, text: str) -> None:
+def print_text(out: Console, text: str) -> None:
     """Print text as it is, without folding long lines."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
 

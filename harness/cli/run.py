@@ -21,7 +21,7 @@ from harness.cli.options import (
     console,
     interruptible,
     print_json,
-    say,
+    print_text,
 )
 from harness.model.errors import BadInput
 from harness.model.secrets import this_command
@@ -123,10 +123,10 @@ def run(
         if not as_json:
             _out.print(table(result))
             for one in result.arms:
-                say(_out, explanation(one))
+                print_text(_out, explanation(one))
             if timings:
                 _out.print(times.table(result))
-            say(_out, f"report: {folder / 'report.html'}\n")
+            print_text(_out, f"report: {folder / 'report.html'}\n")
     if as_json:
         print_json([result.model_dump(mode="json") for _, result in done])
     codes = [result.exit_code() for _, result in done]
@@ -196,7 +196,7 @@ def check(
     else:
         _out.print(table(result))
         for one in result.arms:
-            say(_out, explanation(one))
+            print_text(_out, explanation(one))
     raise typer.Exit(result.exit_code())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from harness.cli.options import WIDE, console, print_json, say
+from harness.cli.options import WIDE, console, print_json, print_text
 from harness.cli.progress import show_progress
 from harness.model.secrets import this_command
 from harness.run.executor import Options
@@ -67,7 +67,7 @@ def suite_command(
     else:
         out.print(table(suite, done))
         for line in (*reasons(done), f"results: {folder}{page}"):
-            say(out, line)
+            print_text(out, line)
     raise typer.Exit(exit_code(done))
 
 

@@ -94,9 +94,9 @@ class TopicAdmin:
         left, failed = list(groups), list[tuple[str, str]]()
         deadline = time.monotonic() + _SESSION_SECONDS
         while left:
-            asked = self._client.delete_consumer_groups(left, request_timeout=_SECONDS)
+            deletions = self._client.delete_consumer_groups(left, request_timeout=_SECONDS)
             left = []
-            for name, done in asked.items():
+            for name, done in deletions.items():
                 try:
                     done.result()
                 except KafkaException as error:

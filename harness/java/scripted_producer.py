@@ -84,12 +84,12 @@ class ScriptedProducer:
         self._begun += 1
         return None
 
-    def end(self, asked: str) -> None:
-        """Commit or abort (`asked`) the open transaction, and journal its outcome."""
+    def end(self, request: str) -> None:
+        """Commit or abort (`request`) the open transaction, and journal its outcome."""
         ending, self._open = self._open, None
         error = None
         try:
-            if asked == "commit":
+            if request == "commit":
                 self._producer.commitTransaction()
             else:
                 self._producer.abortTransaction()
@@ -99,15 +99,15 @@ class ScriptedProducer:
         if ending is None or self._transactions is None:
             return
         # Without a request to commit, a transaction cannot become committed (KIP-98).
-        done = TxnOutcome.COMMITTED if asked == "commit" else TxnOutcome.ABORTED
-        unclear = error is not None and asked == "commit"
+        done = TxnOutcome.COMMITTED if request == "commit" else TxnOutcome.ABORTED
+        unclear = error is not None and request == "commit"
         self._transactions.append(
             {
                 "producer": self.number,
                 "txn": ending.number,
                 "begun_ns": ending.begun_ns,
                 "ended_ns": None if error is not None else time.time_ns(),
-                "asked": asked,
+                "asked": request,
                 "outcome": (TxnOutcome.INDETERMINATE if unclear else done).value,
                 "records": ending.records,
                 "error": error,

@@ -168,9 +168,9 @@ class JavaProcess:
 
     def last_message(self) -> str:
         """The exception that it printed last, else the last line that it printed."""
-        said = [line for line in self._stderr if line.strip()]
-        exceptions = [line for line in said if "Exception" in line]
-        return (exceptions or said or ["nothing"])[-1].strip()
+        printed = [line for line in self._stderr if line.strip()]
+        exceptions = [line for line in printed if "Exception" in line]
+        return (exceptions or printed or ["nothing"])[-1].strip()
 
     def remove(self) -> None:
         """Remove the container; safe to call again."""

@@ -110,8 +110,8 @@ def _leader(query: BrokerQuery) -> BrokerAnswer:
         for part in topic.partitions:
             if part.partition_index == query.step.partition:
                 isr = [int(node) for node in part.isr_nodes]
-                told = {"leader_epoch": int(part.leader_epoch), "isr": isr}
-                return BrokerAnswer(None, int(part.leader_id), told)
+                detail = {"leader_epoch": int(part.leader_epoch), "isr": isr}
+                return BrokerAnswer(None, int(part.leader_id), detail)
     return BrokerAnswer("UNKNOWN_TOPIC_OR_PARTITION")
 
 

@@ -84,7 +84,7 @@ class Scheduler:
     def _guarded(self) -> None:
         try:
             self._run()
-        except Exception as error:  # a problem of the run: in this thread nobody else would see it
+        except Exception as error:  # otherwise an error in this thread would be lost
             self._problems.append(f"the schedule of faults broke: {error!r}")
 
     def _run(self) -> None:

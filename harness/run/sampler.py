@@ -93,16 +93,16 @@ class Sampler:
 
 def rows(view: TopologyView, controller: int | None) -> Iterator[dict[str, Any]]:
     """A view as rows of `harness.model.journal.SAMPLES`."""
-    for seen in view.views:
+    for broker_view in view.views:
         base = {
             "at_ns": view.at_ns,
-            "broker": seen.broker,
-            "answered": seen.answered,
-            "controller": controller if seen.answered else None,
+            "broker": broker_view.broker,
+            "answered": broker_view.answered,
+            "controller": controller if broker_view.answered else None,
         }
-        if not seen.partitions:
+        if not broker_view.partitions:
             yield base
-        for state in seen.partitions:
+        for state in broker_view.partitions:
             yield base | {
                 "topic": state.topic,
                 "partition": state.partition,

@@ -19,19 +19,19 @@ from harness.model.journal_reader import journal_batches
 
 def unread_partitions(folder: Path, topic: str) -> frozenset[int]:
     """Partitions of `topic` with at least one acknowledged send whose identity was not read back."""
-    seen: dict[int, np.ndarray] = {}
+    read: dict[int, np.ndarray] = {}
     for batch in journal_batches(folder / READS_DIR, ["state", "producer", "seq"]):
         ours = batch.filter(pc.equal(batch["state"], ReadState.OK.value))
         for producer, seqs, _ in _by_producer(ours):
-            marks = _grown(seen.get(producer), int(seqs.max()) + 1)
+            marks = _grown(read.get(producer), int(seqs.max()) + 1)
             marks[seqs] = True
-            seen[producer] = marks
+            read[producer] = marks
     unread: set[int] = set()
     for batch in journal_batches(folder / SENDS_DIR, ["outcome", "producer", "seq", "topic", "partition"]):
         here = pc.equal(batch["topic"], topic)
         acked = batch.filter(pc.and_(here, pc.equal(batch["outcome"], SendOutcome.ACKED.value)))
         for producer, seqs, mine in _by_producer(acked):
-            marks = _grown(seen.get(producer), int(seqs.max()) + 1)
+            marks = _grown(read.get(producer), int(seqs.max()) + 1)
             unread.update(np.unique(mine["partition"].to_numpy()[~marks[seqs]]).tolist())
     return frozenset(unread)
 

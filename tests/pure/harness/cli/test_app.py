@@ -63,7 +63,7 @@ def test_no_engine_is_exit_code_3(
     assert call(monkeypatch, "clean") == 3
 
 
-def test_no_java_is_told_before_a_cluster_is_started(
+def test_missing_java_is_reported_before_a_cluster_is_started(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(engine, "connect", lambda: pytest.fail("the engine was asked"))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.pure
 @pytest.mark.parametrize(
     "error", [requests.ConnectionError("No such file or directory"), APIError("server error")]
 )
-def test_told_like_one_that_was_never_there(
+def test_reported_like_a_missing_engine(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(**_: object) -> None:

@@ -28,7 +28,7 @@ def test_a_log_gets_each_activity_once() -> None:
     assert output.splitlines() == ["run · arm · step · sent 1", "run · arm · healing"]
 
 
-def test_a_running_activity_is_told_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_activity_is_shown_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 1.0, 6.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(moments))
     output = output_of("a · b · c · 1", "a · b · c · 2", "a · b · c · 3")
@@ -40,5 +40,5 @@ def test_brackets_are_text(terminal: bool) -> None:
     assert "partition(s) [0]" in output_of("files of partition(s) [0]", terminal=terminal)
 
 
-def test_quiet_says_nothing() -> None:
+def test_quiet_shows_nothing() -> None:
     assert output_of("a", "b", quiet=True) == ""

@@ -1,4 +1,4 @@
-"""A view is settled only when every broker says the same and every replica has everything."""
+"""A view is settled only when all brokers agree and every replica has all records."""
 
 from __future__ import annotations
 

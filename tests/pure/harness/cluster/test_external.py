@@ -1,4 +1,4 @@
-"""Clusters that are not ours: how to get in, what cannot be had there, whose container is whose."""
+"""Existing clusters: access to them, what is not possible there, and which container a broker is in."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_javas_names_and_librdkafkas_mean_the_same() -> None:
         ({"security.protocol": "SASL_SSL", "ssl.ca.pem": "nonsense"}, "PEM"),
     ],
 )
-def test_what_no_client_of_ours_can_do_is_refused(change: dict[str, str], told: str) -> None:
+def test_unsupported_client_settings_are_refused(change: dict[str, str], told: str) -> None:
     with pytest.raises(BadInput) as refused:
         client_security_of({**SASL, **change}, "client.properties")
     assert told in str(refused.value)
@@ -163,7 +163,7 @@ def _container(identity: str, env: list[str], ports: dict[str, Any] | None = Non
     return {"Id": identity, "Config": {"Env": env}, "NetworkSettings": {"Ports": ports or {}}}
 
 
-def test_whose_container_is_whose() -> None:
+def test_each_broker_is_matched_with_its_container() -> None:
     published = {"9092/tcp": [{"HostIp": "0.0.0.0", "HostPort": "9093"}], "9999/tcp": None}
     containers = [
         _container("one", ["KAFKA_NODE_ID=1"]),
@@ -231,7 +231,7 @@ def test_a_broker_without_a_known_container_is_not_touched() -> None:
     assert cluster.nodes_with_containers == ()
 
 
-def test_nobody_there_is_told_with_the_reason() -> None:
+def test_a_cluster_that_does_not_answer_is_reported_with_the_reason() -> None:
     spec = ClusterSpec(existing=ExternalClusterSpec(bootstrap_servers="127.0.0.1:1"))
     with pytest.raises(ClusterError, match="does not answer") as refused:
         ExternalCluster(spec).start()

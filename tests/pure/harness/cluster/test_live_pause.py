@@ -41,7 +41,7 @@ def test_a_node_that_does_not_freeze_at_once_is_frozen_again(monkeypatch: pytest
     assert container.calls == 3
 
 
-def test_what_no_patience_mends_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_waiting_does_not_solve_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     container = Frozen(APIError("409 Conflict: the container is not running"))
     with pytest.raises(ClusterError, match="could not be paused"):
         cluster(container, monkeypatch).pause(NODE.id)

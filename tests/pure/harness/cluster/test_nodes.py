@@ -150,7 +150,7 @@ Connections dump:
 """
 
 
-def test_the_controller_is_whose_session_holds_it() -> None:
+def test_the_controller_is_the_broker_whose_session_owns_it() -> None:
     assert controller_of(SESSIONS.format(controller="\t/controller\n")) == 12
     assert controller_of(SESSIONS.format(controller="\t/controller_epoch\n")) is None
     assert controller_of("") is None
@@ -165,6 +165,6 @@ def test_the_controller_is_whose_session_holds_it() -> None:
         ({"metadata": "zookeeper", "version": "3.9.2", "combined": True, "controllers": 3}, "leave `contr"),
     ],
 )
-def test_what_a_version_does_not_have_is_refused(fields: dict[str, Any], told: str) -> None:
+def test_settings_that_a_version_does_not_have_are_refused(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         ClusterSpec(**fields)

@@ -1,4 +1,4 @@
-"""TLS and passwords as data: specs, certificates, what brokers and clients are told, and the SCRAM talk."""
+"""TLS and passwords: specs, certificates, settings of brokers and clients, and the SCRAM exchange."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _environment(security: SecuritySpec | None, **more: Any) -> dict[str, str]:
         ({"tls": True}, "3.4.1", None),
     ],
 )
-def test_what_a_version_cannot_have_is_refused_before_a_cluster_starts(
+def test_what_a_version_does_not_support_is_refused_before_a_cluster_starts(
     given: dict[str, Any], version: str, refused: str | None
 ) -> None:
     document = {"version": version, "security": given}
@@ -104,7 +104,7 @@ def test_two_clusters_share_no_secret_and_none_is_in_a_repr() -> None:
         assert "PRIVATE KEY" not in repr(value)
 
 
-def test_java_is_told_the_same() -> None:
+def test_java_clients_get_the_same_settings() -> None:
     given = ClientSecurity(
         {
             "security.protocol": "SASL_SSL",
@@ -228,7 +228,7 @@ def _tls_server(tmp_path: Path, hosts: tuple[str, ...]) -> tuple[str, int, threa
         (("elsewhere",), True, "not trusted"),
     ],
 )
-def test_whom_the_wire_believes(
+def test_which_certificates_a_connection_accepts(
     tmp_path: Path, hosts: tuple[str, ...], trusted: bool, refused: str | None
 ) -> None:
     certificate, port, thread = _tls_server(tmp_path, hosts)

@@ -1,4 +1,4 @@
-"""Drive steps: what they may say, what the client is given, and how a producer journals what it is told."""
+"""Drive steps: valid ones, the client's settings, and how a producer journals reports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def experiment(old: str = "", new: str = "") -> Experiment:
     return parse(TEXT.replace(old, new), "x.yaml")
 
 
-def test_a_drive_step_is_data_and_told_in_words() -> None:
+def test_a_drive_step_is_data_and_described_in_words() -> None:
     told = "\n".join(lines(plan_of(experiment(), 0)))
     assert "drive one, writer: begin, send 3 records of 64 bytes to partition 1, commit" in told
     assert "drive two, first: flush, send 1 record to partition 0, not awaited" in told
@@ -260,7 +260,7 @@ def test_what_is_refused_before_it_is_queued_is_certainly_not_written(tmp_path: 
     assert sends[0]["txn"] is None
 
 
-def test_a_transaction_that_cannot_be_begun_is_told(tmp_path: Path) -> None:
+def test_a_transaction_that_cannot_begin_is_reported(tmp_path: Path) -> None:
     client = Client(failing={"beginTransaction": Thrown("java.lang.IllegalStateException", "no")})
     _, txns, refused = driven(tmp_path, client, "begin")
     assert refused == ["IllegalStateException: no"]

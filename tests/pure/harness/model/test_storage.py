@@ -55,7 +55,7 @@ def test_scratch_is_gone_afterwards_and_new_each_time(tmp_path: Path) -> None:
 
 
 def test_a_scheme_that_nothing_opens_is_told() -> None:
-    with pytest.raises(JournalError, match="opens such a URL"):
+    with pytest.raises(JournalError, match="opens this URL"):
         place("nosuch://host/run")
 
 

@@ -1,4 +1,4 @@
-"""Arms that go together: a broker is back when the topics of all of them are well."""
+"""Arms of one run: a broker has recovered when the topics of all of them have."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_only_named_faults_are_taken_back_without_waiting() -> None:
         Heal.model_validate({"awaited": False})
 
 
-def test_both_are_told_in_a_plan() -> None:
+def test_both_are_described_in_a_plan() -> None:
     text = """
 name: asked
 title: t

@@ -1,4 +1,4 @@
-"""Faults are journaled at every moment, healed once, and a failure keeps nothing else open."""
+"""Every phase of a fault is journaled; faults are healed once, and a failure keeps no other fault open."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_an_effect_that_was_not_seen_stays_unverified(ledger: FaultLedger, rows:
     assert not ledger.windows()[0].verified
 
 
-def test_a_failed_heal_is_told_and_the_others_are_healed(ledger: FaultLedger, rows: Rows) -> None:
+def test_a_failed_heal_is_reported_and_the_others_are_healed(ledger: FaultLedger, rows: Rows) -> None:
     EFFECTS["planned-1"] = good = Effect()
     EFFECTS["planned-2"] = Effect(heal_fails=2)
     ledger.inject(Planned())

@@ -1,4 +1,4 @@
-"""What makes a final read complete, and what makes a loss worth looking for."""
+"""When a final read is complete, and when the replicas' files are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of faults is found, and what a process that is gone left open is healed from its records."""
+"""Traces of faults are found, and faults that an ended process left open are healed from its records."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_clean_cluster_has_no_traces() -> None:
     assert traces(Whole([quiet()])) == []
 
 
-def test_every_trace_is_told() -> None:
+def test_every_trace_is_reported() -> None:
     rule = "rule: -A INPUT -s 10.0.0.2/32 -m comment --comment kafka-chaos-1 -j DROP"
     cluster = Whole([quiet()], dead={3}, frozen={2}, prints={1: f"{rule}\nqdisc: qdisc htb 1: dev eth0\n"})
     found = traces(cluster)
@@ -110,7 +110,7 @@ def test_the_topics_of_all_arms_are_waited_for(monkeypatch: pytest.MonkeyPatch) 
     assert len(state_records.open_faults("kc-1")) == 1
 
 
-def test_an_unknown_kind_is_told_and_its_record_kept() -> None:
+def test_an_unknown_kind_is_reported_and_its_record_kept() -> None:
     state_records.open_fault(
         "kc-1",
         state_records.OpenFaultRecord(
@@ -182,5 +182,5 @@ def test_a_record_that_cannot_be_read_is_one_clear_error_and_can_be_swept(folder
         ([healing.HealedCluster("kc-1", failures=("kill-1 was undone, but",))], "kill-1 was undone"),
     ],
 )
-def test_what_came_of_it_is_told(done: list[healing.HealedCluster], words: str) -> None:
+def test_the_results_in_words(done: list[healing.HealedCluster], words: str) -> None:
     assert words in "\n".join(healing.summary_lines(done))

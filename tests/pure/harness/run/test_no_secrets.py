@@ -1,4 +1,4 @@
-"""A user's secrets are in nothing that we write or print."""
+"""A user's secrets are neither written nor printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arms that go together in one run: what they may have, and what steps do to each of their topics."""
+"""Arms of one run: what they may contain, and what steps do to each of their topics."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_readers_without_a_group_and_faults_on_nodes_may_go_together() -> None:
     experiment(readers=[{"name": "r"}], steps=[{"write": {"name": "w", "seconds": 9, "faults": [kill]}}])
 
 
-class Towns(FakeCluster):
-    """A cluster with topics of one partition on brokers 1 and 2, led by 2 until somebody has 1 elected."""
+class ElectingCluster(FakeCluster):
+    """A cluster with topics of one partition on brokers 1 and 2, led by 2 until 1 is elected."""
 
     def __init__(self) -> None:
         super().__init__(views=[], broker_ids=(1, 2))
@@ -105,14 +105,14 @@ class Rows:
 class Writer:
     """Has all its records in the log at once, or so many of them."""
 
-    towns: Towns
+    cluster_state: ElectingCluster
     topic: str
     arrive: int = 5
     started: list[int] = field(default_factory=list)
 
     def start(self, step: int, *, records: int | None = None, **_: Any) -> None:
         self.started.append(step)
-        self.towns.ends[self.topic] = min(records or 0, self.arrive)
+        self.cluster_state.ends[self.topic] = min(records or 0, self.arrive)
 
     def finish(self, deadline: float | None = None) -> bool:  # noqa: ARG002
         return True
@@ -129,38 +129,38 @@ class PlannedArm:
 
 
 @dataclass
-class Scenery:
-    towns: Towns
+class ParallelSteps:
+    cluster_state: ElectingCluster
     arms: list[PlannedArm]
     events: Rows
     stepping: StepExecutor
 
 
 @pytest.fixture
-def scenery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenery]:
+def parallel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ParallelSteps]:
     monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
-    towns, events = Towns(), Rows()
-    cluster = cast(ManagedCluster, towns)
-    arms = [PlannedArm(name, Writer(towns, name)) for name in ("first", "second")]
+    cluster_state, events = ElectingCluster(), Rows()
+    cluster = cast(ManagedCluster, cluster_state)
+    arms = [PlannedArm(name, Writer(cluster_state, name)) for name in ("first", "second")]
     ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
     stepping = StepExecutor(
         cluster, experiment(), arms, ledger, 1.0, lambda _: None, view=lambda: None, seed=1
     )
-    yield Scenery(towns, arms, events, stepping)
+    yield ParallelSteps(cluster_state, arms, events, stepping)
     ledger.heal_all()
 
 
-def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(scenery: Scenery) -> None:
-    scenery.stepping.all()
-    assert scenery.towns.elected == ["first", "second"]
-    verified = [row["fault"] for row in scenery.events.rows if row["phase"] == "verified"]
+def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(parallel: ParallelSteps) -> None:
+    parallel.stepping.all()
+    assert parallel.cluster_state.elected == ["first", "second"]
+    verified = [row["fault"] for row in parallel.events.rows if row["phase"] == "verified"]
     assert verified == ["elect-1", "elect-2"]
-    assert [arm.workload.started for arm in scenery.arms] == [[2], [2]]
+    assert [arm.workload.started for arm in parallel.arms] == [[2], [2]]
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_a_state_must_be_seen_of_every_topic(scenery: Scenery, late: int) -> None:
-    scenery.arms[late].workload.arrive = 4
+def test_a_state_must_be_seen_of_every_topic(parallel: ParallelSteps, late: int) -> None:
+    parallel.arms[late].workload.arrive = 4
     with pytest.raises(ClusterError, match="log end offset"):
-        scenery.stepping.all()
-    assert scenery.towns.ends[scenery.arms[1 - late].topic] == 5
+        parallel.stepping.all()
+    assert parallel.cluster_state.ends[parallel.arms[1 - late].topic] == 5

@@ -1,4 +1,4 @@
-"""The progress line, and the faults of a step carried out: none holds up another, and nothing goes untold."""
+"""The progress line, and the faults of a step: none delays another, and every failure is reported."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
     GATES.clear()
     GATES.update({node: Gate() for node in (1, 2, 3)})
-    made: list[Step] = []
+    steps: list[Step] = []
 
     def of(*tracks: Track, **limits: Any) -> Step:
         rows, acked = Rows(), [500]
@@ -168,12 +168,12 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             view=lambda: None,
             acked=lambda: acked[0],
         )
-        made.append(Step(scheduler, rows, problems, ledger, acked))
+        steps.append(Step(scheduler, rows, problems, ledger, acked))
         scheduler.start()
-        return made[-1]
+        return steps[-1]
 
     yield of
-    for one in made:
+    for one in steps:
         one.scheduler.cancel()
     for gate in GATES.values():
         gate.verify.set()
@@ -275,7 +275,7 @@ def test_what_cannot_be_injected_is_a_problem_and_ends_its_sequence(step: Callab
     ]
 
 
-def test_an_unexpected_error_in_a_thread_is_told(step: Callable[..., Step]) -> None:
+def test_an_unexpected_error_in_a_thread_is_reported(step: Callable[..., Step]) -> None:
     GATES[1].verify_breaks = True
     GATES[1].verify.set()
     under_way = step(track(0, At(0.0), 1))
@@ -316,7 +316,7 @@ def test_an_end_known_beforehand_ends_it(step: Callable[..., Step]) -> None:
     assert under_way.problems == []
 
 
-def test_a_cancelled_step_waits_for_nobody(step: Callable[..., Step]) -> None:
+def test_a_cancelled_step_does_not_wait(step: Callable[..., Step]) -> None:
     under_way = step(track(0, At(0.0), 1), track(1, At(0.2), 2))
     under_way.until(lambda: under_way.rows.seen("hold-1", "injected"))
     under_way.scheduler.cancel()
