@@ -11,7 +11,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
+from harness.spec.experiment import Experiment
+from harness.suite.expectations import Expectation
+from harness.suite.model import Role, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
 
 
 class BugArmResult(SuiteArmResult):
@@ -36,6 +38,16 @@ BUG_SUITE = Suite(
     arm_result=BugArmResult,
     counted=True,
 )
+
+
+def affected_arm(experiment: Experiment, arm: str, *expects: Expectation) -> SuiteArm:
+    """An arm that must show the bug."""
+    return SuiteArm(Role.AFFECTED, experiment, arm, expects)
+
+
+def fixed_arm(experiment: Experiment, arm: str, *expects: Expectation) -> SuiteArm:
+    """An arm that must not show the bug."""
+    return SuiteArm(Role.FIXED, experiment, arm, expects)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
+from harness.spec.experiment import Experiment
+from harness.suite.expectations import Expectation
+from harness.suite.model import Role, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
 
 
 class ClaimResult(SuiteResult):
@@ -25,6 +27,16 @@ CLAIM_SUITE = Suite(
     result=ClaimResult,
     arm_result=SuiteArmResult,
 )
+
+
+def claim_arm(experiment: Experiment, arm: str, *expects: Expectation, curve: str = "") -> SuiteArm:
+    """An arm that must come out as the claim says."""
+    return SuiteArm(Role.CLAIM, experiment, arm, expects, curve)
+
+
+def control_arm(experiment: Experiment, arm: str, *expects: Expectation, curve: str = "") -> SuiteArm:
+    """An arm that must come out the other way."""
+    return SuiteArm(Role.CONTROL, experiment, arm, expects, curve)
 
 
 @dataclass(frozen=True, kw_only=True)

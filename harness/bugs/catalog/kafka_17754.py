@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, FIRST_TRANSACTIONS, TRANSACTIONS
 from harness.bugs.expectations import REFUSED, TAKEN, answered_requests, invalid_for, transaction, valid
-from harness.bugs.model import Bug
+from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
@@ -12,7 +12,6 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked
 from harness.suite.expectations import Expectation, precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kafka-17754-{name}
@@ -91,9 +90,9 @@ BUG = Bug(
     "answer to the second.",
     by_day=True,
     arms=(
-        SuiteArm(Role.AFFECTED, _SHIPPED, "old-client", _SHOWN),
-        SuiteArm(Role.AFFECTED, _VERSION_0, "version-0", _SHOWN),
-        SuiteArm(Role.AFFECTED, _OLD, "old", _SHOWN),
-        SuiteArm(Role.FIXED, _SHIPPED, "shipped", (valid(), *_HAPPENED, *_late(REFUSED))),
+        affected_arm(_SHIPPED, "old-client", *_SHOWN),
+        affected_arm(_VERSION_0, "version-0", *_SHOWN),
+        affected_arm(_OLD, "old", *_SHOWN),
+        fixed_arm(_SHIPPED, "shipped", valid(), *_HAPPENED, *_late(REFUSED)),
     ),
 )

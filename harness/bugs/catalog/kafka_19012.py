@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from harness.bugs.clusters import PATIENT
 from harness.bugs.expectations import in_partitions, invalid_for, valid
-from harness.bugs.model import Bug
+from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, outcomes
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kafka-19012
@@ -97,9 +96,7 @@ BUG = Bug(
     proof="The six records have timed out, and yet the broker has written a record into each of their "
     "partitions, so their request arrived.",
     arms=(
-        SuiteArm(
-            Role.AFFECTED, _TIMED_OUT, "client-4.1.1", (invalid_for(FindingClass.MISPLACED), *_HAPPENED)
-        ),
-        SuiteArm(Role.FIXED, _TIMED_OUT, "client-4.3.1", (valid(), *_HAPPENED)),
+        affected_arm(_TIMED_OUT, "client-4.1.1", invalid_for(FindingClass.MISPLACED), *_HAPPENED),
+        fixed_arm(_TIMED_OUT, "client-4.3.1", valid(), *_HAPPENED),
     ),
 )

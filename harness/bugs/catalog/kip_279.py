@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import OLD_PROTOCOL, OWN_PROTOCOL
 from harness.bugs.expectations import free_of, invalid_for
-from harness.bugs.model import Bug
+from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
@@ -12,7 +12,6 @@ from harness.spec.experiment import Experiment
 from harness.suite.expect_answers import differing_offsets
 from harness.suite.expect_records import acked
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kip-279-{name}
@@ -78,17 +77,19 @@ BUG = Bug(
     proof="All four steps were acknowledged, so each broker led alone in turn, and the replicas' own files "
     "are compared. Unclean elections lose m3 in every arm, so the verdict looks at divergence alone.",
     arms=(
-        SuiteArm(
-            Role.AFFECTED,
+        affected_arm(
             _by_turns("protocol-1.1", OLD_PROTOCOL, 5),
             "protocol-1.1",
-            (invalid_for(FindingClass.DIVERGED), *_HAPPENED, differing_offsets("end", 1, 2, 5)),
+            invalid_for(FindingClass.DIVERGED),
+            *_HAPPENED,
+            differing_offsets("end", 1, 2, 5),
         ),
-        SuiteArm(
-            Role.FIXED,
+        fixed_arm(
             _by_turns("shipped", OWN_PROTOCOL, 0),
             "shipped",
-            (free_of(FindingClass.DIVERGED), *_HAPPENED, differing_offsets("end", 1, 2, 0)),
+            free_of(FindingClass.DIVERGED),
+            *_HAPPENED,
+            differing_offsets("end", 1, 2, 0),
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
 from harness.bugs.expectations import REFUSED, TAKEN, answered_requests, invalid_for, transaction, valid
-from harness.bugs.model import Bug
+from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
@@ -12,7 +12,6 @@ from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked, outcomes
 from harness.suite.expectations import Expectation, precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kip-890-{name}
@@ -69,13 +68,13 @@ BUG = Bug(
     "pass again, and the record arrives. Another producer commits 100 records to partition 0.",
     proof="In every arm the leader's request log holds the late Produce request and its answer.",
     arms=(
-        SuiteArm(
-            Role.AFFECTED,
+        affected_arm(
             _late("unverified", UNVERIFIED, "acked in after"),
             "unverified",
-            (invalid_for(FindingClass.LOST), *_happened(TAKEN)),
+            invalid_for(FindingClass.LOST),
+            *_happened(TAKEN),
         ),
-        SuiteArm(Role.FIXED, _late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", (valid(), *_happened(REFUSED))),
-        SuiteArm(Role.FIXED, _late("shipped", TRANSACTIONS), "shipped", (valid(), *_happened(REFUSED))),
+        fixed_arm(_late("3.9.2", BEFORE_KRAFT_ONLY), "3.9.2", valid(), *_happened(REFUSED)),
+        fixed_arm(_late("shipped", TRANSACTIONS), "shipped", valid(), *_happened(REFUSED)),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_ELIGIBLE, OLD_METADATA, PRINTING
 from harness.bugs.expectations import invalid_for, isr_change, valid
-from harness.bugs.model import Bug
+from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
 from harness.spec.cluster import ClusterSpec
@@ -12,7 +12,6 @@ from harness.spec.experiment import Experiment
 from harness.suite.expect_answers import answered_number
 from harness.suite.expect_records import acked
 from harness.suite.expectations import Expectation, precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: kip-903-{name}
@@ -87,23 +86,18 @@ BUG = Bug(
     "holds the request and its answer: accepted, or refused (INELIGIBLE_REPLICA) because it names the epoch "
     "of an earlier incarnation of broker 2.",
     arms=(
-        SuiteArm(
-            Role.AFFECTED,
+        affected_arm(
             _emptied("metadata-3.4", OLD_METADATA, "200"),
             "metadata-3.4",
-            (invalid_for(FindingClass.LOST), *_happened("NONE")),
+            invalid_for(FindingClass.LOST),
+            *_happened("NONE"),
         ),
-        SuiteArm(
-            Role.FIXED,
+        fixed_arm(
             _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
             "metadata-3.9",
-            (valid(), *_happened("INELIGIBLE_REPLICA")),
+            valid(),
+            *_happened("INELIGIBLE_REPLICA"),
         ),
-        SuiteArm(
-            Role.FIXED,
-            _emptied("shipped", PRINTING, "0"),
-            "shipped",
-            (valid(), *_happened("INELIGIBLE_REPLICA")),
-        ),
+        fixed_arm(_emptied("shipped", PRINTING, "0"), "shipped", valid(), *_happened("INELIGIBLE_REPLICA")),
     ),
 )

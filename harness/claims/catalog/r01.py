@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_records import acked, acked_during, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _ONE_BY_ONE = experiment("""
 name: r01-one-by-one
@@ -56,17 +55,20 @@ CLAIM = Claim(
     "a survivor, and records that were acknowledged but not committed (acks=1) are not covered.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _ONE_BY_ONE,
             "acks=all",
-            (lost(0, of=300), acked("three", 100), acked("two", 100), acked("one", 100)),
+            lost(0, of=300),
+            acked("three", 100),
+            acked("two", 100),
+            acked("one", 100),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _CUT_OFF,
             "acks=1",
-            (precondition(acked_during("two", 100)), precondition(acked("one", 100)), lost(100, of=300)),
+            precondition(acked_during("two", 100)),
+            precondition(acked("one", 100)),
+            lost(100, of=300),
         ),
     ),
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import answered, read_from_broker
 from harness.suite.expect_readers import received
 from harness.suite.expect_records import acked, duplicates, lost
-from harness.suite.model import Role, SuiteArm
 
 _ASKED = experiment("""
 name: r02-asked
@@ -43,32 +42,26 @@ CLAIM = Claim(
     "client.rack and a replica selector tell them to.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _ASKED,
             "asked",
-            (
-                answered("followers", "fetch_v10", 2, _NO),
-                answered("followers", "produce", 2, _NO),
-                answered("followers", "produce", 3, _NO),
-                answered("followers", "fetch_v10", 3, _NO),
-                read_from_broker("followers", 2, 20),
-                answered("moved", "fetch_v10", 1, _NO),
-                acked("after", 20),
-                duplicates(0),
-                lost(0, of=40),
-            ),
+            answered("followers", "fetch_v10", 2, _NO),
+            answered("followers", "produce", 2, _NO),
+            answered("followers", "produce", 3, _NO),
+            answered("followers", "fetch_v10", 3, _NO),
+            read_from_broker("followers", 2, 20),
+            answered("moved", "fetch_v10", 1, _NO),
+            acked("after", 20),
+            duplicates(0),
+            lost(0, of=40),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _ASKED,
             "asked",
-            (
-                answered("leader", "fetch_v10", 1, None),
-                read_from_broker("leader", 1, 20),
-                received("near", 40),
-                answered("moved", "fetch_v10", 2, None),
-            ),
+            answered("leader", "fetch_v10", 1, None),
+            read_from_broker("leader", 1, 20),
+            received("near", 40),
+            answered("moved", "fetch_v10", 2, None),
         ),
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import back_in_isr, isr_history, left_isr
 from harness.suite.expect_records import errors, longest_stall, lost, stall_as_long_as
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r03-{name}
@@ -38,30 +37,24 @@ CLAIM = Claim(
     "and a half times that period (Kafka 0.9 and later, KIP-16).",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _LONG,
             "long",
-            (
-                isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
-                left_isr(3, "partition", 7.5, 14.0),
-                longest_stall("writing", 6.5, 15.0),
-                # TCP doubles its wait before each retransmission: late by at most the length of the cut.
-                back_in_isr(3, "partition", 18.0),
-                errors("writing", {}),
-                lost(0),
-            ),
+            isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
+            left_isr(3, "partition", 7.5, 14.0),
+            longest_stall("writing", 6.5, 15.0),
+            # TCP doubles its wait before each retransmission: late by at most the length of the cut.
+            back_in_isr(3, "partition", 18.0),
+            errors("writing", {}),
+            lost(0),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _SHORT,
             "short",
-            (
-                isr_history((1, 2, 3)),
-                stall_as_long_as("writing", "partition"),
-                errors("writing", {}),
-                lost(0),
-            ),
+            isr_history((1, 2, 3)),
+            stall_as_long_as("writing", "partition"),
+            errors("writing", {}),
+            lost(0),
         ),
     ),
 )

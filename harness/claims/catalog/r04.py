@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import read_from_broker, vanished_between
 from harness.suite.expect_readers import received_and_gone
 from harness.suite.expect_records import acked, acked_during, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _CLEAN = experiment("""
 name: r04-clean
@@ -62,29 +61,23 @@ CLAIM = Claim(
     "are committed, and one of the followers is elected uncleanly.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _CLEAN,
             "clean",
-            (
-                precondition(acked_during("message2", 10)),
-                vanished_between("a", "b", 0),
-                received_and_gone("c", 0),
-                read_from_broker("a", 1, 20),
-                lost(10, of=30),
-            ),
+            precondition(acked_during("message2", 10)),
+            vanished_between("a", "b", 0),
+            received_and_gone("c", 0),
+            read_from_broker("a", 1, 20),
+            lost(10, of=30),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _UNCLEAN,
             "unclean",
-            (
-                precondition(acked("message2", 10)),
-                vanished_between("a", "b", 10),
-                received_and_gone("c", 10),
-                read_from_broker("a", 1, 30),
-                lost(10, of=30),
-            ),
+            precondition(acked("message2", 10)),
+            vanished_between("a", "b", 10),
+            received_and_gone("c", 10),
+            read_from_broker("a", 1, 30),
+            lost(10, of=30),
         ),
     ),
 )

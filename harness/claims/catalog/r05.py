@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import answered_number, batches, read_from_broker
 from harness.suite.expect_brokers import replicas_identical
 from harness.suite.expect_records import acked_during, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _BEGIN = """
 - write: {name: message1, records: 10}
@@ -57,32 +56,26 @@ CLAIM = Claim(
     "records are only in its files.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _COMMITTED,
             "acks=1",
-            (
-                precondition(acked_during("message2", 5)),
-                replicas_identical(),
-                answered_number("above", "files", 1, 15),
-                answered_number("above", "checkpoint", 1, 10),
-                read_from_broker("above", 1, 10),
-                answered_number("committed", "checkpoint", 1, 15),
-                read_from_broker("committed", 1, 15),
-                batches("committed", 1, leader_epoch=0, records=15),
-            ),
+            precondition(acked_during("message2", 5)),
+            replicas_identical(),
+            answered_number("above", "files", 1, 15),
+            answered_number("above", "checkpoint", 1, 10),
+            read_from_broker("above", 1, 10),
+            answered_number("committed", "checkpoint", 1, 15),
+            read_from_broker("committed", 1, 15),
+            batches("committed", 1, leader_epoch=0, records=15),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _NEVER,
             "acks=1",
-            (
-                precondition(acked_during("message2", 5)),
-                answered_number("dead", "files", 1, 15),
-                read_from_broker("above", 1, 10),
-                read_from_broker("after", 2, 10),
-                lost(5, of=15),
-            ),
+            precondition(acked_during("message2", 5)),
+            answered_number("dead", "files", 1, 15),
+            read_from_broker("above", 1, 10),
+            read_from_broker("after", 2, 10),
+            lost(5, of=15),
         ),
     ),
 )

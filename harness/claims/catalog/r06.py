@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import PATIENT_LEADER, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import answered_number
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _RESTARTS = experiment(
     """
@@ -72,14 +71,7 @@ CLAIM = Claim(
     "format.",
     pinned=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM, _RESTARTS, "new", (*_GIVEN, lost(0, of=200), answered_number("back", "files", 2, 200))
-        ),
-        SuiteArm(
-            Role.CONTROL,
-            _RESTARTS,
-            "old",
-            (*_GIVEN, lost(100, of=200), answered_number("back", "files", 2, 100)),
-        ),
+        claim_arm(_RESTARTS, "new", *_GIVEN, lost(0, of=200), answered_number("back", "files", 2, 200)),
+        control_arm(_RESTARTS, "old", *_GIVEN, lost(100, of=200), answered_number("back", "files", 2, 100)),
     ),
 )

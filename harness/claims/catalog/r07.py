@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import TWO_OF_OLD, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.model.result import FindingClass
 from harness.suite.expect_answers import answered_number, differing_offsets
 from harness.suite.expect_records import acked, findings, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _BOTH_DIE = experiment(
     """
@@ -82,17 +81,15 @@ CLAIM = Claim(
     "flushed survive. Kafka 4.0 and later write no format older than that of 0.11 (KIP-724).",
     pinned=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
-            _BOTH_DIE,
-            "new",
-            (*_GIVEN, differing_offsets("end", 1, 2, 0), findings(FindingClass.DIVERGED, 0)),
+        claim_arm(
+            _BOTH_DIE, "new", *_GIVEN, differing_offsets("end", 1, 2, 0), findings(FindingClass.DIVERGED, 0)
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _BOTH_DIE,
             "old",
-            (*_GIVEN, differing_offsets("end", 1, 2, 100), findings(FindingClass.DIVERGED, 100)),
+            *_GIVEN,
+            differing_offsets("end", 1, 2, 100),
+            findings(FindingClass.DIVERGED, 100),
         ),
     ),
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import epoch_end
 from harness.suite.expect_brokers import epoch_lines
 from harness.suite.expect_records import lost
-from harness.suite.model import Role, SuiteArm
 
 _WRITES = experiment("""
 name: r08-writes
@@ -52,25 +51,15 @@ CLAIM = Claim(
     "about it with the largest smaller epoch in which something was written.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _WRITES,
             "acks=all",
-            (
-                epoch_lines((0, 0), (1, 5), (2, 10)),
-                epoch_end("ends", 1, (1, 10)),
-                lost(0, of=15),
-            ),
+            epoch_lines((0, 0), (1, 5), (2, 10)),
+            epoch_end("ends", 1, (1, 10)),
+            lost(0, of=15),
         ),
-        SuiteArm(
-            Role.CONTROL,
-            _SILENT,
-            "acks=all",
-            (
-                epoch_lines((0, 0), (2, 5)),
-                epoch_end("ends", 1, (0, 5)),
-                lost(0, of=10),
-            ),
+        control_arm(
+            _SILENT, "acks=all", epoch_lines((0, 0), (2, 5)), epoch_end("ends", 1, (0, 5)), lost(0, of=10)
         ),
     ),
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from harness.claims.clusters import MANY, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.spec.experiment import Experiment
 from harness.suite.expect_brokers import all_partitions_led
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
+from harness.suite.model import SuiteArm
 
 
 def _size(partitions: int) -> Experiment:
@@ -39,17 +39,11 @@ def _arms(partitions: int, killed: float, stopped: float) -> tuple[SuiteArm, Sui
     size = _size(partitions)
     all_acked = precondition(acked("before", min(partitions, 20)))
     return (
-        SuiteArm(
-            Role.CLAIM,
-            size,
-            f"of-{partitions}",
-            (all_acked, all_partitions_led("kill", {2, 3}, 2.5, killed), lost(0)),
+        claim_arm(
+            size, f"of-{partitions}", all_acked, all_partitions_led("kill", {2, 3}, 2.5, killed), lost(0)
         ),
-        SuiteArm(
-            Role.CONTROL,
-            size,
-            f"of-{partitions}",
-            (all_acked, all_partitions_led("stop", {1, 3}, 0, stopped), lost(0)),
+        control_arm(
+            size, f"of-{partitions}", all_acked, all_partitions_led("stop", {1, 3}, 0, stopped), lost(0)
         ),
     )
 

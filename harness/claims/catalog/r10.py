@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import lines_printed, load_seconds
 from harness.suite.expect_records import longest_stall, lost
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r10-{fault}
@@ -40,28 +39,22 @@ CLAIM = Claim(
     "and is started again. Control: it gets SIGKILL. The broker session time-out is 4 s.",
     alone=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _STOP,
             "stop",
-            (
-                longest_stall("writing", 0, 2.5),
-                lines_printed("recovering", 1, 0, 0),
-                load_seconds("loaded", 1),
-                lost(0),
-            ),
+            longest_stall("writing", 0, 2.5),
+            lines_printed("recovering", 1, 0, 0),
+            load_seconds("loaded", 1),
+            lost(0),
             curve="writing",
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _KILL,
             "kill",
-            (
-                longest_stall("writing", 2.5, 10),
-                lines_printed("recovering", 1, 1, None),
-                load_seconds("loaded", 1),
-                lost(0),
-            ),
+            longest_stall("writing", 2.5, 10),
+            lines_printed("recovering", 1, 1, None),
+            load_seconds("loaded", 1),
+            lost(0),
             curve="writing",
         ),
     ),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, findings, in_log, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _EXPIRED = experiment("""
 name: r11-expired
@@ -67,29 +66,28 @@ CLAIM = Claim(
     "never does.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _EXPIRED,
             "retention",
-            (precondition(acked("old", 100)), findings(FindingClass.EXPIRED, 100), lost(0)),
+            precondition(acked("old", 100)),
+            findings(FindingClass.EXPIRED, 100),
+            lost(0),
         ),
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _COMPACTED,
             "compaction",
-            (
-                precondition(acked("old", 30)),
-                findings(FindingClass.COMPACTED, 27),
-                in_log("old", 3),
-                findings(FindingClass.EXPIRED, 0),
-                lost(0),
-            ),
+            precondition(acked("old", 30)),
+            findings(FindingClass.COMPACTED, 27),
+            in_log("old", 3),
+            findings(FindingClass.EXPIRED, 0),
+            lost(0),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _GONE,
             "gone",
-            (precondition(acked("old", 100)), lost(100, of=100), findings(FindingClass.EXPIRED, 0)),
+            precondition(acked("old", 100)),
+            lost(100, of=100),
+            findings(FindingClass.EXPIRED, 0),
         ),
     ),
 )

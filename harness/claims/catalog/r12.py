@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.model.result import FindingClass
 from harness.suite.expect_records import acked, acked_during, errors, findings, lost, outcomes
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _CUT = experiment("""
 name: r12-cut
@@ -52,29 +51,23 @@ CLAIM = Claim(
     set_up="The leader is cut off from its followers, but not from the client. 500 records are written to "
     "it, it is killed within replica.lag.time.max.ms, and all faults are healed. Control: no cut.",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _CUT,
             "acks=0",
-            (
-                precondition(outcomes("alone", unconfirmed=500)),
-                findings(FindingClass.UNCONFIRMED_ABSENT, 500),
-            ),
+            precondition(outcomes("alone", unconfirmed=500)),
+            findings(FindingClass.UNCONFIRMED_ABSENT, 500),
         ),
-        SuiteArm(Role.CLAIM, _CUT, "acks=1", (precondition(acked_during("alone", 500)), lost(500, of=1000))),
-        SuiteArm(
-            Role.CLAIM,
-            _CUT,
-            "acks=all",
-            (lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500})),
+        claim_arm(_CUT, "acks=1", precondition(acked_during("alone", 500)), lost(500, of=1000)),
+        claim_arm(
+            _CUT, "acks=all", lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500})
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _NO_CUT,
             "acks=0",
-            (precondition(outcomes("alone", unconfirmed=500)), findings(FindingClass.UNCONFIRMED_ABSENT, 0)),
+            precondition(outcomes("alone", unconfirmed=500)),
+            findings(FindingClass.UNCONFIRMED_ABSENT, 0),
         ),
-        SuiteArm(Role.CONTROL, _NO_CUT, "acks=1", (precondition(acked("alone", 500)), lost(0, of=1000))),
-        SuiteArm(Role.CONTROL, _NO_CUT, "acks=all", (precondition(acked("alone", 500)), lost(0, of=1000))),
+        control_arm(_NO_CUT, "acks=1", precondition(acked("alone", 500)), lost(0, of=1000)),
+        control_arm(_NO_CUT, "acks=all", precondition(acked("alone", 500)), lost(0, of=1000)),
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_records import acked, duplicates, in_log, log_content, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _ANSWERS = experiment("""
 name: r13-answers
@@ -68,29 +67,11 @@ CLAIM = Claim(
     "follower 1 leads, the producer sends again what was not acknowledged, and then M5. Control: the same "
     "with enable.idempotence=true.",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
-            _ANSWERS,
-            "plain",
-            (precondition(acked("batch", 50)), duplicates(50), lost(0, of=51)),
+        claim_arm(_ANSWERS, "plain", precondition(acked("batch", 50)), duplicates(50), lost(0, of=51)),
+        claim_arm(_FIGURE, "plain", precondition(acked("m4", 1)), log_content("M1 M2 M3 M3 M4 M5")),
+        control_arm(
+            _ANSWERS, "idempotent", precondition(acked("batch", 50)), duplicates(0), in_log("batch", 50)
         ),
-        SuiteArm(
-            Role.CLAIM,
-            _FIGURE,
-            "plain",
-            (precondition(acked("m4", 1)), log_content("M1 M2 M3 M3 M4 M5")),
-        ),
-        SuiteArm(
-            Role.CONTROL,
-            _ANSWERS,
-            "idempotent",
-            (precondition(acked("batch", 50)), duplicates(0), in_log("batch", 50)),
-        ),
-        SuiteArm(
-            Role.CONTROL,
-            _FIGURE,
-            "idempotent",
-            (precondition(acked("m4", 1)), log_content("M1 M2 M3 M4 M5")),
-        ),
+        control_arm(_FIGURE, "idempotent", precondition(acked("m4", 1)), log_content("M1 M2 M3 M4 M5")),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.claims.clusters import FOUR, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import leaders_at_end_of
 from harness.suite.expect_records import (
     acked_during,
@@ -12,7 +12,6 @@ from harness.suite.expect_records import (
     refused_partitions,
     slowest_ack,
 )
-from harness.suite.model import Role, SuiteArm
 
 _TOPIC = "{assignment: [[1, 2, 3], [2, 3, 4], [3, 4, 1], [4, 1, 2]], config: {min.insync.replicas: 1}}"
 
@@ -67,31 +66,25 @@ CLAIM = Claim(
     "controller has removed it from their ISR. With retries=0 only the sends that are in flight at the kill "
     "fail at once; later sends wait for delivery.timeout.ms.",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _KILLED,
             "killed",
-            (
-                leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
-                slowest_ack("one-down", 2.5, 9, partition=0),
-                # The others wait until the dead broker is fenced, 3 to 4 s; this one does not.
-                faster_than_others("one-down", 1, 1.0, None),
-                slowest_ack("one-down", 2.5, 9, partition=2),
-                slowest_ack("one-down", 2.5, 9, partition=3),
-                refused_partitions("all-down", {0}),
-                lost(0),
-            ),
+            leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
+            slowest_ack("one-down", 2.5, 9, partition=0),
+            # The others wait until the dead broker is fenced, 3 to 4 s; this one does not.
+            faster_than_others("one-down", 1, 1.0, None),
+            slowest_ack("one-down", 2.5, 9, partition=2),
+            slowest_ack("one-down", 2.5, 9, partition=3),
+            refused_partitions("all-down", {0}),
+            lost(0),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _QUIET,
             "quiet",
-            (
-                faster_than_others("one-down", 1, None, 1.0),
-                acked_during("all-down", 40),
-                refused_partitions("all-down", set()),
-                lost(0),
-            ),
+            faster_than_others("one-down", 1, None, 1.0),
+            acked_during("all-down", 40),
+            refused_partitions("all-down", set()),
+            lost(0),
         ),
     ),
 )

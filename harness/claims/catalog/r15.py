@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import answered_number, differing_offsets
 from harness.suite.expect_brokers import replicas_identical
 from harness.suite.expect_records import acked, acked_during, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _DIVERGED = experiment("""
 name: r15-diverged
@@ -58,32 +57,26 @@ CLAIM = Claim(
     "compared before and after. Control: no cut, so that the old leader has nothing to truncate.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _DIVERGED,
             "cut",
-            (
-                precondition(acked_during("alone", 5)),
-                precondition(acked("after", 3)),
-                replicas_identical(),
-                answered_number("before", "files", 1, 15),
-                answered_number("before", "files", 2, 13),
-                differing_offsets("before", 1, 2, 3),
-                lost(5, of=18),
-            ),
+            precondition(acked_during("alone", 5)),
+            precondition(acked("after", 3)),
+            replicas_identical(),
+            answered_number("before", "files", 1, 15),
+            answered_number("before", "files", 2, 13),
+            differing_offsets("before", 1, 2, 3),
+            lost(5, of=18),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _ALIKE,
             "no-cut",
-            (
-                precondition(acked("after", 3)),
-                replicas_identical(),
-                answered_number("before", "files", 1, 15),
-                answered_number("before", "files", 2, 18),
-                differing_offsets("before", 1, 2, 0),
-                lost(0, of=18),
-            ),
+            precondition(acked("after", 3)),
+            replicas_identical(),
+            answered_number("before", "files", 1, 15),
+            answered_number("before", "files", 2, 18),
+            differing_offsets("before", 1, 2, 0),
+            lost(0, of=18),
         ),
     ),
 )

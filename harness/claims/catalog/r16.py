@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, errors_among, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _LAST = experiment("""
 name: r16-last-in-sync
@@ -49,22 +48,16 @@ CLAIM = Claim(
     "control of the other.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _LAST,
             "unclean=false",
-            (
-                precondition(acked("alone", 40)),
-                lost(0, of=60),
-                led_during("after", {-1}),
-                errors_among("after", 5, _GAVE_UP),
-            ),
+            precondition(acked("alone", 40)),
+            lost(0, of=60),
+            led_during("after", {-1}),
+            errors_among("after", 5, _GAVE_UP),
         ),
-        SuiteArm(
-            Role.CONTROL,
-            _LAST,
-            "unclean=true",
-            (precondition(acked("alone", 40)), lost(40, of=65), acked("after", 5)),
+        control_arm(
+            _LAST, "unclean=true", precondition(acked("alone", 40)), lost(40, of=65), acked("after", 5)
         ),
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_records import acked, errors, in_log, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _DOWN = experiment("""
 name: r17-two-down
@@ -38,23 +37,21 @@ CLAIM = Claim(
     "other follower is killed and 20 more are written. Control: min.insync.replicas=1.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _DOWN,
             "acks=all",
-            (
-                errors("two-down", {"NOT_ENOUGH_REPLICAS": 20}),
-                acked("one-down", 20),
-                in_log("two-down", 0),
-                lost(0, of=40),
-            ),
+            errors("two-down", {"NOT_ENOUGH_REPLICAS": 20}),
+            acked("one-down", 20),
+            in_log("two-down", 0),
+            lost(0, of=40),
         ),
-        SuiteArm(Role.CLAIM, _DOWN, "acks=1", (acked("two-down", 20), lost(0, of=60))),
-        SuiteArm(
-            Role.CONTROL,
+        claim_arm(_DOWN, "acks=1", acked("two-down", 20), lost(0, of=60)),
+        control_arm(
             _DOWN,
             "min.insync.replicas=1",
-            (precondition(acked("one-down", 20)), acked("two-down", 20), lost(0, of=60)),
+            precondition(acked("one-down", 20)),
+            acked("two-down", 20),
+            lost(0, of=60),
         ),
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, duplicates, lost, unavailable
-from harness.suite.model import Role, SuiteArm
 
 _SAME = experiment("""
 name: r18-recipes
@@ -46,45 +45,36 @@ CLAIM = Claim(
     "followers come back, 5 records are written, and the leader comes back. Control: Kafka's defaults "
     "(min.insync.replicas=1, acks=all, no unclean election).",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _SAME,
             "no-loss",
-            (
-                lost(0, of=20),
-                acked("together", 20),
-                acked("alone", 0),
-                acked("after", 0),
-                duplicates(0),
-                unavailable(),
-            ),
+            lost(0, of=20),
+            acked("together", 20),
+            acked("alone", 0),
+            acked("after", 0),
+            duplicates(0),
+            unavailable(),
         ),
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _SAME,
             "available",
-            (
-                lost(40, of=65),
-                acked("together", 20),
-                acked("alone", 40),
-                acked("after", 5),
-                duplicates(0),
-                unavailable(),
-            ),
+            lost(40, of=65),
+            acked("together", 20),
+            acked("alone", 40),
+            acked("after", 5),
+            duplicates(0),
+            unavailable(),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _SAME,
             "defaults",
-            (
-                lost(0, of=60),
-                acked("together", 20),
-                acked("alone", 40),
-                acked("after", 0),
-                duplicates(0),
-                unavailable(),
-                led_during("after", {-1}),
-            ),
+            lost(0, of=60),
+            acked("together", 20),
+            acked("alone", 40),
+            acked("after", 0),
+            duplicates(0),
+            unavailable(),
+            led_during("after", {-1}),
         ),
     ),
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import elections, end_went_back
 from harness.suite.expect_readers import went_back
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _CLEAN = experiment("""
 name: r19-clean
@@ -61,22 +60,14 @@ CLAIM = Claim(
     today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered only for a moment, and is seldom seen with "
     "one partition.",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
-            _CLEAN,
-            "clean",
-            (precondition(elections(1)), end_went_back(0), went_back("c", 0), lost(0)),
-        ),
-        SuiteArm(
-            Role.CONTROL,
+        claim_arm(_CLEAN, "clean", precondition(elections(1)), end_went_back(0), went_back("c", 0), lost(0)),
+        control_arm(
             _UNCLEAN,
             "unclean",
-            (
-                precondition(acked("alone", 30)),
-                end_went_back(1),
-                went_back("c", 1),
-                lost(30, of=55),
-            ),
+            precondition(acked("alone", 30)),
+            end_went_back(1),
+            went_back("c", 1),
+            lost(30, of=55),
         ),
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import back_in_isr, isr_history, left_isr
 from harness.suite.expect_records import lost
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r20-{name}
@@ -37,17 +36,14 @@ CLAIM = Claim(
     "ISR.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _SLOW,
             "slow",
-            (
-                isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
-                left_isr(3, "bandwidth", 7.5, 15.0),
-                back_in_isr(3, "bandwidth", 10.0),
-                lost(0),
-            ),
+            isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
+            left_isr(3, "bandwidth", 7.5, 15.0),
+            back_in_isr(3, "bandwidth", 10.0),
+            lost(0),
         ),
-        SuiteArm(Role.CONTROL, _FAST, "fast", (isr_history((1, 2, 3)), lost(0))),
+        control_arm(_FAST, "fast", isr_history((1, 2, 3)), lost(0)),
     ),
 )

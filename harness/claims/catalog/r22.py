@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.claims.clusters import LAG, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_records import lost
 from harness.suite.expect_watermarks import (
     high_watermark_at_log_end,
@@ -11,7 +11,6 @@ from harness.suite.expect_watermarks import (
     high_watermark_never_above,
     high_watermark_stands_still,
 )
-from harness.suite.model import Role, SuiteArm
 
 _ROUNDS = "of: {nodes: [1, 2, 3]}, what: [leader, high_watermark, log_end, leader]"
 
@@ -69,28 +68,22 @@ CLAIM = Claim(
     "written it may be behind, because the leader raises it when followers fetch again.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _CUT,
             "cut",
-            (
-                high_watermark_never_above("whole", "middle"),
-                high_watermark_behind("middle", (1, 2, 3)),
-                high_watermark_stands_still("middle", 2.0, 14.0),
-                high_watermark_at_log_end("rest"),
-                lost(0),
-            ),
+            high_watermark_never_above("whole", "middle"),
+            high_watermark_behind("middle", (1, 2, 3)),
+            high_watermark_stands_still("middle", 2.0, 14.0),
+            high_watermark_at_log_end("rest"),
+            lost(0),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _WHOLE,
             "whole",
-            (
-                high_watermark_stands_still("middle", 0, 1.5),
-                high_watermark_never_above("whole", "middle"),
-                high_watermark_at_log_end("rest"),
-                lost(0),
-            ),
+            high_watermark_stands_still("middle", 0, 1.5),
+            high_watermark_never_above("whole", "middle"),
+            high_watermark_at_log_end("rest"),
+            lost(0),
         ),
     ),
 )

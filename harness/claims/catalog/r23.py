@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.claims.clusters import FIVE_CONTROLLERS, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import leaders_at_end_of, led_during
 from harness.suite.expect_records import acked, acked_during, lost
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r23-{name}
@@ -42,27 +41,21 @@ CLAIM = Claim(
     "leader go on. Then the leader is frozen: no replica is elected. Control: only 2 controllers are "
     "killed, none of them the active one, and the other replica is elected.",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _MAJORITY,
             "three-dead",
-            (
-                acked_during("without-leader", 0),
-                acked_during("with-leader", 20),
-                led_during("without-leader", {1}),
-                lost(0),
-            ),
+            acked_during("without-leader", 0),
+            acked_during("with-leader", 20),
+            led_during("without-leader", {1}),
+            lost(0),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _MINORITY,
             "two-dead",
-            (
-                acked("without-leader", 20),
-                acked_during("with-leader", 20),
-                leaders_at_end_of("without-leader", {0: (2,)}),
-                lost(0),
-            ),
+            acked("without-leader", 20),
+            acked_during("with-leader", 20),
+            leaders_at_end_of("without-leader", {0: (2,)}),
+            lost(0),
         ),
     ),
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import COMMON, NO_ELR, experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r24-{name}
@@ -60,12 +59,10 @@ CLAIM = Claim(
     "that was killed is not eligible when it returns, because it may have lost the end of its log too.",
     since="4.1",
     arms=(
-        SuiteArm(Role.CLAIM, _STOP, "stop", (precondition(acked("two", 50)), lost(0, of=150))),
-        SuiteArm(Role.CLAIM, _CUT_OFF, "cut", (precondition(acked("two", 50)), lost(0, of=150))),
-        SuiteArm(Role.CONTROL, _STOP_OFF, "stop-elr-off", (precondition(acked("two", 50)), lost(50, of=150))),
-        SuiteArm(
-            Role.CONTROL, _CUT_OFF_OFF, "cut-elr-off", (precondition(acked("two", 50)), lost(50, of=150))
-        ),
-        SuiteArm(Role.CONTROL, _KILL, "kill", (precondition(acked("two", 50)), lost(50, of=150))),
+        claim_arm(_STOP, "stop", precondition(acked("two", 50)), lost(0, of=150)),
+        claim_arm(_CUT_OFF, "cut", precondition(acked("two", 50)), lost(0, of=150)),
+        control_arm(_STOP_OFF, "stop-elr-off", precondition(acked("two", 50)), lost(50, of=150)),
+        control_arm(_CUT_OFF_OFF, "cut-elr-off", precondition(acked("two", 50)), lost(50, of=150)),
+        control_arm(_KILL, "kill", precondition(acked("two", 50)), lost(50, of=150)),
     ),
 )

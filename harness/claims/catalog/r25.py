@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_records import errors, errors_among, in_log
-from harness.suite.model import Role, SuiteArm
 
 _REFUSED = experiment("""
 name: r25-refused
@@ -93,35 +92,12 @@ CLAIM = Claim(
     "client's kernel keeps sending what was handed to a connection, closed or not, until it is "
     "acknowledged.",
     arms=(
-        SuiteArm(
-            Role.CLAIM,
-            _REFUSED,
-            "refused",
-            (in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
+        claim_arm(_REFUSED, "refused", in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
+        claim_arm(
+            _UNANSWERED, "uncopied", in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})
         ),
-        SuiteArm(
-            Role.CLAIM,
-            _UNANSWERED,
-            "uncopied",
-            (in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})),
-        ),
-        SuiteArm(
-            Role.CLAIM,
-            _UNHEARD,
-            "unheard",
-            (in_log("failing", 20), errors_among("failing", 20, _OWN)),
-        ),
-        SuiteArm(
-            Role.CLAIM,
-            _GIVEN_UP,
-            "given-up",
-            (in_log("failing", 20), errors_among("failing", 20, _OWN)),
-        ),
-        SuiteArm(
-            Role.CONTROL,
-            _UNSENT,
-            "unsent",
-            (in_log("failing", 0), errors_among("failing", 20, _OWN)),
-        ),
+        claim_arm(_UNHEARD, "unheard", in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        claim_arm(_GIVEN_UP, "given-up", in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        control_arm(_UNSENT, "unsent", in_log("failing", 0), errors_among("failing", 20, _OWN)),
     ),
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
-from harness.claims.model import Claim
+from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import missed_by_read, read_from_broker
 from harness.suite.expect_brokers import final_read_complete
 from harness.suite.expect_records import acked, lost
 from harness.suite.expectations import precondition
-from harness.suite.model import Role, SuiteArm
 
 _TEXT = """
 name: r26-{name}
@@ -52,28 +51,22 @@ CLAIM = Claim(
     "are healed and the final read is made. Control: the consumer reads after the old leader has caught up.",
     by_day=True,
     arms=(
-        SuiteArm(
-            Role.CLAIM,
+        claim_arm(
             _STALE,
             "stale",
-            (
-                precondition(acked("after", 50)),
-                missed_by_read("old", 1, 50),
-                read_from_broker("old", 1, 100),
-                final_read_complete(),
-                lost(0, of=150),
-            ),
+            precondition(acked("after", 50)),
+            missed_by_read("old", 1, 50),
+            read_from_broker("old", 1, 100),
+            final_read_complete(),
+            lost(0, of=150),
         ),
-        SuiteArm(
-            Role.CONTROL,
+        control_arm(
             _SETTLED,
             "settled",
-            (
-                precondition(acked("after", 50)),
-                missed_by_read("old", 1, 0),
-                final_read_complete(),
-                lost(0, of=150),
-            ),
+            precondition(acked("after", 50)),
+            missed_by_read("old", 1, 0),
+            final_read_complete(),
+            lost(0, of=150),
         ),
     ),
 )
