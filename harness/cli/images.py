@@ -1,4 +1,4 @@
-"""The command that makes images present before a run needs them."""
+"""The command that pulls or builds images before a run needs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def images(
     version: Annotated[str, typer.Option(help="Kafka version.")] = DEFAULT_VERSION,
     image: Annotated[str | None, typer.Option(help="Use this image and no other.")] = None,
 ) -> None:
-    """Make the Kafka image and the sidecar image present: found here, pulled, or built."""
+    """Pull or build the Kafka image and the sidecar image if they are not on this machine."""
     from harness.containers.images import prepare
 
     prepare(version, image)

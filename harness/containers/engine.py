@@ -1,4 +1,4 @@
-"""The Docker engine: reaching it, marking what is ours, and sweeping it away again."""
+"""The Docker engine: connects to it, labels what we create, and removes it again."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMiss
 from harness.model.progress import report_progress
 
 LABEL = "kafka-chaos"
-"""On every container, network and volume of ours."""
+"""On every container, network and volume that we create."""
 CLUSTER_LABEL = "kafka-chaos.cluster"
 OWNER_LABEL = "kafka-chaos.owner"
-"""`host/pid/start`: the process that made it, told apart from a later one with the same number."""
+"""`host/pid/start` of the process that created it; the start time distinguishes processes with the same
+pid."""
 
 DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 CONNECT_SECONDS = 10
 CALL_SECONDS = 120
 PULL_ANSWER_SECONDS = 3.0
-"""How long a registry has for its first word; after that a pull may take as long as it takes."""
+"""Seconds to wait for a registry's first answer; after it a pull has no time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """How many things a sweep removed; `left` names what the engine would not give up, and why."""
+    """How much a sweep removed; `left` names what could not be removed, and why."""
 
     containers: int = 0
     networks: int = 0
@@ -44,15 +45,15 @@ class SweepResult:
 
 
 def labels(cluster: str) -> dict[str, str]:
-    """Labels for everything made for `cluster` by this process."""
+    """Labels for everything that this process creates for `cluster`."""
     return {LABEL: "1", CLUSTER_LABEL: cluster, OWNER_LABEL: owner_label(os.getpid())}
 
 
 def connect() -> DockerClient:
-    """A client of the engine named by DOCKER_HOST, or of the default socket, after it has answered.
+    """Connect to the engine at DOCKER_HOST or the default socket, and wait for its answer.
 
     Raises:
-        PrerequisiteMissing: no engine there, no permission for its socket, or no answer within 10 s.
+        PrerequisiteMissing: no engine, no permission for its socket, or no answer within 10 s.
     """
     where = address()
     try:
@@ -60,13 +61,13 @@ def connect() -> DockerClient:
         client.ping()
     except (DockerException, OSError) as error:
         raise unreachable(error, where) from error
-    # Removing or stopping many containers on a busy machine takes longer than a greeting.
+    # Removing or stopping many containers on a busy machine takes longer than a ping.
     client.api.timeout = CALL_SECONDS
     return client
 
 
 def connect_if_there() -> DockerClient | None:
-    """As `connect`; None: there is no engine to be used."""
+    """As `connect`; None: no engine is available."""
     try:
         return connect()
     except PrerequisiteMissing:
@@ -74,25 +75,25 @@ def connect_if_there() -> DockerClient | None:
 
 
 def connection_lost(error: BaseException) -> KafkaChaosError:
-    """What a call to an engine that had answered before came to."""
-    told: KafkaChaosError
+    """The error for a call to an engine that had answered before."""
+    lost: KafkaChaosError
     if isinstance(error, APIError):
-        told = ClusterError("the Docker engine refused a request", found=str(error.explanation or error))
+        lost = ClusterError("the Docker engine refused a request", found=str(error.explanation or error))
     else:
-        told = unreachable(error, address())
-    told.add_note(
+        lost = unreachable(error, address())
+    lost.add_note(
         "journals are kept, `kafka-chaos check` reads them; `kafka-chaos clean` removes what is left"
     )
-    return told
+    return lost
 
 
 def address() -> str:
-    """Where the engine is: DOCKER_HOST, or the default socket."""
+    """The engine's address: DOCKER_HOST, or the default socket."""
     return os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
 
 
 def unreachable(error: BaseException, where: str) -> PrerequisiteMissing:
-    """Turn a failure to reach the engine into what a user can act upon."""
+    """The error for an engine that cannot be reached, with what to do about it."""
     causes = list(_causes(error))
     text = " ".join(str(cause) for cause in causes)
     if any(isinstance(cause, PermissionError) for cause in causes) or "Permission denied" in text:
@@ -108,7 +109,7 @@ def unreachable(error: BaseException, where: str) -> PrerequisiteMissing:
             "the Docker engine does not answer",
             where=where,
             expected=f"an answer within {CONNECT_SECONDS} s",
-            found="the connection stands, but nothing comes back",
+            found="a connection, but no answer",
             next_step="look at the engine's log and restart it",
         )
     missing = any(isinstance(cause, FileNotFoundError) for cause in causes) or "No such file" in text
@@ -122,7 +123,7 @@ def unreachable(error: BaseException, where: str) -> PrerequisiteMissing:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, what it wraps in its arguments, and what it was raised from; each once, outermost first."""
+    """An error with the errors in its arguments and those it was raised from; each once, outermost first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -136,8 +137,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool = False) -> SweepResult:
-    """Remove containers, networks and volumes of ours: of `cluster`, all (`everything`), or, by default,
-    those whose owner process has ended. Anonymous volumes go with their container.
+    """Remove containers, networks and volumes that we created: those of `cluster`, all (`everything`), or, by
+    default, those whose owner process has ended. Anonymous volumes are removed with their container.
     """
     wanted = {"label": [f"{CLUSTER_LABEL}={cluster}" if cluster is not None else LABEL]}
     any_owner = everything or cluster is not None
@@ -160,7 +161,7 @@ def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool 
 
 
 def _remove(action: Callable[[], Any]) -> str | None:
-    """Do it; None when it is gone then, else why not."""
+    """Remove a thing; None: it is gone, else why not."""
     try:
         action()
     except NotFound:
@@ -182,9 +183,10 @@ def pull(
     reference: str,
     answer: float = PULL_ANSWER_SECONDS,
 ) -> str | None:
-    """Pull an image; None when it is here then, else in a few words why not.
+    """Pull an image; returns None if that succeeded, else the reason in a few words.
 
-    `answer` limits the seconds until the registry's first word, so that a machine without one does not wait.
+    `answer` limits the seconds until the registry's first answer, so that a machine without registry does not
+    wait.
     """
     repository, tag = parse_repository_tag(reference)
     events: queue.Queue[dict[str, Any] | str | None] = queue.Queue()
@@ -212,7 +214,8 @@ def pull(
 
 
 def ryuk_available(client: DockerClient) -> bool:
-    """Whether testcontainers' reaper can be used: not switched off, and its image local or pullable."""
+    """Whether testcontainers' reaper is available: not switched off, and its image is local or can be
+    pulled."""
     if testcontainers_config.ryuk_disabled:
         return False
     try:
@@ -223,9 +226,9 @@ def ryuk_available(client: DockerClient) -> bool:
 
 
 def configure_testcontainers(client: DockerClient) -> bool:
-    """Switch testcontainers' reaper off where it cannot be had; returns whether it is used.
+    """Switch testcontainers' reaper off if it is not available; returns whether it is used.
 
-    Without it the sweep by label does the same work, when it is called.
+    Without it `sweep` does the same when it is called.
     """
     available = ryuk_available(client)
     testcontainers_config.ryuk_disabled = not available
@@ -233,7 +236,7 @@ def configure_testcontainers(client: DockerClient) -> bool:
 
 
 def tail(container: Any, lines: int) -> str:
-    """The last log lines of a container, also of one that has stopped; empty when it is gone."""
+    """The last log lines of a running or stopped container; empty if it is gone."""
     try:
         return str(container.logs(tail=lines).decode(errors="replace"))
     except (NotFound, APIError):

@@ -1,4 +1,4 @@
-"""One node's container: how it is made, what is in it, what it takes."""
+"""Files, commands and memory use of one container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.containers.sidecar import ContainerOutput
 
 
 def files_in(container: Any, folder: str) -> dict[str, bytes]:
-    """The files of a folder in a running or stopped container, by name (none: no such folder)."""
+    """The files of a folder in a running or stopped container, by name (empty: no such folder)."""
     try:
         chunks, _ = container.get_archive(folder)
     except NotFound:
@@ -33,7 +33,7 @@ def run_in(container: Any, script: str) -> ContainerOutput:
 
 
 def memory_mib(container: Any) -> float:
-    """Memory a running container uses, in MiB, without page cache (as `docker stats` counts)."""
+    """Memory use of a running container in MiB, without page cache (like `docker stats`)."""
     stats = container.stats(stream=False, one_shot=True)["memory_stats"]
     details = stats.get("stats", {})
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))

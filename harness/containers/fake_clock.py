@@ -1,9 +1,9 @@
-"""Nodes whose clocks can be shifted while they run: every JVM of theirs starts with libfaketime preloaded.
+"""Nodes whose clocks can be shifted while they run: every JVM in them starts with libfaketime preloaded.
 
-The library has to be there when a JVM starts, and must not be loaded into the shells around it (their
-children would look for its semaphore in vain). So each node has a volume with the library, the file that
-says by how much the clock is shifted, and a `bin/java` that runs the image's own Java with the library;
-JAVA_HOME points there, which Kafka's scripts obey.
+The library must be there when a JVM starts, and must not be loaded into the shells around it (their child
+processes would not find its semaphore). So each node has a volume with the library, a file with the offset
+of the clock, and a `bin/java` that runs the image's own Java with the library; JAVA_HOME, which Kafka's
+scripts follow, points to it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _LIBRARY, _OFFSET = "libfaketimeMT.so.1", "offset"
 ENVIRONMENT = {
     "JAVA_HOME": CLOCK_DIR,
     "FAKETIME_TIMESTAMP_FILE": f"{CLOCK_DIR}/{_OFFSET}",
-    # Seconds until a new offset is seen. Looking at every call would cost a file access each.
+    # Seconds until a new offset is read. Reading it at every call would cost a file access each.
     "FAKETIME_CACHE_DURATION": "1",
-    # A JVM waits by the monotonic clock, which a wrong wall clock does not touch in reality either.
+    # A JVM waits by the monotonic clock, which a wrong wall clock does not change in reality either.
     "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     # With its default of 1, every timed wait of Java 17 ends at once: a broker was not up after 90 s.
     "FAKETIME_FORCE_MONOTONIC_FIX": "0",
 }
-"""What a node with such a volume needs besides its own variables."""
+"""Environment variables of a node with such a volume, besides its own."""
 
 _JAVA = f"""#!/bin/sh
 LD_PRELOAD={CLOCK_DIR}/{_LIBRARY} exec java "$@"
@@ -48,10 +48,11 @@ def create_clocks(
     image: str,
     labels: dict[str, str],
 ) -> dict[int, str]:
-    """A volume for each of `nodes` (name by id), filled from the toolbox image; returns their names by id.
+    """Create a volume for each of `nodes` (name by id) from the toolbox image; returns the volumes' names by
+    id.
 
     Raises:
-        ClusterError: the engine refuses, or programs of `image` do not take the library.
+        ClusterError: the engine refuses, or programs of `image` cannot load the library.
     """
     names = {number: f"{cluster}-{name}-clock" for number, name in nodes.items()}
     fill = "\n".join(
@@ -87,9 +88,9 @@ def _run(
 
 def _refused(image: str, found: str) -> ClusterError:
     return ClusterError(
-        "the nodes' clocks cannot be made to shift",
+        "the nodes' clocks cannot be shifted",
         where="cluster.skewable_clocks",
-        expected="an image whose programs take Debian's libfaketime: on glibc, not on Alpine's musl",
+        expected="an image whose programs can load Debian's libfaketime (glibc, not Alpine's musl)",
         found=f"{image}: {engine.one_line(found)}",
         next_step="leave `skewable_clocks` out, or use the image that `make setup` builds",
     )

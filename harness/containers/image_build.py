@@ -1,7 +1,7 @@
-"""Images made on this machine where no image registry can be reached.
+"""Builds images on this machine if no image registry can be reached.
 
-From the parts that `harness.containers.image_sources` fetches they come by `docker build` without network.
-Every image carries the fingerprint of what it was made from: one of an older context is recognised and made
+`docker build` makes them without network from the parts that `harness.containers.image_sources` fetches.
+Every image has a label with the fingerprint of its sources, so that an outdated one is recognised and built
 again.
 """
 
@@ -61,7 +61,7 @@ def toolbox_fingerprint() -> str:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Hold this user's build lock: two processes never build the same image at once."""
+    """Hold this user's build lock, so that two processes never build the same image at once."""
     path = Path(tempfile.gettempdir()) / f"kafka-chaos-images-{os.getuid()}.lock"
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -72,12 +72,12 @@ def build_kafka(client: DockerClient, version: str, reference: str) -> None:
     """Build the Kafka image `reference` of `version`, with the interface of the official image.
 
     Raises:
-        PrerequisiteMissing: a tool or download it is made from is not to be had, or the build failed.
+        PrerequisiteMissing: a tool or a download is not available, or the build failed.
     """
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-image-") as scratch:
         stage = Path(scratch) / "context"
         shutil.copytree(compose.context("kafka"), stage)
-        # All that the two parallel downloads need, so that one error names all of it.
+        # All tools of the two parallel downloads, so that one error names them all.
         wanted = {"mvn": "maven"} | ({} if exists(client, base_reference()) else {"mmdebstrap": "mmdebstrap"})
         require_commands(wanted, "building a Kafka image")
         with ThreadPoolExecutor(2) as pool:
@@ -90,7 +90,7 @@ def build_kafka(client: DockerClient, version: str, reference: str) -> None:
 
 
 def build_toolbox(client: DockerClient, reference: str, base: str, network: str) -> None:
-    """Build the toolbox image on `base`: a Debian that has the packages or reaches a mirror over `network`.
+    """Build the toolbox image on `base`, a Debian that has the packages or can reach a mirror over `network`.
 
     Raises:
         PrerequisiteMissing: the build failed.
@@ -108,10 +108,10 @@ def docker_build(
     labels: dict[str, str],
     network: str,
 ) -> None:
-    """`docker build` of `folder`; the image that bore the name before goes if nothing uses it.
+    """Run `docker build` of `folder`; the previous image of this name is removed if nothing uses it.
 
     Raises:
-        PrerequisiteMissing: the build failed; says with its last lines why.
+        PrerequisiteMissing: the build failed; has its last lines of output.
     """
     try:
         old = client.images.get(reference).id
@@ -139,7 +139,7 @@ def docker_build(
         try:
             client.images.remove(old)
         except APIError as error:
-            # A container of the old image still runs; the next `kafka-chaos clean --all` takes it.
+            # A container of the old image still runs; the next `kafka-chaos clean --all` removes it.
             if error.status_code not in (404, 409):
                 raise
 

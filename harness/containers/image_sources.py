@@ -1,4 +1,4 @@
-"""What our images are made of where no image registry can be reached: Debian with Java, and Kafka's jars."""
+"""Fetches the parts of images that are built here: Debian with Java, and Kafka's jars."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ROOTFS_SCRIPT = Path(compose.__file__).resolve().parent / "base" / "rootfs.sh"
 
 
 def base_reference() -> str:
-    """The base image's name; compose/setup.sh makes the same tag with sha256sum."""
+    """The base image's name; compose/setup.sh computes the same tag with sha256sum."""
     return f"kafka-chaos/base:{hashlib.sha256(ROOTFS_SCRIPT.read_bytes()).hexdigest()[:12]}"
 
 
 def exists(client: DockerClient, reference: str) -> bool:
-    """Whether the engine holds this image."""
+    """Whether the engine has this image."""
     try:
         client.images.get(reference)
     except ImageNotFound:
@@ -37,10 +37,10 @@ def exists(client: DockerClient, reference: str) -> bool:
 
 
 def build_base(client: DockerClient) -> str:
-    """Make the Debian + Java base image unless it is there; returns its name. About 30 s.
+    """Build the base image (Debian and Java) unless it exists; returns its name. Takes about 30 s.
 
     Raises:
-        PrerequisiteMissing: mmdebstrap is not to be had here, or failed.
+        PrerequisiteMissing: mmdebstrap is not installed, or failed.
     """
     reference = base_reference()
     if exists(client, reference):
@@ -62,10 +62,10 @@ def build_base(client: DockerClient) -> str:
             except APIError as error:
                 process.kill()
                 raise PrerequisiteMissing(
-                    "the Docker engine does not take the Debian base image",
+                    "the Docker engine does not accept the Debian base image",
                     where=reference,
                     found=last_lines(str(error.explanation or error)),
-                    next_step="look at the engine's log, and for room on its disk",
+                    next_step="look at the engine's log, and for free space on its disk",
                 ) from error
         if process.returncode != 0:
             errors.seek(0)
@@ -73,19 +73,19 @@ def build_base(client: DockerClient) -> str:
                 "mmdebstrap could not make a Debian base image",
                 where=str(ROOTFS_SCRIPT),
                 found=last_lines(errors.read()),
-                next_step="see whether Debian's package mirror can be reached, then run this again",
+                next_step="check that Debian's package mirror can be reached, then run this again",
             )
-    # Named only now: a half-written import is never taken for the base.
+    # Tagged only now, so that an incomplete import is never used as the base.
     image_id = imported.strip().splitlines()[-1].split('"')[3]
     client.api.tag(image_id, *reference.split(":"))
     return reference
 
 
 def fetch_jars(version: str, target: Path) -> None:
-    """Copy Kafka's jars of `version` and all they need to run into `target`. 3-10 s.
+    """Copy Kafka's jars of `version` with their runtime dependencies into `target`. Takes 3-10 s.
 
     Raises:
-        PrerequisiteMissing: Maven is not to be had here, or could not resolve this version.
+        PrerequisiteMissing: Maven is not installed, or could not resolve this version.
     """
     require_commands({"mvn": "maven"}, "fetching Kafka's jars")
     report_progress(f"fetching the jars of Kafka {version} (Maven)")

@@ -1,8 +1,8 @@
-"""Which images to use: one that is here, one that can be pulled, or one built here
+"""Chooses images: one on this machine, one that can be pulled, or one that is built here
 (`harness.containers.image_build`).
 
-`python -m harness.containers.images` makes the Kafka image and the toolbox present and says how they came
-(`kafka-chaos images` for another version or image).
+`python -m harness.containers.images` pulls or builds the Kafka image and the toolbox if needed (`kafka-chaos
+images` does so for another version or image).
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ TOOLBOX_BASE = "debian:bookworm-slim"
 
 
 def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | None = None) -> ImageInfo:
-    """The Kafka image to use, made present if need be; at once when it is here already.
+    """The Kafka image to use, pulled or built if it is not on this machine.
 
-    With `image`: that image, local or pulled, nothing else. Without: `apache/kafka:<version>` if local, our
-    own build of this version if local and of the present context, `apache/kafka:<version>` pulled, our own
-    built now.
+    With `image`: that image only, local or pulled. Without, the first of: `apache/kafka:<version>` if local,
+    our own build of this version if local and up to date, `apache/kafka:<version>` pulled, our own built now.
 
     Raises:
         BadInput: `version` is not a version number.
-        PrerequisiteMissing: no way led to an image; names each that was tried.
+        PrerequisiteMissing: no image is available; names each way that was tried.
     """
     if image is not None:
         found = _local(client, image)
@@ -46,10 +45,10 @@ def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | N
         if refusal is None:
             return _info(client.images.get(image), image, "pulled")
         raise PrerequisiteMissing(
-            f"the image {image} is not to be had",
+            f"the image {image} is not available",
             expected="an image on this machine or one that can be pulled",
             found=f"not local; pull: {refusal}",
-            next_step="load or build it, correct --image, or leave --image out to have one found or built",
+            next_step="load or build it, correct --image, or leave --image out",
         )
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise BadInput(
@@ -63,7 +62,7 @@ def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | N
 
 
 def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | None:
-    """The image of this version that is here, official or our own of the present context; else None."""
+    """The local image of this version, official or our own if up to date; else None."""
     official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
     found = _local(client, official)
     if found is not None:
@@ -73,7 +72,7 @@ def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | N
 
 
 def present(client: DockerClient, reference: str) -> ImageInfo | None:
-    """What this image is, if it is here; else None."""
+    """This image, if it is local; else None."""
     found = _local(client, reference)
     return None if found is None else _info(found, reference, "local")
 
@@ -95,7 +94,7 @@ def _by_version(client: DockerClient, version: str) -> ImageInfo:
             image_build.build_kafka(client, version, own)
         except PrerequisiteMissing as error:
             raise PrerequisiteMissing(
-                f"no image of Kafka {version} is to be had",
+                f"no image of Kafka {version} is available",
                 where=error.where,
                 expected=f"{official} or {own} on this machine, {official} pulled, or {own} built here",
                 found=f"neither is local; pull: {refusal}; build: {error.what}: {error.found}",
@@ -105,17 +104,17 @@ def _by_version(client: DockerClient, version: str) -> ImageInfo:
 
 
 def local_toolbox(client: DockerClient) -> str | None:
-    """The toolbox's reference if it is here and of the present context; else None."""
+    """The toolbox's reference if it is local and up to date; else None."""
     here = _local_of(client, TOOLBOX, image_build.toolbox_fingerprint())
     return None if here is None else TOOLBOX
 
 
 def toolbox(client: DockerClient) -> str:
-    """The reference of the sidecar image (iptables, iproute2, procps, libfaketime; no volumes),
-    built if need be.
+    """The reference of the sidecar image (iptables, iproute2, procps, libfaketime; no volumes), built if
+    needed.
 
     Raises:
-        PrerequisiteMissing: it is not here and neither of the ways to build it worked.
+        PrerequisiteMissing: it is not local and cannot be built.
     """
     if local_toolbox(client) is not None:
         return TOOLBOX
@@ -168,11 +167,11 @@ def _info(image: Any, reference: str, origin: str) -> ImageInfo:
 
 
 def prepare(version: str = DEFAULT_VERSION, image: str | None = None) -> None:
-    """Make the Kafka image and the toolbox present, and report as progress how they came.
+    """Pull or build the Kafka image and the toolbox if needed, and report how as progress.
 
     Raises:
         BadInput: `version` is not a version number.
-        PrerequisiteMissing: no engine answers, or no way led to an image.
+        PrerequisiteMissing: no engine answers, or no image is available.
     """
     with progress_on_stdout("images: "):
         client = connect()

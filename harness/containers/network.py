@@ -1,7 +1,7 @@
-"""A network of a cluster's own, with addresses that a restart does not change.
+"""A cluster's own network, with addresses that a restart does not change.
 
-Containers on a network whose subnet Docker chose may swap addresses when they restart, and fixed ones are
-refused there. So Docker chooses a free subnet first, and the network is made again with that very subnet.
+On a network whose subnet Docker chose, containers may swap addresses when they restart, and Docker refuses
+fixed addresses. So Docker chooses a free subnet first, and the network is created again with that subnet.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _TRIES = 5
 def create_network(
     client: docker.DockerClient, name: str, labels: dict[str, str]
 ) -> tuple[Network, str, list[str]]:
-    """Create the network; returns it, its gateway's address, and its free addresses, lowest first.
+    """Create the network; returns it, its gateway's address, and 64 free addresses, lowest first.
 
     Raises:
-        ClusterError: the engine has no subnet left or refuses.
+        ClusterError: the engine has no free subnet, or refuses.
     """
     last: APIError | None = None
     for _ in range(_TRIES):
@@ -49,7 +49,7 @@ def create_network(
         gateway = str(next(hosts))
         return network, gateway, [str(next(hosts)) for _ in range(64)]
     raise ClusterError(
-        "the Docker engine gives no network",
+        "the Docker engine could not create a network",
         where=name,
         found=str(last.explanation if last else ""),
         next_step="remove networks that are left over: `kafka-chaos clean --all`, then `docker network ls`",

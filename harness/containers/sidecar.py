@@ -1,4 +1,4 @@
-"""Commands in a node's network namespace or files, from a container of the toolbox image beside it."""
+"""Runs commands in a node's network namespace or on its files, in a toolbox container beside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class ContainerOutput:
-    """What a command beside or in a node printed, and its exit code."""
+    """The output of a command in or beside a container, and its exit code."""
 
     code: int
     text: str
@@ -23,8 +23,8 @@ class ContainerOutput:
 def run_sidecar(
     client: DockerClient, toolbox: str, script: str, labels: dict[str, str], rights: Rights, **placed: Any
 ) -> ContainerOutput:
-    """Run a shell script beside another container, with these rights (`harness.containers.capabilities`):
-    `placed` says where (docker-py's `network_mode`, `volumes_from`, ...).
+    """Run a shell script beside another container, with these rights (`harness.containers.capabilities`).
+    `placed` are docker-py's options that attach it (`network_mode`, `volumes_from`, ...).
 
     Raises:
         DockerException, OSError: the sidecar could not be started, or took more than a minute.
@@ -35,13 +35,13 @@ def run_sidecar(
         code = int(sidecar.wait(timeout=_SECONDS)["StatusCode"])
         return ContainerOutput(code, sidecar.logs().decode(errors="replace"))
     finally:
-        # Only volumes of its own go with it: those that it borrowed are still in use by their container.
+        # This removes only its own volumes: those of the other container are still in use.
         sidecar.remove(v=True, force=True)
 
 
 def cgroups_of(container: str) -> dict[str, Any]:
-    """Where a sidecar goes that changes a container's control groups: its process is PID 1 there, and the
-    engine's control groups are in /cgroup. That takes a mount, and no privilege beyond it."""
+    """Options of a sidecar that changes a container's control groups: the container's process is PID 1 in it,
+    and the engine's control groups are in /cgroup. This needs a mount and no further privilege."""
     return {
         "pid_mode": f"container:{container}",
         "cgroupns": "host",

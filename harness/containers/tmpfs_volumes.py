@@ -1,8 +1,8 @@
-"""Log dirs of a limited size: one volume a broker, in memory, kept while the broker's process is down.
+"""Log dirs of a limited size: one volume per broker, in memory, kept while the broker's process is down.
 
-A volume of Docker's own driver has no size limit, but one that is a tmpfs has. Its content lives as long as
-it is mounted, so a keeper container holds all of a cluster's volumes: what a broker wrote outlives its
-container's restart, as on a disk. The official image and ours run Kafka as user 1000.
+A volume of Docker's own driver has no size limit, but a tmpfs has one. Its content exists as long as it is
+mounted, so a keeper container mounts all volumes of a cluster: a broker's data survives the restart of its
+container, as on a disk. The official image and ours run Kafka as user 1000.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ def create_log_dirs(
     toolbox: str,
     labels: dict[str, str],
 ) -> dict[int, str]:
-    """A volume of `mib` MiB for each of `nodes` (name by id), and the container that keeps them mounted.
+    """Create a volume of `mib` MiB for each of `nodes` (name by id), and the container that keeps them
+    mounted.
 
-    Returns the volumes' names by node id. All carry `labels`: a sweep takes them with the cluster.
+    Returns the volumes' names by node id. All have `labels`, so that a sweep removes them with the cluster.
 
     Raises:
-        ClusterError: the engine cannot make or mount them.
+        ClusterError: the engine cannot create or mount them.
     """
     names = {number: f"{cluster}-{name}-data" for number, name in nodes.items()}
     options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={mib}m,uid={KAFKA_USER},gid={KAFKA_USER}"}
@@ -50,7 +51,7 @@ def create_log_dirs(
         )
     except DockerException as error:
         raise ClusterError(
-            "log dirs of a limited size cannot be had",
+            "log dirs of a limited size are not available",
             where="cluster.disk_mib",
             expected="an engine that mounts a tmpfs as a volume",
             found=engine.one_line(str(getattr(error, "explanation", None) or error)),

@@ -1,4 +1,4 @@
-"""What this machine has, what it lacks, and what to do about it."""
+"""Examines which prerequisites this machine has, which it lacks, and what to do about them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STYLES: dict[PrerequisiteState, str] = {"ok": "green", "limited": "yellow", "mis
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """One thing looked at. `required`: the main job needs it. `remedy`: empty when all is well."""
+    """One prerequisite. `required`: running experiments needs it. `remedy` is empty if its state is ok."""
 
     name: str
     state: PrerequisiteState
@@ -48,7 +48,7 @@ class Prerequisite:
 
 
 def examine() -> tuple[Prerequisite, ...]:
-    """Look at everything, in the order in which things build on each other. 2 s; leaves nothing behind."""
+    """Examine all prerequisites, dependencies first. Takes about 2 s and leaves nothing behind."""
     rows = on_this_machine()
     try:
         client = engine.connect()
@@ -66,7 +66,7 @@ def on_this_machine() -> tuple[Prerequisite, ...]:
 
 
 def exit_code(prerequisites: tuple[Prerequisite, ...]) -> int:
-    """0, or 3 when something required is missing."""
+    """0, or 3 if something required is missing."""
     return 3 if any(row.required and row.state == "missing" for row in prerequisites) else 0
 
 
@@ -87,24 +87,24 @@ def report(prerequisites: tuple[Prerequisite, ...], *, as_json: bool, console: C
         table.add_row(row.name, state, Text(row.found), Text(row.needed_for), Text(row.remedy))
     console.print(table)
     console.print(
-        "The main job can run." if code == 0 else "The main job cannot run: something required is missing."
+        "Experiments can run." if code == 0 else "Experiments cannot run: something required is missing."
     )
     return code
 
 
 def without_engine(error: PrerequisiteMissing) -> tuple[Prerequisite, ...]:
-    """The rows of everything that hangs on the Docker engine, when there is none."""
+    """The rows that need the Docker engine, if there is none."""
     reason = "no Docker engine"
     found = f"{error.what} at {error.where}: {error.found}"
     rows = [Prerequisite("Docker engine", "missing", found, "every cluster", error.next_step or "", True)]
     for name, needed_for in (("Kafka image", "every cluster"), ("toolbox image", "network faults")):
-        # Not called required: it may come by itself once there is an engine.
-        rows.append(Prerequisite(name, "limited", f"not looked for: {reason}", needed_for, "", False))
+        # Not required: the first run pulls or builds it once there is an engine.
+        rows.append(Prerequisite(name, "limited", f"not checked: {reason}", needed_for, "", False))
     return (*rows, *(capability(row) for row in kernel_probes.not_probed(reason)))
 
 
 def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
-    """The rows of everything that hangs on the Docker engine."""
+    """The rows that need the Docker engine."""
     rows = [_engine(client), _kafka_image(client)]
     toolbox = images.local_toolbox(client)
     rows.append(
@@ -113,7 +113,7 @@ def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
         else Prerequisite(
             "toolbox image",
             "limited",
-            "not here yet",
+            "not on this machine yet",
             "network faults",
             "run compose/setup.sh, or let the first run build it",
             False,
@@ -129,11 +129,12 @@ def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
 
 
 def capability(row: kernel_probes.Capability) -> Prerequisite:
-    """A kernel capability as a row. The main job cuts brokers off with iptables; the others only limit."""
+    """A kernel capability as a row. Only iptables, which cuts brokers off, is required; without another one
+    some faults are not available."""
     remedy = {
         True: "",
         False: f"no {row.needed_for} on this kernel; other faults work",
-        None: "build the toolbox image (compose/setup.sh), then look again",
+        None: "build the toolbox image (compose/setup.sh), then run this again",
     }[row.works]
     required = row.name == "iptables"
     state: PrerequisiteState = (
@@ -187,12 +188,12 @@ def _disk() -> Prerequisite:
 
 
 def _memory() -> Prerequisite:
-    needed_for = "about 1.1 GiB a cluster, 2 GiB for Spark"
+    needed_for = "about 1.1 GiB per cluster, 2 GiB for Spark"
     try:
-        told = Path("/proc/meminfo").read_text()
-        available = int(re.findall(r"MemAvailable:\s+(\d+) kB", told)[0]) / 2**20
+        meminfo = Path("/proc/meminfo").read_text()
+        available = int(re.findall(r"MemAvailable:\s+(\d+) kB", meminfo)[0]) / 2**20
     except (OSError, IndexError):
-        return Prerequisite("memory", "limited", "not known on this system", needed_for, "", False)
+        return Prerequisite("memory", "limited", "unknown on this system", needed_for, "", False)
     return _amount(
         "memory", available, MIN_MEMORY_GIB, needed_for, "stop other programs, or use a larger machine"
     )
@@ -201,20 +202,20 @@ def _memory() -> Prerequisite:
 def _amount(name: str, gib: float, least: float, needed_for: str, remedy: str) -> Prerequisite:
     if gib >= least:
         return Prerequisite(name, "ok", f"{gib:.1f} GiB", needed_for, "", False)
-    return Prerequisite(name, "limited", f"{gib:.1f} GiB, advised {least:g}", needed_for, remedy, False)
+    return Prerequisite(name, "limited", f"{gib:.1f} GiB, recommended {least:g}", needed_for, remedy, False)
 
 
 def _cores() -> Prerequisite:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     enough = count >= MIN_CORES
-    remedy = "" if enough else "expect slow starts and elections; give it a second core"
+    remedy = "" if enough else "expect slow starts and elections; use a machine with two cores"
     return Prerequisite("cores", "ok" if enough else "limited", str(count), "cluster and load", remedy, False)
 
 
 def _engine(client: DockerClient) -> Prerequisite:
-    told = client.version()
+    info = client.version()
     where = engine.address()
-    found = f"{told.get('Version', 'unknown version')} (API {told.get('ApiVersion', '?')}) at {where}"
+    found = f"{info.get('Version', 'unknown version')} (API {info.get('ApiVersion', '?')}) at {where}"
     return Prerequisite("Docker engine", "ok", found, "every cluster", "", True)
 
 
@@ -228,9 +229,9 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
         )
     if info is not None:
         return Prerequisite("Kafka image", "ok", info.reference, "every cluster", "", True)
-    found = f"not here yet; pulled from {images.OFFICIAL} or built at first use"
+    found = f"not on this machine yet; pulled from {images.OFFICIAL} or built at first use"
     return Prerequisite(
-        "Kafka image", "limited", found, "every cluster", "run compose/setup.sh to have it now", True
+        "Kafka image", "limited", found, "every cluster", "run compose/setup.sh to get it now", True
     )
 
 
@@ -238,7 +239,7 @@ def _ryuk(client: DockerClient) -> Prerequisite:
     needed_for = "cleaning up after a harness that was killed"
     if engine.ryuk_available(client):
         return Prerequisite("Ryuk", "ok", "available", needed_for, "", False)
-    found = "switched off or not to be pulled"
+    found = "switched off, or its image cannot be pulled"
     return Prerequisite(
-        "Ryuk", "limited", found, needed_for, "kafka-chaos clean does the same by hand", False
+        "Ryuk", "limited", found, needed_for, "run `kafka-chaos clean` after such a kill", False
     )

@@ -1,4 +1,4 @@
-"""What an experiment cannot have on a cluster that is not ours; told before anything is touched."""
+"""Checks what an experiment needs against what an existing cluster allows, before anything is touched."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def on_external_cluster(
     client_config: str | None,
     containers: str | None,
 ) -> list[Experiment]:
-    """The experiments on that cluster, whose brokers are counted now.
+    """The experiments with this cluster in place of their own; its brokers are counted now.
 
     Raises:
-        BadInput: no such address, or an experiment asks for more than there is.
+        BadInput: not an address, or an experiment needs more than the cluster has.
         ClusterError: the cluster does not answer.
     """
     try:
@@ -49,42 +49,42 @@ def on_external_cluster(
                 where=f"{experiment.name} on {bootstrap_servers}",
                 expected=f"what a cluster of {brokers} broker(s) can have",
                 found=words_of(error),
-                next_step="change a copy of the experiment: `kafka-chaos schema` tells what it may hold",
+                next_step="change a copy of the experiment: `kafka-chaos schema` prints every key",
             ) from error
     return found
 
 
 def check_external_limits(experiment: Experiment, *, owned: bool) -> None:
-    """Refuse what cannot be done on a cluster that is not ours.
+    """Refuse what is impossible on an existing cluster. `owned`: --i-own-these-containers was given.
 
     Raises:
-        BadInput: a fault needs containers that were not named, or one beyond them; containers were named and
-            nobody said that they may be hurt; or the Java client is asked for.
+        BadInput: a fault needs containers and none were named, or is impossible on existing clusters;
+            containers were named without --i-own-these-containers; or the Java client is requested.
     """
     existing = experiment.cluster.existing
     if existing is None:
         return
     if existing.containers is not None and not owned:
         raise BadInput(
-            "faults would hit containers that are not ours",
+            "faults would hit containers that kafka-chaos did not start",
             where=f"label {existing.containers}",
             expected="--i-own-these-containers",
-            found="nobody said that they may be hurt",
-            next_step="say so if it is so; leave the label out to hit none",
+            found="no confirmation that faults may hit them",
+            next_step="add the option if they are yours; leave the label out to spare them",
         )
     allowed = PROTOCOL_FAULTS | (CONTAINER_FAULTS if existing.containers is not None else frozenset())
     for place, fault, _ in placed_faults(experiment):
         if fault.name() not in allowed:
             raise BadInput(
-                f"the fault {fault.name()!r} cannot be had on a cluster that is not ours",
+                f"the fault {fault.name()!r} is not available on a cluster that kafka-chaos did not start",
                 where=f"{experiment.name}: {place}",
                 expected=f"one of {', '.join(sorted(allowed))}",
                 found=fault.name(),
-                next_step="say how with `command`, or name the containers: docs/how-to/own-cluster.md",
+                next_step="use `command`, or name the containers: docs/how-to/own-cluster.md",
             )
     if any(experiment.workload_of(arm).client == "java" for arm in experiment.arms):
         raise BadInput(
-            "the Java client writes to clusters of ours only",
+            "the Java client writes only to clusters that kafka-chaos starts",
             where=f"{experiment.name}: workload.client",
             expected="librdkafka",
             found="java",

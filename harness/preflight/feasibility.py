@@ -1,4 +1,4 @@
-"""Before a run: can this kernel and engine have every fault that an experiment asks for?"""
+"""Checks before a run whether kernel and engine support every fault of an experiment."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from harness.spec.fault_index import PlacedFault, placed_faults, without_faults
 
 
 def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
-    """What kernel and engine can do, tried now; nothing is tried when no experiment needs anything of
-    them."""
+    """Probe the capabilities of kernel and engine now; empty if no fault of the experiments needs any."""
     needed = any(one.fault.required() for experiment in experiments for one in placed_faults(experiment))
     return kernel_probes.probe(client, images.toolbox(client)) if needed else ()
 
@@ -24,11 +23,11 @@ def probe_for(client: DockerClient, experiments: Sequence[Experiment]) -> tuple[
 def without_impossible_faults(
     experiment: Experiment, found: Sequence[Capability]
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment without the faults that are not possible here and may be skipped, and a sentence about
+    """The experiment without the faults that are impossible here and may be skipped, and a sentence about
     each.
 
     Raises:
-        BadInput: a fault is not possible and may not be skipped; says where it stands and what is missing.
+        BadInput: a fault is impossible and may not be skipped; names its place and what is missing.
     """
     reasons = [
         (one, "; ".join(unmet_needs(one.fault.required(), found))) for one in placed_faults(experiment)
@@ -39,15 +38,15 @@ def without_impossible_faults(
             raise _refusal(experiment.name, one, reason)
     if not cannot:
         return experiment, ()
-    told = tuple(f"{one.place}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
-    return without_faults(experiment, {one.place for one, _ in cannot}), told
+    skipped = tuple(f"{one.place}: {one.fault.name()} was skipped ({reason})" for one, reason in cannot)
+    return without_faults(experiment, {one.place for one, _ in cannot}), skipped
 
 
 def _refusal(name: str, one: PlacedFault, reason: str) -> BadInput:
     return BadInput(
         f"the fault {one.fault.name()!r} is not possible on this machine",
         where=f"{name}: {one.place}",
-        expected=f"a kernel and an engine that have {', '.join(one.fault.required())}",
+        expected=f"a kernel and an engine with {', '.join(one.fault.required())}",
         found=reason,
         next_step="leave it out, or write `if_impossible: skip` beside it; "
         "`kafka-chaos faults` lists what is possible here",
@@ -55,6 +54,6 @@ def _refusal(name: str, one: PlacedFault, reason: str) -> BadInput:
 
 
 def unmet_needs(needs: Iterable[str], found: Sequence[kernel_probes.Capability]) -> list[str]:
-    """Which of the needs are not met, in words with the reason; what was not probed counts as met."""
+    """The needs that are not met, each with the reason; what was not probed counts as met."""
     works = {one.name: one for one in found}
     return [f"{name}: {works[name].found}" for name in needs if name in works and works[name].works is False]

@@ -1,4 +1,4 @@
-"""What this machine's kernel lets a fault do, tried for real in a throw-away toolbox container."""
+"""Probes which faults this machine's kernel supports, in a throw-away toolbox container."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBE_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing tried: `works` None means that it was not probed; `found` says what came out or why not."""
+    """One capability. `works` is None if it was not probed; `found` is the observation, or why not."""
 
     name: str
     needed_for: str
@@ -46,26 +46,27 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         " && tc class add dev lo parent 1: classid 1:20 htb rate 2mbit"
         " && tc filter add dev lo parent 1: protocol ip u32 match ip dst 192.0.2.1/32 flowid 1:20",
     ),
-    ("tc netem", "delayed, reordered and spoilt packets", "tc qdisc add dev lo root netem delay 1ms"),
+    ("tc netem", "delayed, reordered and corrupted packets", "tc qdisc add dev lo root netem delay 1ms"),
     (
         "raw sockets",
         "measuring links",
         "perl -MSocket -e 'socket(my $s, PF_INET, SOCK_RAW, 1) or die qq(no raw socket: $!\\n)'",
     ),
 )
-"""Name, the fault that needs it, the command that shows it."""
+"""Name, the fault that needs it, and the command that succeeds if it works."""
 
 FREEZER = ("cgroup freezer", "pausing a broker")
 
 
 def not_probed(reason: str) -> tuple[Capability, ...]:
-    """Every capability as unknown, all for one reason."""
+    """Every capability as not probed, for this reason."""
     named = [(name, needed_for) for name, needed_for, _ in (*COMMANDS, *PROBES)] + [FREEZER]
     return tuple(Capability(name, needed_for, None, f"not probed: {reason}") for name, needed_for in named)
 
 
 def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
-    """Try everything in containers of the image `toolbox` without network; takes seconds, leaves nothing."""
+    """Probe everything in containers of the image `toolbox` without network; takes seconds, leaves nothing
+    behind."""
     try:
         container = client.containers.run(
             toolbox,
@@ -85,7 +86,7 @@ def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
 
 
 def _command(container: Container, name: str, needed_for: str, command: str) -> Capability:
-    # Each starts from a clean interface; `lo` has no queueing discipline to delete the first time.
+    # Each probe starts with a clean interface; the first time `lo` has no queueing discipline to delete.
     script = f"tc qdisc del dev lo root 2>/dev/null; {command}"
     try:
         code, output = container.exec_run(["sh", "-c", script])
@@ -104,16 +105,16 @@ def _freezer(container: Container) -> Capability:
         container.unpause()
     except APIError as error:
         return Capability(*FREEZER, False, engine.one_line(str(error.explanation or error), 90))
-    return Capability(*FREEZER, paused, "works" if paused else "the container went on running")
+    return Capability(*FREEZER, paused, "works" if paused else "the container kept running")
 
 
 def kernel_capabilities() -> tuple[Capability, ...]:
-    """What kernel and engine can do, tried now; all as not probed where there is no engine or toolbox."""
+    """Probe kernel and engine now; all capabilities are not probed if there is no engine or toolbox image."""
     try:
         client = engine.connect()
     except PrerequisiteMissing as error:
         return not_probed(error.what)
     toolbox = images.local_toolbox(client)
     if toolbox is None:
-        return not_probed("the toolbox image is not here yet")
+        return not_probed("the toolbox image is not on this machine yet")
     return probe(client, toolbox)

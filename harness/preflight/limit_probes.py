@@ -1,4 +1,4 @@
-"""What this kernel and engine let faults limit in a container, tried for real in throw-away containers."""
+"""Probes which resources of a container faults can limit here, in throw-away containers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 
 LimitProbe = tuple[str, str, bool | None, str]
-"""Name, the fault that needs it, whether it works (None: not probed), what came out."""
+"""Name, the fault that needs it, whether it works (None: not probed), and the observation."""
 
 _MEMORY = 64 * MIB
 _DISK_MIB = 16
 _BYTES_PER_SECOND = 512 * 1024
 _PROBE = Probe("write", 16384, 16)
-"""Half a second of what is allowed."""
+"""Takes half a second at the allowed rate."""
 
 
 def _cpu(client: DockerClient, toolbox: str) -> str | None:
@@ -41,34 +41,36 @@ def _cpu(client: DockerClient, toolbox: str) -> str | None:
             container, "cat /sys/fs/cgroup/cpu/cpu.stat 2>/dev/null || cat /sys/fs/cgroup/cpu.stat"
         )
         throttled = dict(line.split()[:2] for line in counted.text.splitlines() if len(line.split()) > 1)
-    return None if int(throttled.get("nr_throttled", 0)) else "a limit was taken, and nothing is throttled"
+    return (
+        None if int(throttled.get("nr_throttled", 0)) else "the limit was accepted, but nothing is throttled"
+    )
 
 
 def _memory(client: DockerClient, toolbox: str) -> str | None:
     with _container(client, toolbox) as container:
         container.update(mem_limit=_MEMORY, memswap_limit=_MEMORY)
-        said = run_in(container, fill_script("probe", _MEMORY + 32 * MIB)).text
-    used = used_bytes(said)
+        output = run_in(container, fill_script("probe", _MEMORY + 32 * MIB)).text
+    used = used_bytes(output)
     if used is None:
-        return f"use cannot be read: {said}"
-    return None if used <= _MEMORY else "a limit was taken, and more is used"
+        return f"memory use cannot be read: {output}"
+    return None if used <= _MEMORY else "the limit was accepted, but more is used"
 
 
 def _disk(client: DockerClient, toolbox: str) -> str | None:
     with _container(client, toolbox, volumes=[DATA_DIR]) as container:
         what, _, device = run_in(container, DEVICE_SCRIPT).text.strip().partition(" ")
         if what != "disk":
-            return f"the engine's volumes lie on {what}, not on a disk of its own"
+            return f"the engine's volumes are on {what}, not on a disk of their own"
         wanted = {"wbps": _BYTES_PER_SECOND}
         beside = cgroups_of(str(container.id))
         script, labels = limits_script(device, wanted), engine.labels("doctor")
-        said = run_sidecar(client, toolbox, script, labels, capabilities.NONE, **beside)
-        if said.code != 0 or parse_limits(said.text) != wanted:
-            return said.text or "the kernel does not take the limit"
+        output = run_sidecar(client, toolbox, script, labels, capabilities.NONE, **beside)
+        if output.code != 0 or parse_limits(output.text) != wanted:
+            return output.text or "the kernel does not accept the limit"
         seconds = _PROBE.seconds(run_in(container, _PROBE.script("probe")).text)
     if seconds is None:
-        return "nothing can be written past the page cache"
-    return None if seconds > 0.25 else "a limit was taken, and writes are as fast as before"
+        return "the page cache cannot be bypassed"
+    return None if seconds > 0.25 else "the limit was accepted, but writes are as fast as before"
 
 
 def _volume(client: DockerClient, toolbox: str) -> str | None:
@@ -82,13 +84,13 @@ def _volume(client: DockerClient, toolbox: str) -> str | None:
         return error.found
     finally:
         engine.sweep(client, cluster=name)
-    return None if fits == 0 and too_much != 0 else "the volume has not the size that was asked for"
+    return None if fits == 0 and too_much != 0 else "the volume does not have the requested size"
 
 
 def _clock(client: DockerClient, toolbox: str) -> str | None:
     image = images.local(client)
     if image is None:
-        raise DockerException("no Kafka image is here")
+        raise DockerException("there is no Kafka image on this machine")
     name = f"kc-probe-{uuid.uuid4().hex[:8]}"
     try:
         create_clocks(client, name, {1: "one"}, toolbox, image.reference, engine.labels(name))
@@ -106,13 +108,13 @@ PROBES: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] =
     ("tmpfs volume", "a full disk", _volume),
     ("clock shift", "a wrong clock", _clock),
 )
-"""Name, the fault that needs it, and what tries it: None when it works, else what came out."""
+"""Name, the fault that needs it, and the probe, which returns None if it works, else the observation."""
 
 
 def probe_limits(client: DockerClient, toolbox: str) -> tuple[LimitProbe, ...]:
-    """Try everything at once; leaves nothing."""
+    """Run all probes in parallel; leaves nothing behind."""
 
-    def tried(entry: tuple[str, str, Callable[[DockerClient, str], str | None]]) -> LimitProbe:
+    def run(entry: tuple[str, str, Callable[[DockerClient, str], str | None]]) -> LimitProbe:
         name, needed_for, probe = entry
         try:
             trouble = probe(client, toolbox)
@@ -122,7 +124,7 @@ def probe_limits(client: DockerClient, toolbox: str) -> tuple[LimitProbe, ...]:
         return name, needed_for, trouble is None, "works" if trouble is None else engine.one_line(trouble, 90)
 
     with ThreadPoolExecutor(max_workers=len(PROBES)) as pool:
-        return tuple(pool.map(tried, PROBES))
+        return tuple(pool.map(run, PROBES))
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def test_an_image_that_does_not_take_the_library_is_refused() -> None:
     try:
         # As a toolbox this image has no library to give.
         bare = images.resolve(client).reference
-        with pytest.raises(ClusterError, match="cannot be made to shift"):
+        with pytest.raises(ClusterError, match="cannot be shifted"):
             create_clocks(client, name, {1: "one"}, bare, bare, engine.labels(name))
     finally:
         engine.sweep(client, cluster=name)

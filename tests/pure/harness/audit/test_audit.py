@@ -243,7 +243,7 @@ def test_a_properties_file_is_read_as_java_reads_it() -> None:
         "m": "#1",
     }
     assert [entry.line for entry in parse_properties("a=1\n\nb=\\\n2\nc=3", "f")] == [1, 3, 5]
-    with pytest.raises(BadInput, match="no name"):
+    with pytest.raises(BadInput, match="no setting name"):
         parse_properties("=1", "f")
 
 

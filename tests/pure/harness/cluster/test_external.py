@@ -76,9 +76,9 @@ LABELLED = "{existing: {bootstrap_servers: 'a:1', containers: mine}}"
         (COMMAND, None, False, None),
         ("{transfer: {partition: 0, to: {broker: 2}}}", None, False, None),
         (KILL, None, False, "'kill'"),
-        (KILL, LABELLED, False, "not ours"),
+        (KILL, LABELLED, False, "did not start"),
         (KILL, LABELLED, True, None),
-        (COMMAND, LABELLED, False, "not ours"),
+        (COMMAND, LABELLED, False, "did not start"),
         ("{wipe_disk: {target: {broker: 1}}}", LABELLED, True, "'wipe_disk'"),
     ],
 )

@@ -184,7 +184,7 @@ def test_a_server_that_does_not_know_the_password_is_refused() -> None:
     talk = scram("sha512", "me", "pw", "NONCE")
     next(talk)
     talk.send(b"r=NONCEx,s=AAAA,i=4096")
-    with pytest.raises(LoginRefused, match="not the one"):
+    with pytest.raises(LoginRefused, match="not the expected one"):
         talk.send(b"v=AAAA")
 
 

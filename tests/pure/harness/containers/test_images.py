@@ -90,7 +90,7 @@ def test_a_named_image_is_pulled_before_anything_else(given: Any) -> None:
 
 def test_a_named_image_that_is_nowhere_is_an_error_and_not_replaced(given: Any) -> None:
     client = given({OFFICIAL: {}})
-    with pytest.raises(PrerequisiteMissing, match=r"mine/kafka:9 is not to be had") as caught:
+    with pytest.raises(PrerequisiteMissing, match=r"mine/kafka:9 is not available") as caught:
         images.resolve(client, image="mine/kafka:9")
     assert "no registry" in str(caught.value)
     assert caught.value.next_step
