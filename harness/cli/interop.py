@@ -1,4 +1,4 @@
-"""Commands that take histories from other tools, and give ours to them."""
+"""Commands that import histories of other tools and export ours to them."""
 
 from __future__ import annotations
 
@@ -33,38 +33,42 @@ class Format(StrEnum):
 def import_run(
     folder: Annotated[Path, typer.Argument(help="The run folder to write.")],
     producer: Annotated[
-        list[Path], typer.Option(help="What a VerifiableProducer printed; may be given again.")
+        list[Path], typer.Option(help="The output of a VerifiableProducer; may be repeated.")
     ],
     consumer: Annotated[
         list[Path] | None,
-        typer.Option(help="What a VerifiableConsumer with --verbose printed; may be given again."),
+        typer.Option(help="The output of a VerifiableConsumer with --verbose; may be repeated."),
     ] = None,
     final: Annotated[
         list[Path] | None,
         typer.Option(
-            help="As --consumer, of one that read from the beginning to the end when all was over. "
+            help="As --consumer, for a consumer that read everything after the producers were done. "
             "Default: all consumers together."
         ),
     ] = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="Your word that the final read missed nothing.")
+        bool, typer.Option("--complete", help="State that the final read missed nothing.")
     ] = False,
     acks: Annotated[AcksOption, typer.Option(help="The producers' acks.")] = AcksOption.ALL,
     idempotent: Annotated[bool, typer.Option("--idempotent", help="The producers were idempotent.")] = False,
-    topic: Annotated[str | None, typer.Option(help="The topic; default: the first one met.")] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="The topic; default: the topic of the first event.")
+    ] = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="Partitions of the topic; default: as many as were read.")
+        int | None,
+        typer.Option(min=1, help="Number of partitions of the topic; default: those that were read."),
     ] = None,
     repeating_keys: Annotated[
-        int | None, typer.Option(min=1, help="The producers' --repeating-keys; default: as keys show.")
+        int | None,
+        typer.Option(min=1, help="The producers' --repeating-keys; default: derived from the keys."),
     ] = None,
 ) -> None:
     """Make a run folder from the JSON lines of Kafka's VerifiableProducer and VerifiableConsumer.
 
-    Then: `kafka-chaos check FOLDER`. What these tools do not tell: sends that were under way when one was
-    killed (their numbers count as indeterminate up to the highest one read), when a record was handed
-    over (only when its report came, in ms), retries, leader epochs, the topic's retention. Whether
-    everything was read is known to you alone: without --complete the verdict is `unknown`.
+    Continue with `kafka-chaos check FOLDER`. The lines do not contain: sends in flight when a tool was killed
+    (their numbers count as indeterminate up to the highest one that was read), the times of sends (only those
+    of reports, in ms), retries, leader epochs, the topic's retention. They do not show whether everything was
+    read either: without --complete the verdict is `unknown`.
     """
     from harness.interop.import_summary import Source
     from harness.interop.verifiable_import import import_run as write
@@ -93,34 +97,36 @@ def import_run(
 
 
 def export_run(
-    run: Annotated[Path, typer.Argument(help="A run folder, below results/.")],
+    run: Annotated[Path, typer.Argument(help="A run folder below results/.")],
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
     to: Annotated[Format, typer.Option(help="The format: jepsen (EDN).")] = Format.JEPSEN,
 ) -> None:
-    """Write a run as a history that another checker reads, so that both can judge the same one.
+    """Write a run as a history for another checker, so that both can judge the same run.
 
-    `jepsen` is the history of Jepsen's Kafka workload (jepsen.tests.kafka), an operation a line: partitions
-    are its keys, records its values, the final read and every session of a live reader polls of a process
-    of their own. Under acks=0 a success is `:info`. Of transactional runs only read_committed readers are
-    written.
+    `jepsen` is the history of Jepsen's Kafka workload (jepsen.tests.kafka), one operation per line.
+    Partitions are its keys, records its values; the final read and every session of a live reader are polls
+    of separate processes. Under acks=0 a success is `:info`. For transactional runs only read_committed
+    readers are written.
     """
     from harness.interop.jepsen_export import EXPORTS
 
     done = EXPORTS[to.value](run, target)
     for name in done.left_out:
-        typer.echo(f"left out: reader {name}, which may read what is not committed")
+        typer.echo(f"left out: reader {name}, which may read uncommitted records")
     typer.echo(f"{done.lines:,} lines written to {target}")
 
 
 def chaos_mesh(
     experiment: Annotated[str, typer.Argument(help="A built-in experiment or a YAML file.")],
     namespace: Annotated[str, typer.Option(help="Namespace of Kafka's pods.")] = "kafka",
-    pod: Annotated[str, typer.Option(help="Name of a broker's pod, its id for {broker}.")] = "kafka-{broker}",
+    pod: Annotated[
+        str, typer.Option(help="Name of a broker's pod, with {broker} for its id.")
+    ] = "kafka-{broker}",
 ) -> None:
     """Print an experiment whose faults are custom resources of Chaos Mesh, applied with kubectl.
 
-    Run what it prints with `run FILE --bootstrap-servers`: docs/how-to/own-cluster.md. A fault that Chaos
-    Mesh has no equal for is refused.
+    Run the printed file with `run FILE --bootstrap-servers`, see docs/how-to/own-cluster.md. A fault that
+    Chaos Mesh does not have is refused.
     """
     from harness.interop import chaos_mesh as mesh
     from harness.spec import files
@@ -130,7 +136,7 @@ def chaos_mesh(
 
 
 def add(app: typer.Typer) -> None:
-    """Give the command line these commands."""
+    """Add these commands to the command line."""
     app.command("import")(import_run)
     app.command("export")(export_run)
     app.command("chaos-mesh")(chaos_mesh)

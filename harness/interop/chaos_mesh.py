@@ -1,9 +1,10 @@
-"""Our faults as custom resources of Chaos Mesh, for Kafka on Kubernetes: an experiment's faults become
-`command` faults whose lines apply, look at and delete a resource with kubectl.
+"""Faults as custom resources of Chaos Mesh, for Kafka on Kubernetes: an experiment's faults become `command`
+faults whose commands apply, check and delete a resource with kubectl.
 
-Resources are of chaos-mesh.org/v1alpha1 (PodChaos, NetworkChaos). Which pods they select is known when the
-fault is injected, so that the lines fill in the names. Not tried on a real Kubernetes: the resources are held
-against the fields of the published definitions (tests/pure/harness/interop/test_chaos_mesh.py).
+The resources are PodChaos and NetworkChaos of chaos-mesh.org/v1alpha1. The pods that they select are only
+known when the fault is injected, so the commands fill in their names. Not tested on a real Kubernetes: a test
+compares the resources with the fields of the published definitions
+(tests/pure/harness/interop/test_chaos_mesh.py).
 """
 
 from __future__ import annotations
@@ -43,16 +44,17 @@ _DIRECTIONS = {"both": "both", "from_to": "to", "to_from": "from", "out": "to", 
 
 @dataclass(frozen=True, slots=True)
 class PodNaming:
-    """Where the pods are: `pod` is the name of a broker's, with its id for `{broker}`."""
+    """The namespace and the names of pods: `pod` is the name of a broker's pod, with `{broker}` for its
+    id."""
 
     namespace: str
     pod: str
 
     def check(self) -> None:
-        """Refuse what can be no name.
+        """Check that both can be names of Kubernetes.
 
         Raises:
-            BadInput: names which.
+            BadInput: one cannot; the error names it.
         """
         for option, value, example in (
             ("--namespace", self.namespace, "kafka"),
@@ -71,10 +73,10 @@ Resource = tuple[str, dict[str, Any]]
 
 
 def to_chaos_mesh(experiment: Experiment, place: PodNaming) -> dict[str, Any]:
-    """The experiment, as its file would hold it, without `cluster`, and with commands for its faults.
+    """The experiment as the data of its file, without `cluster` and with commands in place of its faults.
 
     Raises:
-        BadInput: a fault has no equal in Chaos Mesh.
+        BadInput: Chaos Mesh has no such fault.
     """
     place.check()
     data = experiment.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cluster"})
@@ -82,7 +84,7 @@ def to_chaos_mesh(experiment: Experiment, place: PodNaming) -> dict[str, Any]:
 
 
 def text_of(data: dict[str, Any]) -> str:
-    """An experiment file."""
+    """The text of an experiment file."""
     return yaml.safe_dump(data, sort_keys=False, width=100, allow_unicode=True)
 
 
@@ -98,10 +100,10 @@ def _walked(data: Any, place: PodNaming, where: str) -> Any:
 
 
 def command_of(fault: FaultSpec, place: PodNaming, where: str) -> dict[str, Any]:
-    """The fields of a `command` that does the same.
+    """The fields of a `command` fault that does the same.
 
     Raises:
-        BadInput: the fault has no equal in Chaos Mesh.
+        BadInput: Chaos Mesh has no such fault.
     """
     if fault.name() == "command":
         return fault.model_dump(mode="json", exclude_none=True, exclude={"kind"})
@@ -139,24 +141,24 @@ def command_of(fault: FaultSpec, place: PodNaming, where: str) -> dict[str, Any]
 
 
 def resource_of(fault: FaultSpec, place: PodNaming, where: str = "") -> Resource:
-    """Kind and spec of the resource; pods stand for themselves as marks.
+    """Kind and spec of the resource, with placeholders for the names of pods.
 
     Raises:
-        BadInput: the fault has no equal in Chaos Mesh, or one side of it is the client.
+        BadInput: Chaos Mesh has no such fault, or one side of it is the client.
     """
-    make = _EQUALS.get(type(fault))
+    make = _EQUIVALENTS.get(type(fault))
     if make is None:
         raise BadInput(
-            f"the fault {fault.name()!r} has no equal in Chaos Mesh",
+            f"the fault {fault.name()!r} has no equivalent in Chaos Mesh",
             where=where,
-            expected=f"one of {', '.join(sorted(kind.name() for kind in _EQUALS))}",
+            expected=f"one of {', '.join(sorted(kind.name() for kind in _EQUIVALENTS))}",
             found=fault.name(),
-            next_step="leave it out, or say how with `command`",
+            next_step="leave it out, or write a `command` for it",
         )
     target, other = _sides(fault)
     if any(side is not None and side.may_include_client() for side in (target, other)):
         raise BadInput(
-            "the client is no pod of Kafka's",
+            "the client is not a pod of Kafka",
             where=where,
             expected="brokers on both sides",
             found=f"{target} and {other}",
@@ -209,7 +211,7 @@ def _share(action: str) -> Callable[[Any], Resource]:
 
 
 def _bandwidth(fault: Bandwidth) -> Resource:
-    # Its "bps" are bytes a second. The bucket holds a tenth of a second, and a packet at least.
+    # Its "bps" means bytes per second. The bucket holds a tenth of a second, and at least one packet.
     per_second = round(mbit_of(fault.rate) * 1e6 / 8)
     bucket = max(1600, per_second // 10)
     limits = {"rate": f"{per_second}bps", "limit": 2 * bucket, "buffer": bucket}
@@ -220,7 +222,7 @@ def _number(value: float) -> str:
     return f"{value:g}"
 
 
-_EQUALS: dict[type[FaultSpec], Callable[[Any], Resource]] = {
+_EQUIVALENTS: dict[type[FaultSpec], Callable[[Any], Resource]] = {
     Kill: _pod("pod-kill", gracePeriod=0),
     Stop: _pod("pod-failure"),
     Partition: _partition,

@@ -1,4 +1,4 @@
-"""A run folder as a history for another checker. Streams: memory does not grow with the records."""
+"""Writes a run folder as a history for another checker. Memory does not grow with the records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TXN_TYPES = {TxnOutcome.COMMITTED.value: OK, TxnOutcome.ABORTED.value: FAIL}
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many lines were written, and readers left out because they may see what is not committed."""
+    """The number of lines written, and the readers left out because they may see uncommitted records."""
 
     lines: int
     left_out: tuple[str, ...]
@@ -41,8 +41,8 @@ class Exported:
 def export_jepsen(folder: Path, target: Path) -> Exported:
     """Write a run as a history of `jepsen.tests.kafka` (EDN).
 
-    Of a transactional run only what read_committed readers saw is written: to Jepsen an aborted record that
-    is read is an anomaly.
+    For a transactional run only read_committed readers are written: to Jepsen an aborted record that is read
+    is an anomaly.
 
     Raises:
         JournalError: the folder or a journal cannot be read.
@@ -119,7 +119,7 @@ def _transactions(folder: Path) -> dict[tuple[int, int], tuple[int, int, int]]:
 
 
 def _sends(folder: Path) -> Iterator[pa.Table]:
-    """Every send once: those of `open.parquet` only where no part holds them."""
+    """Every send once: those of `open.parquet` only if no part holds them."""
     opened = {(row["producer"], row["seq"]): row for row in journal_rows(folder, pattern=OPEN_SENDS)}
     schema = None
     for table in journal_batches(folder):
@@ -133,7 +133,7 @@ def _sends(folder: Path) -> Iterator[pa.Table]:
 
 
 def _places(folder: Path, reads: list[Path]) -> dict[tuple[int, int], tuple[str, int]]:
-    """Where sends of unknown partition were read."""
+    """The (topic, partition) where sends of unknown partition were read, by (producer, seq)."""
     wanted: set[tuple[int, int]] = set()
     for table in journal_batches(folder / SENDS_DIR, ["producer", "seq", "partition"]):
         unknown = table.filter(pc.less(table["partition"], 0))

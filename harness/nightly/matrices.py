@@ -137,7 +137,7 @@ def arm_counts(nights: Sequence[MatrixNight]) -> ArmCounts:
     return ArmCounts(
         arms=len(arms),
         broken=sum(any(run.as_promised is False for run in arm.runs) for arm in arms),
-        untold=sum(not any(run.counts for run in arm.runs) for arm in arms),
+        undecided=sum(not any(run.counts for run in arm.runs) for arm in arms),
         not_run=sum(one.result is None for one in nights),
     )
 

@@ -1,4 +1,4 @@
-"""The report of an experiment: one HTML file that needs nothing else, for a reader who was not there."""
+"""The report of an experiment: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from harness.spec.cluster import PROFILES, Profile
 
 REPORT_FILE = "report.html"
 MOST_ARMS = 40
-"""Arms with a section of their own; those that did not do as promised go first."""
+"""The most arms with a section of their own; arms that did not do as promised go first."""
 MOST_COUNTS = 100
 MOST_BLAME = 20
 
-PROMISED = {True: "as promised", False: "not as promised", None: "cannot be told"}
+PROMISED = {True: "as promised", False: "not as promised", None: "undecided"}
 _VERSION_NAMES = {"kafka": "Kafka", "python": "Python"}
 
 
 @dataclass(frozen=True, slots=True)
 class ArmView:
-    """One arm as the template shows it; rows are texts in the order of their table's header."""
+    """One arm as the template shows it; rows hold one text per column of their table."""
 
     result: ArmResult
     sentence: str
@@ -58,7 +58,7 @@ class ArmView:
 def write_report(result: ExperimentResult, folder: Path) -> Path:
     """Write `folder`/report.html and return its path.
 
-    Journals are read from `folder`/<arm.folder>; of one that is missing or broken the report says so.
+    Journals are read from `folder`/<arm.folder>; the report names those that are missing or damaged.
 
     Raises:
         KafkaChaosError: the file cannot be written.
@@ -72,7 +72,7 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
 
 
 def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
-    """Write a page whole, or leave what was there; returns its path.
+    """Write a page completely, or leave the previous file; returns its path.
 
     Raises:
         KafkaChaosError: `what` cannot be written.
@@ -103,7 +103,7 @@ def render(result: ExperimentResult, folder: Path) -> str:
             result=result,
             headline=headline(result),
             overall=_overall(result),
-            outcomes=[(sentence(arm), _word(arm.judgement.as_promised)) for arm in result.arms],
+            outcomes=[(sentence(arm), _css_class(arm.judgement.as_promised)) for arm in result.arms],
             columns=COLUMNS,
             rows=[(arm, cells(arm)) for arm in result.arms],
             arms=[view(result.arms[number], folder) for number in shown],
@@ -129,11 +129,12 @@ CONSTANTS: dict[str, Any] = {
         "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
     },
 }
-"""What the template of an arm's section (`section` in parts.html.j2) reads besides its arguments."""
+"""Variables that the template of an arm's section (`section` in parts.html.j2) needs besides its
+arguments."""
 
 
 def environment() -> Environment:
-    """Templates of reports: everything is escaped, nothing may be missing."""
+    """The templates of reports: all values are escaped, and an undefined variable is an error."""
     return Environment(
         loader=PackageLoader("harness.report"),
         autoescape=True,
@@ -157,13 +158,13 @@ def headline(result: ExperimentResult) -> str:
     if broken:
         parts.append(f"{len(broken)} of {total} arms did not do as promised: {_some(broken)}")
     if unclear:
-        parts.append(f"for {len(unclear)} of {total} arms it cannot be told: {_some(unclear)}")
+        parts.append(f"{len(unclear)} of {total} arms are undecided: {_some(unclear)}")
     text = "; ".join(parts)
     return text[0].upper() + text[1:]
 
 
 def sentence(arm: ArmResult) -> str:
-    """What became of one arm, and why."""
+    """The outcome of one arm and its reasons, as a sentence."""
     judgement = arm.judgement
     start = f"{arm.folder}: {PROMISED[judgement.as_promised]}"
     reasons = [*judgement.promise_reasons, *judgement.reasons]
@@ -175,11 +176,11 @@ def sentence(arm: ArmResult) -> str:
 
 
 def _overall(result: ExperimentResult) -> str:
-    return _word({0: True, 1: False}.get(result.exit_code()))
+    return _css_class({0: True, 1: False}.get(result.exit_code()))
 
 
-def _word(promised: bool | None) -> str:
-    """CSS class of an answer."""
+def _css_class(promised: bool | None) -> str:
+    """The CSS class of an outcome."""
     return {True: "good", False: "bad", None: "unclear"}[promised]
 
 
@@ -188,13 +189,13 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
     meta, summary = arm.meta, arm.summary
     timeline = read_timeline(folder / arm.folder, meta)
     drawable = any(timeline.sends) or bool(timeline.strips)
-    seen = {span.leader for strip in timeline.strips for span in strip.spans}
+    leaders = {span.leader for strip in timeline.strips for span in strip.spans}
     return ArmView(
         result=arm,
         sentence=sentence(arm),
         timeline=timeline,
         chart=lay_out(timeline, meta) if drawable else None,
-        brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(seen)),
+        brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(leaders)),
         chart_text=_chart_text(timeline, meta),
         windows=html_tables.windows(meta),
         leaders=html_tables.leader_changes(timeline),
@@ -204,25 +205,25 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
 
 
 def _properties(meta: RunMeta) -> list[tuple[str, str]]:
-    """Settings of the timing profile, and the experiment's own, which win."""
+    """The settings of the timing profile, overridden by the experiment's own."""
     profile = meta.cluster.profile
     known = PROFILES[Profile(profile)] if profile in tuple(Profile) else {}
     return list({**known, **meta.cluster.properties}.items())
 
 
 def _chart_text(timeline: Timeline, meta: RunMeta) -> str:
-    """The drawing in words, for who cannot see it."""
+    """A description of the drawing in words, for screen readers."""
     parts = [
         f"{sum(timeline.sends):,} sends, {sum(timeline.successes):,} success reports and "
         f"{sum(timeline.errors):,} error reports over {timeline.seconds:.0f} seconds."
     ]
     for name, target, opened, closed, *_ in html_tables.windows(meta):
-        parts.append(f"Fault {name} on {target} from {opened} to {closed}.")
+        parts.append(f"The fault {name} on {target} was open from {opened} to {closed}.")
     for strip in timeline.strips:
         leaders = [span.leader for span in strip.spans]
         order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]
-        words = ", then ".join("nobody" if who < 0 else f"broker {who}" for who in order[:12])
-        parts.append(f"Partition {strip.partition} led by {words}.")
+        words = ", then ".join("no broker" if who < 0 else f"broker {who}" for who in order[:12])
+        parts.append(f"Partition {strip.partition} was led by {words}.")
     return " ".join(parts)
 
 
@@ -236,7 +237,8 @@ def _some(names: Sequence[str], most: int = 8) -> str:
 
 
 def printable(value: Any) -> Any:
-    """Text from logs without control characters; what is markup already (a block's output) stays as it is."""
+    """Replace control characters in text from logs; markup (the output of a template block) stays as it
+    is."""
     if type(value) is str:
         return "".join(
             char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in value

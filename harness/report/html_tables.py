@@ -1,4 +1,4 @@
-"""Tables of the report: rows of text, in the order of their headers in the template."""
+"""Tables of the report: rows of text, one text per column; the template has the headers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from harness.model.run import RunMeta
 from harness.report.timeline import Timeline
 
 MOST_CHANGES = 40
+"""The most rows of the table of leader changes."""
 
 TableRows = tuple[tuple[str, ...], ...]
 
@@ -42,7 +43,8 @@ def leader_changes(timeline: Timeline) -> TableRows:
 
 
 def counts(summary: Summary, meta: RunMeta) -> TableRows:
-    """Class, partition, write step, windows, count; producers are added up, the largest first."""
+    """Rows of class, partition, write step, open faults and count over all producers, the largest count
+    first."""
     names = {step.index: step.name for step in meta.steps}
     totals: Counter[tuple[str, ...]] = Counter()
     for row in summary.counts:
@@ -56,7 +58,7 @@ def counts(summary: Summary, meta: RunMeta) -> TableRows:
 
 def examples(summary: Summary, meta: RunMeta) -> TableRows:
     read = meta.final_read is not None and bool(meta.final_read.replicas_inspected)
-    nobody = "none" if read else "not read"
+    no_replica = "none" if read else "not read"
     return tuple(
         (
             example.finding.value,
@@ -69,19 +71,19 @@ def examples(summary: Summary, meta: RunMeta) -> TableRows:
             _since(example.sent_ns, meta) if example.sent_ns is not None else "?",
             _since(example.closed_ns, meta) if example.closed_ns is not None else "none",
             example.windows or "none",
-            ", ".join(map(str, example.held_by)) or nobody,
+            ", ".join(map(str, example.held_by)) or no_replica,
         )
         for example in summary.examples
     )
 
 
 def _since(at_ns: int, meta: RunMeta) -> str:
-    """A time counted from the run's start, as on the timeline's axis."""
+    """Seconds since the run's start, as on the timeline's axis."""
     return f"{(at_ns - meta.started_ns) / 1e9:.2f} s"
 
 
 def _leader(broker: int) -> str:
-    return "nobody" if broker < 0 else f"broker {broker}"
+    return "no leader" if broker < 0 else f"broker {broker}"
 
 
 def _text_or(value: object, otherwise: str) -> str:

@@ -1,4 +1,4 @@
-"""Results as Markdown, for the job summary of a build: GitHub takes 1 MiB of it."""
+"""Results as Markdown for the job summary of a build, which GitHub limits to 1 MiB."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from harness.report.table import COLUMNS, cells, explanation
 
 MOST_BYTES = 1024 * 1024
 _ROOM = 400
-"""Bytes kept for the sentence about what was left out."""
+"""Bytes reserved for the sentence about what was left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmCounts:
-    """Arms beside those of experiments, for the headline; `not_run` are whole matrices."""
+    """Counts of arms of matrices, for the headline. `undecided` arms prove nothing; `not_run` counts whole
+    matrices."""
 
     arms: int = 0
     broken: int = 0
-    untold: int = 0
+    undecided: int = 0
     not_run: int = 0
 
 
@@ -33,8 +34,11 @@ def summary_text(
     beside: ArmCounts = ArmCounts(),
     more: Iterable[str] = (),
 ) -> str:
-    """The verdict first, then a table an experiment, then `more`, then what broke with its evidence. What
-    does not fit into `limit` bytes is left out and counted; what comes first matters most."""
+    """The headline, then a table per experiment, then `more`, then each broken promise with its evidence.
+
+    The most important parts come first. Parts that exceed `limit` bytes are left out and counted.
+    `regressions` are sentences about arms that are worse than in the previous result.
+    """
     parts = list(_parts(outcomes, regressions, beside, more))
     kept: list[str] = []
     used = 0
@@ -75,19 +79,19 @@ def headline(
     regressions: Sequence[str],
     beside: ArmCounts = ArmCounts(),
 ) -> str:
-    """All of it in one line."""
+    """The outcome of all arms in one line."""
     arms = [arm for one in outcomes if one.result is not None for arm in one.result.arms]
-    told = [
+    counts = [
         (
             beside.broken + sum(1 for arm in arms if arm.judgement.as_promised is False),
             "not as promised",
         ),
         (len(regressions), "worse than the last time"),
-        (beside.untold + sum(1 for arm in arms if arm.judgement.as_promised is None), "cannot be told"),
+        (beside.undecided + sum(1 for arm in arms if arm.judgement.as_promised is None), "undecided"),
         (beside.not_run + sum(1 for one in outcomes if one.result is None), "could not be run"),
     ]
     total = len(arms) + beside.arms
-    bad = ", ".join(f"{count} {what}" for count, what in told if count)
+    bad = ", ".join(f"{count} {what}" for count, what in counts if count)
     return f"{bad} (of {total} arms)" if bad else f"all {total} arms as promised"
 
 

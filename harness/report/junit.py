@@ -1,4 +1,4 @@
-"""Results as JUnit XML: a suite an experiment, a case an arm."""
+"""Results as JUnit XML: one suite per experiment, one case per arm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, slots=True)
 class SeriesOutcome:
-    """One experiment of a series on one Kafka version. `result` None: it could not be run, see `error`."""
+    """One experiment of a series on one Kafka version. `result` None: it could not be run; `error` says
+    why."""
 
     version: str
     experiment: str
@@ -28,9 +29,9 @@ class SeriesOutcome:
 def junit_text(
     outcomes: Sequence[SeriesOutcome], regressions: Sequence[str] = (), suites: Sequence[str] = ()
 ) -> str:
-    """An arm that broke its promise is a failure, one that proves nothing an error, and so is an experiment
-    that could not be run. Regressions are failures of a suite of their own. `suites` are further ones, as
-    XML."""
+    """The XML of a series. An arm that broke its promise is a failure; an arm that proves nothing and an
+    experiment that could not be run are errors. Regressions are failures of a separate suite. `suites` are
+    further suites as XML."""
     root = Xml.Element("testsuites", name="kafka-chaos")
     for outcome in outcomes:
         name = f"{outcome.experiment} on Kafka {outcome.version}"
@@ -74,21 +75,21 @@ def _case(suite: Xml.Element, name: str, arm: ArmResult) -> None:
     if arm.judgement.as_promised is False:
         add_outcome(case, "failure", "not as promised", explanation(arm))
     elif arm.judgement.as_promised is None:
-        add_outcome(case, "error", "cannot be told", explanation(arm))
+        add_outcome(case, "error", "undecided: the run proves nothing", explanation(arm))
 
 
 def add_outcome(case: Xml.Element, tag: str, message: str, text: str) -> None:
-    """What became of a case: `failure`, `error` or `skipped`."""
+    """Add the outcome of a case; `tag` is `failure`, `error` or `skipped`."""
     Xml.SubElement(case, tag, message=message).text = xml_text(text)
 
 
 def set_counts(suite: Xml.Element) -> None:
-    """Set a suite's numbers by its cases."""
+    """Set a suite's numbers of tests, failures and errors from its cases."""
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
 
 
 def xml_text(text: str) -> str:
-    """Without characters that XML cannot hold."""
+    """The text with characters that XML does not allow replaced."""
     return _NOT_XML.sub("\ufffd", text)

@@ -27,17 +27,17 @@ _NARROW = {
     "unavailable s": "unavail-\nable s",
     "as promised": "as\npromised",
 }
-"""Headers as a terminal of 80 columns can hold them."""
+"""Headers that fit a terminal of 80 columns."""
 MOST_BLAME = 5
-"""Sentences of blame below an arm; `summary.json` holds more."""
+"""The most sentences of blame below an arm; `summary.json` has all of them."""
 UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker acknowledged)"
 
 
 def cells(arm: ArmResult) -> tuple[str, ...]:
-    """One arm's row as text, in the order of `COLUMNS`; dashes where nothing could be counted.
+    """One arm's row as texts in the order of `COLUMNS`; dashes where nothing was counted.
 
-    In brackets, under acked and lost: sends that no broker confirmed (acks=0), and how many of them are
-    absent.
+    In brackets, under acked and lost: sends that no broker acknowledged (acks=0), and the number of absent
+    ones.
     """
     verdict = arm.judgement.verdict.value
     promised = _PROMISED[arm.judgement.as_promised][0]
@@ -88,7 +88,7 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
 
 
 def example_lines(summary: Summary) -> list[str]:
-    """Findings that are worth showing, one line each: what is allowed anyway stays out."""
+    """Example findings, one line each, without classes that are always allowed."""
     lines = []
     for example in summary.examples:
         if example.finding.breaks is Breaks.NEVER:

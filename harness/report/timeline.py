@@ -1,8 +1,7 @@
-"""What happened when, read from a run's journals into a few hundred numbers.
+"""Aggregates a run's journals over time into a few hundred numbers.
 
-Journals are read part by part, only the columns needed; what stays in memory grows with the length of the
-run and the number of leader changes, never with the records. A part that is missing or broken is left out
-and named in `Timeline.problems`.
+Only the needed columns are read, batch by batch: memory grows with the length of the run and the number of
+leader changes, not with the records. A part that is damaged is left out and named in `Timeline.problems`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from harness.model.run import RunMeta
 
 BUCKET_NS = 250_000_000
 MOST_BUCKETS = 600
-"""A longer run gets wider buckets: more could not be told apart on a screen."""
+"""A longer run gets wider buckets: a screen could not show more."""
 MOST_STRIPS = 24
 LONGEST_NS = 30 * 24 * 3600 * 1_000_000_000
-"""Times further than this from the start are not believed: a broken journal must not fill the memory."""
+"""Times further than this from the start are ignored: a damaged journal must not fill the memory."""
 _SILENCE_NS = 2_000_000_000
-"""After this long without a sample nothing is claimed about who led."""
+"""After this many nanoseconds without a sample the leader counts as unknown."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -46,9 +45,9 @@ class LeaderStretch:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One partition: success reports a bucket, and who led it, in order of time.
+    """One partition: success reports per bucket, and its leaders in order of time.
 
-    What no broker told is a gap between spans.
+    Times without a sample are gaps between spans.
     """
 
     partition: int
@@ -58,11 +57,11 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One run over time. The series count sends, success reports and error reports a bucket; they have equal
-    length and the first bucket begins at `origin_ns`.
+    """One run over time. The series count sends, success reports and error reports per bucket; they have
+    equal length, and the first bucket begins at `origin_ns`.
 
     Success is `acked` or `unconfirmed`. `strips` are the first `MOST_STRIPS` partitions that were sampled.
-    `problems` say in sentences what is missing.
+    `problems` are sentences about missing data.
     """
 
     origin_ns: int
@@ -79,7 +78,7 @@ class Timeline:
 
 
 def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
-    """Aggregate the journals below `folder` (a run's). Never raises for what is in them."""
+    """Aggregate the journals of the run in `folder`. Their content never raises an error."""
     problems: list[str] = []
     origin = meta.started_ns
     sends, successes, errors = _Tally(origin), _Tally(origin), _Tally(origin)
@@ -94,9 +93,9 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         for number, tally in enumerate(by_partition):
             tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
     leaders, last = _leaders(folder / SAMPLES_DIR, origin, problems)
-    strange = sends.strange + successes.strange + errors.strange
-    if strange:
-        problems.append(f"{strange:,} times in the sends journal lie outside the run and are not shown.")
+    out_of_range = sends.out_of_range + successes.out_of_range + errors.out_of_range
+    if out_of_range:
+        problems.append(f"{out_of_range:,} times in the sends journal lie outside the run and are not shown.")
     if not sends.counts.any():
         problems.append("The sends journal holds no send that could be shown.")
     known = [at for at in (meta.ended_ns, last, *(window.closed_ns for window in meta.windows)) if at]
@@ -114,24 +113,24 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
 
 
 class _Tally:
-    """Counts of times a bucket; grows to the last one seen."""
+    """Counts times per bucket; grows to the last bucket with a time."""
 
     def __init__(self, origin: int) -> None:
         self._origin = origin
         self.counts: Counts = np.zeros(0, np.int64)
-        self.strange = 0
+        self.out_of_range = 0
 
     def add(self, times: pa.ChunkedArray) -> None:
         since = times.drop_null().to_numpy() - self._origin
-        believed = (since >= 0) & (since < LONGEST_NS)
-        self.strange += int(len(since) - believed.sum())
-        counted = np.bincount(since[believed] // BUCKET_NS, minlength=len(self.counts))
+        in_range = (since >= 0) & (since < LONGEST_NS)
+        self.out_of_range += int(len(since) - in_range.sum())
+        counted = np.bincount(since[in_range] // BUCKET_NS, minlength=len(self.counts))
         counted[: len(self.counts)] += self.counts
         self.counts = counted
 
 
 def _rebucketed(counts: Counts, length: int, width: int) -> tuple[int, ...]:
-    """`counts` brought to `length` buckets, then `width` of them taken together."""
+    """`counts` padded to `length` buckets, then summed over `width` buckets each."""
     padded = np.zeros(-(-length // width) * width, np.int64)
     padded[: len(counts)] = counts
     return tuple(padded.reshape(-1, width).sum(axis=1).tolist())
@@ -140,8 +139,8 @@ def _rebucketed(counts: Counts, length: int, width: int) -> tuple[int, ...]:
 def _batches(
     folder: Path, schema: pa.Schema, names: tuple[str, ...], problems: list[str]
 ) -> Iterator[pa.Table]:
-    # Sends that were open when a run broke off have no report: only their time of sending is used. A crash
-    # between two files may leave the sends of one flush in both.
+    # Sends that were open when a run was cut off have no report: only their time of sending is used. A crash
+    # between the writing of two files may leave the sends of one flush in both.
     parts = [*sorted(folder.glob(PARTS)), *folder.glob(OPEN_SENDS)]
     if not parts:
         problems.append(f"There is no {folder.name} journal.")
@@ -157,7 +156,7 @@ def _batches(
 def _leaders(
     folder: Path, origin: int, problems: list[str]
 ) -> tuple[dict[int, tuple[LeaderStretch, ...]], int | None]:
-    """The leaders' spans by partition, and when the last sample was taken."""
+    """The leaders' spans by partition, and the time of the last sample."""
     spans: dict[int, list[LeaderStretch]] = {}
     held: npt.NDArray[np.int64] | None = None
     last: int | None = None
@@ -167,7 +166,7 @@ def _leaders(
         rows = rows if held is None else np.concatenate([held, rows])
         if not len(rows):
             continue
-        # The rows of one moment may be split over two parts: the last moment waits for the next part.
+        # The rows of one moment may be split over two batches: the last moment waits for the next batch.
         last = int(rows[:, 0].max())
         held = rows[rows[:, 0] == last]
         _extend(spans, _beliefs(rows[rows[:, 0] < last]))
@@ -181,7 +180,8 @@ def _leaders(
 
 
 def _sampled(batch: pa.Table) -> npt.NDArray[np.int64]:
-    """Rows of at_ns, partition, epoch, told by the leader itself, leader, ISR size; those that are shown."""
+    """Rows of the shown partitions: at_ns, partition, epoch, whether the leader itself answered, leader, ISR
+    size."""
     known = batch.filter(pc.less(batch["partition"], MOST_STRIPS))
     own = pc.cast(pc.equal(known["broker"], known["leader"]), pa.int64())
     columns = [
@@ -197,7 +197,7 @@ def _sampled(batch: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def _beliefs(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """One row a partition and moment: the highest leader epoch wins, then the leader's own word."""
+    """One row per partition and moment: the highest leader epoch wins, then the leader's own answer."""
     at, partition, epoch, own = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
     rows = rows[np.lexsort((own, epoch, at, partition))]
     latest = np.ones(len(rows), dtype=np.bool_)
@@ -207,7 +207,7 @@ def _beliefs(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _extend(spans: dict[int, list[LeaderStretch]], beliefs: npt.NDArray[np.int64]) -> None:
-    """Add beliefs, sorted by partition and time, to the spans: one Python step a change, not a sample."""
+    """Add beliefs, sorted by partition and time, to the spans: one Python step per change, not per sample."""
     if not len(beliefs):
         return
     same = (np.diff(beliefs[:, [1, 2, 4, 5]], axis=0) == 0).all(axis=1)
@@ -223,6 +223,6 @@ def _extend(spans: dict[int, list[LeaderStretch]], beliefs: npt.NDArray[np.int64
             if (before.leader, before.epoch, before.isr) == (leader, epoch, isr):
                 span = LeaderStretch(before.from_ns, span.to_ns, leader, epoch, isr)
             else:
-                # What was so at the last sample is taken to hold until the next.
+                # The state at the last sample is taken to hold until the next one.
                 mine.append(LeaderStretch(before.from_ns, from_ns, before.leader, before.epoch, before.isr))
         mine.append(span)

@@ -1,4 +1,4 @@
-"""Lays a timeline out on a drawing area: coordinates and labels for the report's template, no markup."""
+"""Lays out a timeline: coordinates and labels for the report's template, without markup."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WIDTH, LEFT, RIGHT = 960, 64, 12
 PLOT_HEIGHT = 190
 STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
 BROKER_COLOURS = 8
-_LANE, _STEPS, _AXIS = 17, 18, 34
+_LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
 _LETTER = 6.6
-"""Width of a letter of the labels, about."""
+"""Approximate width of a letter in labels, in units of the view box."""
 _THINNEST = 0.4
 _ROUND_STEPS = (0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
@@ -85,7 +85,8 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From time and rate to coordinates. Rates go by their square root: a burst must not flatten the rest."""
+    """Converts time and rate to coordinates. The scale of rates is a square root, so that a burst does not
+    flatten the rest."""
 
     origin_ns: int
     seconds: float
@@ -105,17 +106,17 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
     bucket_seconds = timeline.bucket_ns / 1e9
     most = max((*timeline.sends, *timeline.successes, *timeline.errors), default=0) / bucket_seconds
     scale = _Scale(timeline.origin_ns, timeline.seconds, 0.0, _rounded_up(most))
-    lanes, bands = _bands(scale, meta)
-    scale = replace(scale, top=6.0 + _LANE * lanes)
+    label_rows, bands = _bands(scale, meta)
+    scale = replace(scale, top=6.0 + _LABEL_ROW_HEIGHT * label_rows)
     bottom = scale.top + PLOT_HEIGHT
-    rows_top = bottom + _STEPS + 10
+    rows_top = bottom + _STEP_ROW_HEIGHT + 10
     rows = tuple(
         _row(scale, strip, timeline, rows_top + STRIP_PITCH * number, meta.replication_factor)
         for number, strip in enumerate(timeline.strips)
     )
     end = rows_top + STRIP_PITCH * len(rows)
     return Chart(
-        height=end + _AXIS,
+        height=end + _AXIS_HEIGHT,
         plot_top=scale.top,
         plot_bottom=bottom,
         sends=_line(scale, timeline.sends, timeline),
@@ -131,12 +132,12 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
 
 
 def broker_class(broker: int) -> str:
-    """CSS class of a broker's colour; -1 is nobody."""
-    return "nobody" if broker < 0 else f"broker-{(broker - 1) % BROKER_COLOURS}"
+    """CSS class of a broker's colour; -1: no leader."""
+    return "no-leader" if broker < 0 else f"broker-{(broker - 1) % BROKER_COLOURS}"
 
 
 def _bands(scale: _Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
-    """Number of lanes for labels, and the fault windows; no label runs into another."""
+    """The number of rows of labels, and the fault windows; labels do not overlap."""
     free_from: list[float] = []
     bands = []
     for window in sorted(meta.windows, key=lambda window: window.opened_ns):
@@ -146,12 +147,12 @@ def _bands(scale: _Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
         label_width = len(label) * _LETTER + 8
         # A label that would leave the drawing ends at its right edge instead.
         label_x = max(LEFT, min(left + 4, WIDTH - RIGHT - label_width))
-        lane = next((number for number, x in enumerate(free_from) if x <= label_x), len(free_from))
-        free_from[lane : lane + 1] = [label_x + label_width]
+        label_row = next((number for number, x in enumerate(free_from) if x <= label_x), len(free_from))
+        free_from[label_row : label_row + 1] = [label_x + label_width]
         bands.append(
             Band(
                 x=left,
-                y=4.0 + _LANE * lane,
+                y=4.0 + _LABEL_ROW_HEIGHT * label_row,
                 width=max(1.0, round(right - left, 1)),
                 label_x=round(label_x, 1),
                 kind="fault" if window.verified else "fault unproved",
@@ -200,7 +201,7 @@ def _steps(scale: _Scale, meta: RunMeta, y: float) -> tuple[Box, ...]:
         right = scale.x(step.ended_ns) if step.ended_ns is not None else WIDTH - RIGHT
         width = max(1.0, round(right - left, 1))
         label = step.name if len(step.name) * _LETTER + 6 <= width else ""
-        boxes.append(Box(left, y, width, _STEPS - 3, "step", label, f"write step {step.name}"))
+        boxes.append(Box(left, y, width, _STEP_ROW_HEIGHT - 3, "step", label, f"write step {step.name}"))
     return tuple(boxes)
 
 

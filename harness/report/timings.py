@@ -1,4 +1,4 @@
-"""Where the time of an experiment went, as a table."""
+"""The time that the phases of an experiment took, as a table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ START, CHECK, ALL = "cluster start (once)", "check (beside the next run)", "whol
 
 
 def rows(result: ExperimentResult) -> list[tuple[str, tuple[float | None, ...]]]:
-    """Phases, each with its seconds in every arm (None: it had none): the median of the arm's runs.
+    """Each phase with its seconds per arm (None: the arm had no such phase), the median of the arm's runs.
 
-    Between the cluster's start and the check stand the phases of a run in their order, then the whole run,
-    in which what they do not tell of is held too.
+    Between the start of the cluster and the check are the phases of a run in their order, then the whole run,
+    which may be longer than their sum.
     """
     by_arm: dict[str, list[ArmResult]] = {}
     for arm in result.arms:
@@ -48,7 +48,7 @@ def _whole(arm: ArmResult) -> float | None:
 
 
 def table(result: ExperimentResult) -> Table:
-    """The table that `run --timings` prints: a row a phase, a column an arm, in seconds."""
+    """The table that `run --timings` prints: one row per phase, one column per arm, in seconds."""
     arms = list(dict.fromkeys(arm.meta.arm for arm in result.arms))
     medians = ", medians" if len(result.arms) > len(arms) else ""
     shown = build_table(("phase", *arms), title=f"{result.experiment}: seconds by phase{medians}", right=arms)

@@ -182,8 +182,8 @@ def test_all_else_is_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("{pause: {target: {leader: 0}}}", "'pause' has no equal"),
-        ("{partition: {from: {leader: 0}, to: client}}", "no pod"),
+        ("{pause: {target: {leader: 0}}}", "'pause' has no equivalent"),
+        ("{partition: {from: {leader: 0}, to: client}}", "not a pod"),
     ],
 )
 def test_what_has_no_equal_is_refused_with_its_place(fault: str, told: str) -> None:
@@ -203,7 +203,7 @@ def test_no_name_of_kubernetes_gets_into_a_line(place: PodNaming) -> None:
 
 def test_every_equal_is_tried() -> None:
     tried = {next(iter(yaml.safe_load(fault))) for fault in FAULTS}
-    assert tried == {kind.name() for kind in chaos_mesh._EQUALS}
+    assert tried == {kind.name() for kind in chaos_mesh._EQUIVALENTS}
     assert set(fault_specs()) >= tried
 
 

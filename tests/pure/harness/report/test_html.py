@@ -264,8 +264,8 @@ class TestReport:
         ids = {attributes.get("id") for _, attributes in shown.tags}
         assert drawing["role"] == "img"
         assert set((drawing["aria-labelledby"] or "").split()) <= ids
-        assert "Fault kill-1 on broker 1 from 2.00 s to 5.00 s" in shown.text
-        assert "Partition 0 led by broker 1, then broker 2" in shown.text
+        assert "The fault kill-1 on broker 1 was open from 2.00 s to 5.00 s" in shown.text
+        assert "Partition 0 was led by broker 1, then broker 2" in shown.text
 
     def test_without_journals_the_timeline_is_left_out(self, tmp_path: Path) -> None:
         shown = page(result(arm()), tmp_path)
@@ -299,7 +299,7 @@ class TestReport:
             ((), "No arm was run"),
             ((True, True), "All 2 arms did as promised"),
             ((True, False), "1 of 2 arms did not do as promised: a1"),
-            ((None,), "For 1 of 1 arms it cannot be told: a0"),
+            ((None,), "1 of 1 arms are undecided: a0"),
         ],
     )
     def test_headline(self, answers: tuple[bool | None, ...], expected: str) -> None:
