@@ -28,18 +28,13 @@ def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | 
     cluster = LiveCluster()
     cluster.spec = record.spec
     cluster.name = record.name
-    cluster.client = client
     cluster.nodes = plan(record.spec, list(record.ports), record.cluster_id)
-    cluster.client_address = record.client_address
     cluster.access = ClientSecurity(record.access)
-    cluster._addresses = dict(record.addresses)
-    cluster._toolbox = images.toolbox(client)
     try:
-        cluster._handles = {
-            node.id: client.containers.get(f"{record.name}-{node.name}") for node in cluster.nodes
-        }
+        handles = {node.id: client.containers.get(f"{record.name}-{node.name}") for node in cluster.nodes}
     except NotFound:
         return None
+    cluster.use_containers(client, handles, record.addresses, record.client_address, images.toolbox(client))
     return cluster
 
 

@@ -6,18 +6,11 @@ broker say nothing about the others. Therefore every broker is queried, and all 
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import poll_within, wait_until
 from harness.model.run import PartitionBounds
-
-
-class Viewer(Protocol):
-    """Anything that returns a view of topics."""
-
-    def view(self, topics: tuple[str, ...], timeout: float = ...) -> TopologyView: ...
 
 
 def unsettled_reason(view: TopologyView, topic: str, partitions: int, isr: int) -> str | None:
@@ -80,7 +73,7 @@ def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[Partitio
     return tuple(bounds)
 
 
-def await_isr(cluster: Viewer, topic: str, partitions: int, members: int, seconds: float) -> None:
+def await_isr(cluster: LiveCluster, topic: str, partitions: int, members: int, seconds: float) -> None:
     """Wait until every partition's ISR has `members` members, as its leader reports it.
 
     Raises:
@@ -99,7 +92,7 @@ def await_isr(cluster: Viewer, topic: str, partitions: int, members: int, second
 
 
 def settle(
-    cluster: Viewer, topic: str, partitions: int, isr: int, seconds: float
+    cluster: LiveCluster, topic: str, partitions: int, isr: int, seconds: float
 ) -> tuple[PartitionBounds, ...]:
     """Wait until two consecutive views are settled and show the same offsets; returns these.
 

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from docker import DockerClient
 from docker.models.containers import Container
 
 from harness.cluster import external_containers, state_records
@@ -116,18 +115,6 @@ class ExternalCluster(LiveCluster):
 
     def endpoint(self, number: int) -> tuple[str, int]:
         return self._endpoints[number]
-
-    def use_containers(
-        self,
-        client: DockerClient,
-        handles: dict[int, Container],
-        addresses: dict[int, str],
-        client_address: str,
-        toolbox: str,
-    ) -> None:
-        """Use these containers, with their addresses, for faults."""
-        self.client, self._handles, self._addresses = client, dict(handles), dict(addresses)
-        self.client_address, self._toolbox = client_address, toolbox
 
     def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
         """Record the topics and groups that a run will create, before it does.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from docker import DockerClient
 
+from harness.cluster.live import LiveCluster
 from harness.containers import engine, images
 from harness.model.errors import BadInput, ClusterError
 
@@ -15,30 +16,7 @@ _ID_VARIABLES = ("KAFKA_NODE_ID", "KAFKA_BROKER_ID", "KAFKA_CFG_NODE_ID", "KAFKA
 """Environment variables with the broker id in the images of Apache, Confluent and Bitnami."""
 
 
-class ContainerHandle(Protocol):
-    """A cluster whose containers can be controlled."""
-
-    name: str
-    client: DockerClient
-
-    @property
-    def broker_ids(self) -> tuple[int, ...]: ...
-
-    def endpoint(self, number: int) -> tuple[str, int]: ...
-
-    def use_containers(
-        self,
-        client: DockerClient,
-        handles: dict[int, Any],
-        addresses: dict[int, str],
-        client_address: str,
-        toolbox: str,
-    ) -> None:
-        """Use these containers, with their addresses, for faults."""
-        ...
-
-
-def attach(cluster: ContainerHandle, label: str) -> None:
+def attach(cluster: LiveCluster, label: str) -> None:
     """Find the container of every broker among those with the label, and its network.
 
     Raises:
@@ -77,7 +55,7 @@ def attach(cluster: ContainerHandle, label: str) -> None:
     )
 
 
-def release(cluster: ContainerHandle) -> None:
+def release(cluster: LiveCluster) -> None:
     """Remove our sidecars of these containers, found by our own label."""
     engine.sweep(cluster.client, cluster=cluster.name)
 

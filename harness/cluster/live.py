@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from typing import TypeVar
 
+from docker import DockerClient
+from docker.models.containers import Container
+
 from harness.cluster import zookeeper
 from harness.cluster.node_control import RunningNodes
 from harness.cluster.topic_admin import TopicAdmin
@@ -40,6 +43,18 @@ class LiveCluster(RunningNodes):
     def bootstrap(self) -> str:
         """`host:port` of every broker, for clients."""
         return ",".join("{}:{}".format(*self.endpoint(node.id)) for node in self.nodes if node.broker)
+
+    def use_containers(
+        self,
+        client: DockerClient,
+        handles: dict[int, Container],
+        addresses: dict[int, str],
+        client_address: str,
+        toolbox: str,
+    ) -> None:
+        """Use these containers, with their addresses, for faults."""
+        self.client, self._handles, self._addresses = client, dict(handles), dict(addresses)
+        self.client_address, self._toolbox = client_address, toolbox
 
     def note_run_resources(self, topics: Collection[str], groups: Collection[str]) -> None:
         """Record the topics and groups that a run will create. Does nothing here: nothing outlives a managed

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
-
+from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import Node
-from harness.cluster.topic_admin import TopicAdmin
-from harness.model.broker_views import TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import wait_until
 
 START_SECONDS = 90.0
 _ISR_SECONDS = 30.0
 _PROBE_TOPIC = "kafka-chaos-ready"
-
-
-class StartingNodes(Protocol):
-    """The part of a starting cluster that is needed here."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def nodes(self) -> list[Node]: ...
-
-    @property
-    def broker_ids(self) -> tuple[int, ...]: ...
-
-    def exit_code(self, number: int) -> int | None: ...
-
-    def log_tail(self, number: int, lines: int = ...) -> str: ...
-
-    def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
-
-    def admin(self) -> TopicAdmin: ...
 
 
 class _NodeEnded(Exception):
@@ -45,7 +20,7 @@ class _NodeEnded(Exception):
         self.node = node
 
 
-def await_ready(cluster: StartingNodes) -> None:
+def await_ready(cluster: LiveCluster) -> None:
     """Wait until the cluster is ready.
 
     Raises:
@@ -69,7 +44,7 @@ def await_ready(cluster: StartingNodes) -> None:
         raise _failed(cluster, str(error), cluster.nodes[-1]) from error
 
 
-def _unregistered(cluster: StartingNodes) -> str | None:
+def _unregistered(cluster: LiveCluster) -> str | None:
     for node in cluster.nodes:
         code = cluster.exit_code(node.id)
         if code is not None:
@@ -83,14 +58,14 @@ def _unregistered(cluster: StartingNodes) -> str | None:
     return f"broker(s) {missing} do not know all of {sorted(wanted)} yet" if missing else None
 
 
-def _isr_missing(cluster: StartingNodes, factor: int) -> str | None:
+def _isr_missing(cluster: LiveCluster, factor: int) -> str | None:
     state = cluster.view((_PROBE_TOPIC,)).partition(_PROBE_TOPIC, 0)
     if state is None:
         return "no broker knows the topic"
     return None if len(state.isr) == factor else f"ISR {list(state.isr)} of {factor}"
 
 
-def _failed(cluster: StartingNodes, why: str, node: Node) -> ClusterError:
+def _failed(cluster: LiveCluster, why: str, node: Node) -> ClusterError:
     return ClusterError(
         "the cluster did not come up",
         where=cluster.name,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
-from harness.cluster.nodes import Node
-from harness.containers.sidecar import ContainerOutput
+from harness.cluster.node_control import RunningNodes
 from harness.model.errors import KafkaChaosError
 
 TAG_PREFIX = "kafka-chaos-"
@@ -20,20 +18,7 @@ true
 """
 
 
-class InspectedNodes(Protocol):
-    """The part of a cluster that is inspected."""
-
-    @property
-    def nodes(self) -> list[Node]: ...
-
-    def is_running(self, number: int) -> bool: ...
-
-    def is_paused(self, number: int) -> bool: ...
-
-    def in_network(self, number: int, script: str) -> ContainerOutput: ...
-
-
-def traces(cluster: InspectedNodes, numbers: Iterable[int] | None = None) -> list[str]:
+def traces(cluster: RunningNodes, numbers: Iterable[int] | None = None) -> list[str]:
     """One sentence for each thing that faults have left on these nodes (default: all); empty: all are clean.
 
     A node is clean if its process runs and is not frozen, and its network namespace has no firewall rule of
@@ -45,7 +30,7 @@ def traces(cluster: InspectedNodes, numbers: Iterable[int] | None = None) -> lis
         return [trace for traces in found for trace in traces]
 
 
-def _traces_of(cluster: InspectedNodes, number: int) -> list[str]:
+def _traces_of(cluster: RunningNodes, number: int) -> list[str]:
     name = next(node.name for node in cluster.nodes if node.id == number)
     try:
         if not cluster.is_running(number):

@@ -5,22 +5,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from faults.partition_fault import PartitionFault
 from faults.schedules.state import Schedule
 from harness.cluster.convergence import await_isr, unsettled_reason
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
-from harness.model.journal import RowSink
 from harness.model.polling import wait_until
 from harness.model.progress import report_progress
 from harness.model.run import StepInfo
+from harness.run.arm_run import ArmRun
 from harness.run.broker_observer import BrokerObserver
 from harness.run.broker_queries import ask
 from harness.run.fault_ledger import FaultLedger, OpenFault
 from harness.run.fault_scheduler import Scheduler
-from harness.run.workload_factory import ScriptedWorkload, WorkloadBackend
+from harness.run.workload_factory import ScriptedWorkload
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
@@ -28,19 +27,6 @@ from workloads.producer.tally import Progress
 
 _GRACE_SECONDS = 30.0
 _POLL_SECONDS = 0.1
-
-
-class ArmTarget(Protocol):
-    """The part of an arm that steps use: its topic, its workload, and the journal of brokers' answers."""
-
-    @property
-    def topic(self) -> str: ...
-
-    @property
-    def workload(self) -> WorkloadBackend: ...
-
-    @property
-    def answers(self) -> RowSink: ...
 
 
 class StepExecutor:
@@ -57,7 +43,7 @@ class StepExecutor:
         self,
         cluster: LiveCluster,
         experiment: Experiment,
-        arms: Sequence[ArmTarget],
+        arms: Sequence[ArmRun],
         ledger: FaultLedger,
         delivery_seconds: float,
         note: Callable[[StepExecutor], None],
@@ -185,7 +171,7 @@ class StepExecutor:
         for arm in self._arms:
             self._wait_for(wait, arm, max(0.0, deadline - time.monotonic()))
 
-    def _wait_for(self, wait: Wait, arm: ArmTarget, seconds: float) -> None:
+    def _wait_for(self, wait: Wait, arm: ArmRun, seconds: float) -> None:
         topic = self._experiment.topic
         if (condition := wait.condition) is not None:
             report_progress(f"waiting for {condition}")
@@ -205,7 +191,7 @@ class StepExecutor:
             seconds=seconds,
         )
 
-    def _observer(self, arm: ArmTarget) -> BrokerObserver:
+    def _observer(self, arm: ArmRun) -> BrokerObserver:
         return BrokerObserver(
             self._cluster, arm.topic, lambda: self._ledger.context_of("wait"), self._since_ns
         )
