@@ -1,8 +1,8 @@
-"""Faults: what is broken (`kill`, `partition`, ...) on which target, shown to have happened, and healed.
+"""Faults: what is broken (`kill`, `partition`, ...) on which target, proved to have taken effect, and healed.
 
-Each fault is one module: a frozen model that a YAML file can hold, and how to inject, verify and heal it.
-Adding it to `Fault` makes it known to experiment files and their schema, to `kafka-chaos faults` and to the
-docs.
+Each fault is one module: a frozen model that a YAML file can contain, and how to inject, verify and heal it.
+The import, its place in `Fault` and its name in `__all__` make it known to experiment files and their schema,
+to `kafka-chaos faults` and to the docs.
 """
 
 from typing import Annotated
@@ -67,7 +67,7 @@ Fault = Annotated[
     | WipeDisk,
     Field(discriminator="kind"),
 ]
-"""Any fault, told apart by its `kind`."""
+"""Any fault, identified by its `kind`."""
 
 __all__ = [
     "Bandwidth",

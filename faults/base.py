@@ -1,8 +1,8 @@
-"""What a fault is, and what it needs of a cluster.
+"""What a fault is.
 
-A fault is a frozen spec (`FaultSpec`). `aim` resolves its targets against the live cluster and gives an
-`Injection`: data that says what is to be done to which nodes, with nothing done yet. It is written down
-before `apply` does it, so that any later process can heal what a killed one began.
+A fault is a frozen spec (`FaultSpec`). `aim` resolves its targets against the live cluster and returns an
+`Injection`: data that says what will be done to which nodes; nothing has been done yet. It is written down
+before `apply` changes anything, so that any later process can heal what a killed process began.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID, FIRST_ZOOKEEP
 
 @dataclass(frozen=True, slots=True)
 class InjectionContext:
-    """Where a fault happens: the cluster, the topic under test, and how long to wait for an effect.
+    """Where a fault is injected: the cluster, the topic under test, and how long to wait for an effect.
 
-    `session_seconds` is broker.session.timeout.ms in seconds: until then a dead leader stays leader.
-    `tag` names this injection; rules that it leaves in a kernel carry it. `seed` decides random choices:
-    the same seed on the same cluster chooses the same nodes. `chosen` gets what each target was resolved to.
-    `beside` are the topics of all arms that go together, this one's or not, and those that their processors
-    write to: a heal waits for them too.
+    `session_seconds` is broker.session.timeout.ms in seconds: until then a dead leader remains leader. `tag`
+    names this injection; rules that it leaves in a kernel carry it. `seed` decides random choices: the same
+    seed on the same cluster chooses the same nodes. `chosen` records the nodes of each resolved target.
+    `beside` holds the topics of all arms that run together and those that their processors write to: a heal
+    waits for them too.
     """
 
     cluster: FaultCluster
@@ -51,7 +51,7 @@ class InjectionContext:
         return {view.broker for view in self.cluster.view((self.topic,)).answered()}
 
     def snapshot(self) -> TargetContext:
-        """What targets may look at, now."""
+        """The live cluster as it is now, for resolving targets."""
         return TargetContext(
             view=self.cluster.view((self.topic,)),
             topic=self.topic,
@@ -67,7 +67,7 @@ class InjectionContext:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Whether something was seen, in one sentence, with the facts behind it (JSON values)."""
+    """Whether an effect was seen, in one sentence, with the measured facts (JSON values)."""
 
     seen: bool
     what: str
@@ -75,7 +75,7 @@ class Evidence:
 
 
 class Injection(Frozen, ABC):
-    """One injected fault, as data. Whoever holds it can prove it and heal it, in any process.
+    """One injected fault, as data. Any process that has it can prove it and heal it.
 
     `stops_process`: the processes of its nodes do not run meanwhile, so a schedule opens no other such fault
     on them.
@@ -86,7 +86,7 @@ class Injection(Frozen, ABC):
     @property
     @abstractmethod
     def nodes(self) -> tuple[int, ...]:
-        """The nodes that it was aimed at."""
+        """The nodes that it affects."""
 
     @property
     def target(self) -> str:
@@ -95,7 +95,7 @@ class Injection(Frozen, ABC):
 
     @abstractmethod
     def apply(self, context: InjectionContext) -> None:
-        """Break it. Applying again what is applied already changes nothing.
+        """Cause the fault. Applying it again changes nothing.
 
         Raises:
             FaultError, ClusterError: it could not be done.
@@ -103,11 +103,11 @@ class Injection(Frozen, ABC):
 
     @abstractmethod
     def verify(self, context: InjectionContext) -> Evidence:
-        """Wait, within a deadline of the fault's own, until the effect is seen."""
+        """Wait until the effect is seen, for at most the fault's own time limit."""
 
     @abstractmethod
     def undo(self, context: InjectionContext) -> None:
-        """Take it back, also when half-applied; returns at once. Undoing again is harmless.
+        """Undo it, even if it was applied only in part; returns at once. Undoing it again is harmless.
 
         Raises:
             FaultError, ClusterError: it could not be done.
@@ -115,31 +115,32 @@ class Injection(Frozen, ABC):
 
     @abstractmethod
     def healed(self, context: InjectionContext) -> Evidence:
-        """Wait until the undoing is seen. `seen` is False when the return shows that the effect had not been
-        there after all: then the fault proves nothing.
+        """Wait until the cluster has recovered. `seen` is False if the recovery shows that the effect had not
+        been there: then the fault proves nothing.
 
         Raises:
-            FaultError: the cluster does not come back.
+            FaultError: the cluster does not recover.
         """
 
     def heal(self, context: InjectionContext) -> Evidence:
-        """Undo it and wait until that is seen; healing again is harmless."""
+        """Undo it and wait until the cluster has recovered; healing again is harmless."""
         self.undo(context)
         return self.healed(context)
 
     def restarted(self, context: InjectionContext, node: int) -> bool:  # noqa: ARG002
-        """A node has started again while this fault is open: apply again what its restart took away.
+        """Called when a node has started again while this fault is open: applies again what the restart
+        removed.
 
-        Returns whether anything had to be applied. Faults that a restart does not touch leave this as it is.
+        Returns whether anything had to be applied. Faults that survive a restart do not override this.
         """
         return False
 
 
 class FaultSpec(Frozen, ABC):
-    """Base of all faults: a frozen value, as an experiment file holds it, that aims itself at a cluster.
+    """Base of all faults: a frozen value, as written in an experiment file, that can be aimed at a cluster.
 
-    `needs` names what kernel and engine must be able to do (`harness.preflight.kernel_probes`), `injection`
-    is the class of what `aim` returns.
+    `needs` names the required features of kernel and engine (`harness.preflight.kernel_probes`), `injection`
+    is the class that `aim` returns.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -153,7 +154,7 @@ class FaultSpec(Frozen, ABC):
 
     @classmethod
     def name(cls) -> str:
-        """The name by which files know this fault."""
+        """The name of this fault in files."""
         return str(cls.model_fields["kind"].default)
 
     @abstractmethod
@@ -170,11 +171,11 @@ class FaultSpec(Frozen, ABC):
         return {name: getattr(self, name) for name in shared}
 
     def required(self) -> tuple[str, ...]:
-        """What this very spec needs of kernel and engine; more than `needs` where a parameter asks for it."""
+        """The required features of kernel and engine; more than `needs` if a parameter needs more."""
         return self.needs
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        """What a user should know before the cluster starts: one sentence each.
+        """What a user should know before the cluster starts, one sentence each.
 
         Raises:
             ValueError: a cluster of this shape cannot have this fault.
@@ -184,7 +185,7 @@ class FaultSpec(Frozen, ABC):
         return ()
 
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        """How many brokers at most do not serve while this is open; schedules limit the sum."""
+        """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""
         return 0
 
     def targets(self) -> tuple[Any, ...]:
@@ -194,7 +195,7 @@ class FaultSpec(Frozen, ABC):
 
 
 KINDS: dict[str, type[FaultSpec]] = {}
-"""Every fault whose module has been imported, by the name that files know it by."""
+"""Every fault whose module has been imported, by its name in files."""
 
 
 def node_name(node: int) -> str:

@@ -21,24 +21,24 @@ from harness.model.polling import poll_within
 
 _AGAIN_SECONDS = 0.5
 _KEPT = 400
-"""Characters of what a line printed that are kept: its end."""
+"""The number of characters kept of the end of what a line printed."""
 _BACK_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a shell line ended: its exit code (None: it took too long and was ended), and what it printed."""
+    """How a shell line ended: its exit code (None: it took too long and was killed), and what it printed."""
 
     code: int | None
     text: str
 
-    def told(self, seconds: float) -> str:
-        how = f"exit code {self.code}" if self.code is not None else f"no end within {seconds:g} s"
+    def describe(self, seconds: float) -> str:
+        how = f"exit code {self.code}" if self.code is not None else f"not ended within {seconds:g} s"
         return f"{how}: {self.text}" if self.text else how
 
 
 class Commanded(Injection):
-    """These lines were to be run, for these brokers."""
+    """Shell lines of the user, run for these brokers."""
 
     kind: Literal["command"] = "command"
 
@@ -58,7 +58,7 @@ class Commanded(Injection):
 
     @property
     def target(self) -> str:
-        return ("broker " + ", ".join(map(str, self.numbers))) if self.numbers else "what the command hits"
+        return ("broker " + ", ".join(map(str, self.numbers))) if self.numbers else "the nodes of the command"
 
     def apply(self, context: InjectionContext) -> None:
         self._must(context, "inject", self.inject)
@@ -71,7 +71,7 @@ class Commanded(Injection):
                 facts: dict[str, object] = {"exit_code": 0, "printed": ran.text}
                 return Evidence(True, f"verify: {ran.text or 'exit code 0'}", facts)
             if time.monotonic() + _AGAIN_SECONDS >= until:
-                return Evidence(False, f"verify did not prove it: {ran.told(self.seconds)}")
+                return Evidence(False, f"verify has not proved it: {ran.describe(self.seconds)}")
             time.sleep(_AGAIN_SECONDS)
 
     def undo(self, context: InjectionContext) -> None:
@@ -91,7 +91,7 @@ class Commanded(Injection):
                 where=self.target,
                 expected=f"every broker answers within {_BACK_SECONDS:g} s of the heal line",
                 found=left,
-                next_step="heal it by hand, and correct the line",
+                next_step="heal the cluster by hand, and correct the line",
             )
         return Evidence(True, "heal ended with exit code 0, and every broker answers")
 
@@ -102,12 +102,12 @@ class Commanded(Injection):
                 f"the {phase} line of a command failed",
                 where=line,
                 expected=f"exit code 0 within {self.seconds:g} s",
-                found=ran.told(self.seconds),
-                next_step="run it by hand; docs/faults/command.md says what it is given",
+                found=ran.describe(self.seconds),
+                next_step="run it by hand; docs/faults/command.md names its environment variables",
             )
 
     def _run(self, context: InjectionContext, phase: str, line: str, seconds: float) -> CommandResult:
-        given = {
+        variables = {
             "KAFKA_CHAOS_PHASE": phase,
             "KAFKA_CHAOS_FAULT": context.tag,
             "KAFKA_CHAOS_TOPIC": context.topic,
@@ -118,42 +118,43 @@ class Commanded(Injection):
             "KAFKA_CHAOS_HOST": self.hosts[0] if self.hosts else "",
             "KAFKA_CHAOS_HOSTS": " ".join(self.hosts),
         }
-        return run_line(line, given, seconds)
+        return run_line(line, variables, seconds)
 
 
 class Command(FaultSpec):
     """Run your own shell lines: for faults on machines, virtual or not, that only you can reach.
 
     `inject`, `verify` and `heal` are lines for `sh -c` on the harness's machine, in the folder where it was
-    started. They are given, as environment variables: KAFKA_CHAOS_TARGET, the id of the broker that `target`
-    means at that moment (KAFKA_CHAOS_TARGETS, all of them, with blanks between; KAFKA_CHAOS_OTHERS, those of
-    `other`); KAFKA_CHAOS_HOST and
-    KAFKA_CHAOS_HOSTS, host:port as these advertise themselves; KAFKA_CHAOS_BOOTSTRAP; KAFKA_CHAOS_TOPIC; and
-    KAFKA_CHAOS_FAULT, a name for this very injection, the same in all three.
+    started. Their environment variables are: KAFKA_CHAOS_TARGET, the id of the broker that `target` means at
+    that time (KAFKA_CHAOS_TARGETS, all of them, separated by blanks; KAFKA_CHAOS_OTHERS, those of `other`);
+    KAFKA_CHAOS_HOST and KAFKA_CHAOS_HOSTS, their advertised host:port; KAFKA_CHAOS_BOOTSTRAP;
+    KAFKA_CHAOS_TOPIC; and KAFKA_CHAOS_FAULT, a name of this injection, the same in all three.
 
-    `inject` has done it when it ends with exit code 0; any other code, or none in time, fails the run, and
-    `heal` is run even so. `heal` must undo what was injected, also by half, also when it was never injected,
-    and be harmless when it is run again. It is run however the run ends, after Ctrl-C too; after a SIGKILL
-    of the harness `kafka-chaos heal` runs it. A line that takes longer than `seconds` is ended with its whole
+    `inject` must end with exit code 0; any other code, or a timeout, fails the run, and `heal` is run all the
+    same. `heal` must undo what was injected, even if it was injected only in part or not at all, and it must
+    be harmless when it is run again. It is run however the run ends, also after Ctrl-C; after a SIGKILL of
+    the harness `kafka-chaos heal` runs it. A line that takes longer than `seconds` is killed with its whole
     process group.
 
-    The lines stand in the run's journal: give secrets in the environment, not in a line.
+    The lines are stored in the run's journal: pass secrets in the environment, not in a line.
 
-    Proof: `verify` is run again and again until it ends with exit code 0, for at most `seconds`. If it does
-    not, the fault is not proved and the run's verdict is `unknown`. Healed means that `heal` ended with exit
-    code 0 and every broker answers again.
+    Proof: `verify` is run repeatedly until it ends with exit code 0, for at most `seconds`. If it does not,
+    the fault is not proved and the run's verdict is `unknown`. The fault is healed when `heal` has ended with
+    exit code 0 and every broker answers again.
     """
 
     kind: Literal["command"] = "command"
     injection: ClassVar[type[Injection]] = Commanded
 
-    inject: str = Field(min_length=1, description="shell line that does it; exit code 0: done")
+    inject: str = Field(min_length=1, description="shell line that injects the fault; exit code 0: done")
     verify: str = Field(min_length=1, description="shell line whose exit code 0 proves it")
-    heal: str = Field(min_length=1, description="shell line that undoes it, harmless when repeated")
-    target: Target | None = Field(default=None, description="brokers whose ids the lines are given")
-    other: Target | None = Field(default=None, description="the other side, where a fault has two")
+    heal: str = Field(min_length=1, description="shell line that undoes the fault, harmless when repeated")
+    target: Target | None = Field(default=None, description="brokers whose ids the lines get")
+    other: Target | None = Field(default=None, description="the other side, if the fault has two")
     seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit of each line, in seconds")
-    stops: bool = Field(default=False, description="whether the target's brokers do not serve meanwhile")
+    stops: bool = Field(
+        default=False, description="whether the target's brokers do not serve while it is open"
+    )
 
     def targets(self) -> tuple[Target, ...]:
         return tuple(one for one in (self.target, self.other) if one is not None)
@@ -187,15 +188,15 @@ class Command(FaultSpec):
         )
 
 
-def run_line(line: str, given: Mapping[str, str], seconds: float) -> CommandResult:
-    """Run a shell line, with these variables beside the environment's own, for at most so many seconds."""
+def run_line(line: str, variables: Mapping[str, str], seconds: float) -> CommandResult:
+    """Run a shell line with these additional environment variables, for at most this number of seconds."""
     process = subprocess.Popen(
         ["sh", "-c", line],
-        env={**os.environ, **given},
+        env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        # Ctrl-C is for the harness: a line that heals must not be hit by it.
+        # Ctrl-C is for the harness: it must not end a line that heals.
         start_new_session=True,
     )
     try:
@@ -209,11 +210,11 @@ def run_line(line: str, given: Mapping[str, str], seconds: float) -> CommandResu
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> bytes:
-    """End the line's whole process group; what it printed."""
+    """Kill the line's whole process group; returns what it printed."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
-        # Who left the group may hold the pipe open for ever.
+        # A process that left the group may keep the pipe open for ever.
         return process.communicate(timeout=_AGAIN_SECONDS)[0]
     except subprocess.TimeoutExpired:
         return b""

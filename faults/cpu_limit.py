@@ -1,4 +1,4 @@
-"""CPU limit: a broker gets a share of the processors only."""
+"""CPU limit: a broker may use only a share of the processors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, node_name
-from faults.leadership import await_rejoined
-from faults.limits.base import check_restored, cpu_sample, describe_difference, host_config
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
+from faults.limits.base import Limited, cpu_sample, describe_difference
+from faults.process_fault import ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -18,16 +17,22 @@ _PERIOD_US = 100_000
 _TRIES = 3
 _TOLERANCE = 1.2
 _STARVED = 0.05
-"""With so much a broker was seen to keep up with some hundred records a second; with 0.02 it fell out."""
+"""With this share a broker kept up with some hundred records per second; with 0.02 it did not."""
 
 
-class CpuLimited(OnNodes):
-    """These nodes may use `cpus` processors. `before` is (node, CPU period, CPU quota) in microseconds, as
-    the engine had them; 0 stands for its default."""
+class CpuLimited(Limited):
+    """These nodes may use `cpus` processors. `before` is (node, CPU period, CPU quota) in microseconds."""
 
     kind: Literal["cpu_limit"] = "cpu_limit"
     cpus: float
-    before: tuple[tuple[int, int, int], ...]
+
+    limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]] = (
+        ("CpuPeriod", "cpu_period"),
+        ("CpuQuota", "cpu_quota"),
+    )
+    # The engine takes a quota of 0 as "no change"; -1 means no limit.
+    defaults: ClassVar[tuple[int, int]] = (_PERIOD_US, -1)
+    restored: ClassVar[str] = "has its CPUs back"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -52,89 +57,71 @@ class CpuLimited(OnNodes):
             else:
                 used = f"{found['cpus']:g} CPUs under load, throttled in {found['throttled']:g} periods"
                 return Evidence(
-                    False, f"{node_name(node)} used {used}: that is no limit of {self.cpus:g}", facts
+                    False, f"{node_name(node)} used {used}: a limit of {self.cpus:g} has no effect", facts
                 )
         most = max(one["cpus"] for one in measured.values())
         least = min(one["throttled"] / one["periods"] for one in measured.values())
         what = f"{most:g} of {self.cpus:g} CPUs used under load, throttled in {least:.0%} of the periods"
         return Evidence(True, what, facts)
 
-    def undo(self, context: InjectionContext) -> None:
-        for node, limits in self._restored():
-            context.cluster.limit(node, cpu_period=limits["CpuPeriod"], cpu_quota=limits["CpuQuota"])
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        for node, limits in self._restored():
-            check_restored(context, node, limits)
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} has its CPUs back, and is in every ISR")
-
-    def _restored(self) -> list[tuple[int, dict[str, int]]]:
-        # To the engine a quota of 0 means "as it is"; -1 is none.
-        return [
-            (node, {"CpuPeriod": period or _PERIOD_US, "CpuQuota": before or -1})
-            for node, period, before in self.before
-        ]
-
 
 class CpuLimit(ProcessFault):
     """Limit the CPU time of the target's nodes (the kernel's CFS bandwidth control); healed by taking the
     limit away.
 
-    With `cpus: 0.1` all threads of a node together may run for 10 ms of every 100 ms; then they stand still
-    until the next period begins. `cpus: 1.5` on two processors slows only what keeps both busy.
+    With `cpus: 0.1` all threads of a node together may run for 10 ms of every 100 ms; then they are stopped
+    until the next period begins. `cpus: 1.5` on two processors slows only phases that keep both busy.
 
     What Kafka does: every request takes longer, in steps of up to 100 ms; garbage collections and elections
-    last many times as long. Followers on a starved broker fall behind and leave the ISR after
+    take many times as long. Followers on a starved broker fall behind and leave the ISR after
     replica.lag.time.max.ms. A broker that cannot send a heartbeat within broker.session.timeout.ms is fenced
-    (KIP-631), and a starved active controller is replaced by another (KIP-595). A limit stays when the broker
-    restarts; a start takes seconds of CPU time, so it may take minutes.
+    (KIP-631), and a starved active controller is replaced by another (KIP-595). The limit remains when the
+    broker restarts; a start needs seconds of CPU time, so it may take minutes.
 
-    Proof: the engine has the limit as asked; and while busy loops of the lowest priority run in the node's
-    container for a second, the container uses no more than that (within 20 %), and the kernel's count of
+    Proof: the engine reports the limit; and while busy loops of the lowest priority run in the node's
+    container for a second, the container uses no more than the limit (within 20 %), and the kernel's count of
     throttled periods rises.
     """
 
     kind: Literal["cpu_limit"] = "cpu_limit"
-    cpus: float = Field(ge=0.01, allow_inf_nan=False, description="processors that a node may use, in CPUs")
+    cpus: float = Field(ge=0.01, allow_inf_nan=False, description="number of CPUs that a node may use")
     needs: ClassVar[tuple[str, ...]] = ("cpu limit",)
     injection: ClassVar[type[Injection]] = CpuLimited
 
     def aim(self, context: InjectionContext) -> CpuLimited:
         fields = resolve_nodes(context, self.target)
-        before = []
-        for node in fields["numbers"]:
-            there = cpu_sample(context.cluster.stats(node)).cpus if context.cluster.is_running(node) else 0
-            if 0 < there <= self.cpus:
+        before = CpuLimited.present(context, fields["numbers"])
+        injection = CpuLimited(before=before, **fields, **self.parameters())
+        for node in context.running(injection.nodes):
+            available = cpu_sample(context.cluster.stats(node)).cpus
+            if 0 < available <= self.cpus:
                 raise FaultError(
                     "this is no limit on this machine",
                     where=node_name(node),
-                    expected=f"fewer CPUs than the {there} that there are",
+                    expected=f"fewer than the machine's {available} CPUs",
                     found=f"cpus: {self.cpus:g}",
-                    next_step="ask for less",
+                    next_step="set a lower limit",
                 )
-            config = host_config(context, node)
-            before.append((node, config["CpuPeriod"], config["CpuQuota"]))
-        return CpuLimited(cpus=self.cpus, before=tuple(before), **fields)
+        return injection
 
     def max_brokers_down(self, shape: ClusterShape) -> int:
         return self.target.max_brokers(shape) if self.cpus < _STARVED else 0
 
 
 def quota(cpus: float) -> int:
-    """CPU time in microseconds that so many processors give in one period."""
+    """The CPU time of this number of processors in one period, in microseconds."""
     return round(cpus * _PERIOD_US)
 
 
 def load_script(cpus: float) -> str:
-    """Keeps more processors busy than are allowed, for a second. Of the lowest priority: the broker keeps
-    nearly all of its share."""
+    """Keeps more processors busy than the limit allows, for a second, with the lowest priority: the broker
+    keeps nearly all of its share."""
     loops = " ".join(map(str, range(math.ceil(cpus) + 1)))
     return f"for i in {loops}; do nice -n 19 timeout 1 sh -c 'while :; do :; done' & done; wait"
 
 
 def _under_load(context: InjectionContext, node: int, cpus: float) -> dict[str, float]:
-    """CPUs used, throttled periods and periods while something keeps the processors busy."""
+    """CPUs used, throttled periods and periods while busy loops run."""
     first = cpu_sample(context.cluster.stats(node))
     context.cluster.in_node(node, load_script(cpus))
     last = cpu_sample(context.cluster.stats(node))

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext
 from faults.partition_fault import (
-    PartitionBefore,
     PartitionFault,
+    PartitionInjection,
     await_new_leaders,
     check_errors,
     partition_before,
@@ -20,16 +20,15 @@ from harness.model.errors import FaultError
 _SECONDS = 15.0
 
 
-class Elected(Injection):
-    """An election was asked for these partitions."""
+class Elected(PartitionInjection):
+    """An election was requested for these partitions."""
 
     kind: Literal["elect"] = "elect"
     election: Literal["preferred", "unclean"]
-    before: tuple[PartitionBefore, ...]
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Preferred: who is to lead. Unclean: every replica, since any that lives may win."""
+        """Preferred: the brokers that will lead. Unclean: every replica, since any that is alive may win."""
         unclean = self.election == "unclean"
         wanted = (then.replicas if unclean else then.replicas[:1] for then in self.before)
         return tuple(sorted({node for nodes in wanted for node in nodes}))
@@ -41,7 +40,7 @@ class Elected(Injection):
     def apply(self, context: InjectionContext) -> None:
         partitions = [then.partition for then in self.before]
         errors = context.cluster.elect(context.topic, partitions, unclean=self.election == "unclean")
-        # Done before, by an earlier call or by the controller itself: the proof is in the leader epoch.
+        # An earlier call or the controller itself may have done it: the leader epoch proves it.
         check_errors(f"the {self.election} election", errors, {"ELECTION_NOT_NEEDED"})
 
     def verify(self, context: InjectionContext) -> Evidence:
@@ -50,29 +49,30 @@ class Elected(Injection):
         return await_new_leaders(context, self.before, wanted, _SECONDS)
 
     def undo(self, context: InjectionContext) -> None:
-        """An election cannot be taken back."""
+        """An election cannot be undone."""
 
     def healed(self, context: InjectionContext) -> Evidence:  # noqa: ARG002
-        return Evidence(True, "nothing to take back: the leader that was elected stays")
+        return Evidence(True, "nothing to undo: the elected leader stays")
 
 
 class Elect(PartitionFault):
-    """An election that an operator calls for, as `kafka-leader-elections.sh` does (KIP-460).
+    """An election that an operator requests, as `kafka-leader-elections.sh` does (KIP-460).
 
-    `preferred`: leadership goes back to the first of a partition's replicas. The controller does so only
-    if that one is in the ISR (else PREFERRED_LEADER_NOT_AVAILABLE). Nothing is lost: both are in sync.
-    Producers get NOT_LEADER_OR_FOLLOWER and ask anew who leads. Where the first replica leads already
-    there is nothing to elect: such partitions are left out, and it is refused if no other is left.
+    `preferred`: leadership goes back to the first of a partition's replicas. The controller does so only if
+    that replica is in the ISR (else PREFERRED_LEADER_NOT_AVAILABLE). What Kafka does: nothing is lost, since
+    both replicas are in sync; producers get NOT_LEADER_OR_FOLLOWER and ask for the new leader. Partitions
+    that the first replica leads already are left out, and the fault is refused if none is left.
 
-    `unclean`: a partition without a leader, since nobody in its ISR lives, gets a living replica as its
-    leader, whatever `unclean.leader.election.enable` says. Records that this one had not fetched are gone
-    for good, acknowledged or not; the others truncate to its log when they come back (KIP-101, KIP-966).
-    It is refused while a partition has a leader: kill that one first, and wait until nobody leads.
+    `unclean`: a partition without a leader, because no replica of its ISR is alive, gets another live replica
+    as its leader, whatever `unclean.leader.election.enable` says. What Kafka does: records that this replica
+    had not fetched are lost, acknowledged or not; the others truncate to its log when they come back
+    (KIP-101, KIP-966). The fault is refused while a partition has a leader: kill the leader first, and wait
+    until there is none.
 
-    An election is not taken back: the leader that was elected stays.
+    An election is not undone: the elected leader stays.
 
     Proof: every broker that answers names the new leader (the preferred one, or any) in a higher leader
-    epoch; of one that is cut off from the controllers it is enough that the new leader says so itself.
+    epoch; if a broker is cut off from the controllers, it is enough that the new leader reports it.
     """
 
     kind: Literal["elect"] = "elect"
@@ -80,7 +80,7 @@ class Elect(PartitionFault):
 
     election: Literal["preferred", "unclean"] = Field(
         default="preferred",
-        description="`preferred`: the first replica; `unclean`: any living one, where nobody in sync lives",
+        description="`preferred`: the first replica; `unclean`: any live one, if none in sync lives",
     )
 
     def aim(self, context: InjectionContext) -> Elected:
@@ -88,7 +88,7 @@ class Elect(PartitionFault):
         states = self.chosen(snapshot)
         if self.election == "unclean":
             before = tuple(partition_before(state) for state in states if state.leader < 0)
-            expected = "no leader, since nobody in the ISR lives"
+            expected = "no leader, because no replica of the ISR is alive"
         else:
             before = tuple(
                 partition_before(state)

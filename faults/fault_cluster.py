@@ -19,9 +19,9 @@ class CommandOutput(Protocol):
 
 
 class FaultCluster(Protocol):
-    """The part of a cluster that faults may use. Nodes are named by their Kafka node id.
+    """The part of a cluster that faults may use. Nodes are identified by their Kafka node id.
 
-    Every method raises ClusterError where the engine refuses.
+    Every method raises ClusterError if the engine refuses.
     """
 
     @property
@@ -35,7 +35,7 @@ class FaultCluster(Protocol):
 
     @property
     def client_address(self) -> str:
-        """Where clients on the harness's machine seem to come from, seen from a node."""
+        """The source address of clients on the harness's machine, as a node sees it."""
         ...
 
     @property
@@ -52,11 +52,11 @@ class FaultCluster(Protocol):
     def view(self, topics: Iterable[str], timeout: float = ...) -> TopologyView: ...
 
     def controller(self) -> int | None:
-        """The active controller, as the first broker that can tell says."""
+        """The active controller, according to the first broker that knows it."""
         ...
 
     def coordinator(self, key: str, *, transactional: bool) -> int | None:
-        """The broker that coordinates a group (or a transactional id); None: none now."""
+        """The broker that coordinates a group (or a transactional id); None: there is none now."""
         ...
 
     def kill(self, number: int) -> None: ...
@@ -76,32 +76,32 @@ class FaultCluster(Protocol):
     def exit_code(self, number: int) -> int | None: ...
 
     def started_ns(self, number: int) -> int:
-        """When the node's process was last started, nanoseconds since the epoch by the engine's clock."""
+        """When the node's process was last started, in nanoseconds since the epoch by the engine's clock."""
         ...
 
     def log_since(self, number: int, since_ns: int) -> str:
-        """What the node has printed since a moment."""
+        """What the node has printed since this time (nanoseconds since the epoch)."""
         ...
 
     def in_network(self, number: int, script: str) -> CommandOutput:
-        """A bash script of the toolbox image in a running (or paused) node's network namespace."""
+        """Run a bash script of the toolbox image in a running (or paused) node's network namespace."""
         ...
 
     def in_files(self, number: int, script: str) -> CommandOutput:
-        """A bash script of the toolbox image, as root, with the volumes of a node that may be stopped."""
+        """Run a bash script of the toolbox image, as root, with the volumes of a node that may be stopped."""
         ...
 
     def in_node(self, number: int, script: str) -> CommandOutput:
-        """A sh script inside a running node's own container, as root."""
+        """Run a sh script inside a running node's own container, as root."""
         ...
 
     def in_cgroups(self, number: int, script: str) -> CommandOutput:
-        """A bash script of the toolbox image, as root, that sees a running node's process as PID 1 and the
-        engine's control groups, writable, in /cgroup."""
+        """Run a bash script of the toolbox image, as root, that sees a running node's process as PID 1 and
+        the engine's control groups, writable, in /cgroup."""
         ...
 
     def inspect(self, number: int) -> dict[str, Any]:
-        """What the engine tells of the node's container (`docker inspect`)."""
+        """The engine's description of the node's container (`docker inspect`)."""
         ...
 
     def limit(self, number: int, **limits: int) -> None:
@@ -113,9 +113,10 @@ class FaultCluster(Protocol):
         ...
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
-        """Ask for an election of each partition; by partition the error's name, None where it was done."""
+        """Request an election of each partition. Returns the name of the error by partition; None: it was
+        done."""
         ...
 
     def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
-        """Give partitions other replicas (None: cancel what is under way); errors as in `elect`."""
+        """Assign other replicas to partitions (None: cancel a running move); errors as in `elect`."""
         ...

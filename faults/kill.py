@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext, node_names
-from faults.leadership import await_rejoined, describe_moves, describe_unmoved, leaders_of
-from faults.process_fault import OnNodes, ProcessFault, start_stopped
+from faults.leadership import describe_moves, describe_unmoved, leaders_of
+from faults.process_fault import Halted, ProcessFault
 from harness.model.polling import poll_within
 
 _MARGIN_SECONDS = 30.0
 
 
-class Killed(OnNodes):
+class Killed(Halted):
     """SIGKILL was sent to these nodes."""
 
     kind: Literal["kill"] = "kill"
-    stops_process: ClassVar[bool] = True
 
     def apply(self, context: InjectionContext) -> None:
         for node in context.running(self.nodes):
@@ -57,13 +56,6 @@ class Killed(OnNodes):
             now_active = facts["controller_now"] or "none, or one that no broker knows yet"
             what += f"; active controller from {self.active_controller} to {now_active}"
         return Evidence(True, f"process ended; {what}", facts)
-
-    def undo(self, context: InjectionContext) -> None:
-        start_stopped(context.cluster, self.nodes)
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} started and back")
 
 
 class Kill(ProcessFault):

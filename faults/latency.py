@@ -1,4 +1,4 @@
-"""Latency and jitter: packets take longer."""
+"""Latency and jitter: packets are delayed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _WIDTH_SLACK = 0.3
 
 
 class Delayed(Shaped):
-    """Packets of these links wait `delay_ms`, give or take `spread_ms`. `baseline` is the median round trip
-    before that: (measured from, to, milliseconds)."""
+    """Packets of these links wait `delay_ms`, plus or minus `spread_ms`. `baseline` holds the median round
+    trips before that: (measured from, to, milliseconds)."""
 
     kind: Literal["latency"] = "latency"
     delay_ms: float
@@ -66,7 +66,7 @@ class Delayed(Shaped):
 
 
 class Jittered(Delayed):
-    """As `Delayed`, each packet by another delay."""
+    """As `Delayed`, with another delay for each packet."""
 
     kind: Literal["jitter"] = "jitter"  # type: ignore[assignment]
 
@@ -81,36 +81,36 @@ class DelayFault(LinkFault):
 
 
 class Latency(DelayFault):
-    """Every packet that the target sends to its peers arrives this much later; what it receives does not, so
-    a round trip takes once the delay. For both directions, target both ends.
+    """Every packet that the target sends to its peers arrives later by this delay; packets that it receives
+    do not, so a round trip takes longer by one delay. For both directions, target both ends.
 
-    What Kafka does: a write under acks=all waits until the followers have fetched it, and their next fetch
-    says so, so each way between leader and followers is paid for; under acks=1 only those to the client are.
-    Throughput of one connection is at most what may be in flight (socket buffers, max.in.flight.requests,
-    replica.fetch.max.bytes) in a round trip. Nothing leaves the ISR, unless it cannot catch up within
-    replica.lag.time.max.ms (KIP-16), and no broker is fenced while heartbeats come within
-    broker.session.timeout.ms (KIP-631): they are only late, not fewer.
+    What Kafka does: a write under acks=all waits until the followers have fetched it and confirmed it with
+    their next fetch, so the delays between leader and followers add up; under acks=1 only those to the client
+    count. The throughput of one connection is at most what may be in flight (socket buffers,
+    max.in.flight.requests, replica.fetch.max.bytes) per round trip. No replica leaves the ISR, unless it
+    cannot catch up within replica.lag.time.max.ms (KIP-16), and no broker is fenced while heartbeats arrive
+    within broker.session.timeout.ms (KIP-631): they are late, but not fewer.
 
-    Needs netem (kernel module sch_netem). The kernel that this was developed on has none: commands and
-    measuring are tested, but the fault itself was not seen to work.
+    Needs netem (kernel module sch_netem). The kernel that this was developed on does not have it: commands
+    and measuring are tested, but the fault itself was not seen to work.
 
     Proof: the median round trip of 400 ICMP echoes is longer than before by the delay, within 10 % or 3 ms.
     """
 
     kind: Literal["latency"] = "latency"
     injection: ClassVar[type[Injection]] = Delayed
-    delay_ms: float = Field(ge=1, le=5000, description="how much later each packet arrives, in milliseconds")
+    delay_ms: float = Field(ge=1, le=5000, description="delay of each packet, in milliseconds")
 
 
 class Jitter(DelayFault):
     """Every packet that the target sends to its peers arrives later, each by another delay: evenly
     distributed from `delay_ms - spread_ms` to `delay_ms + spread_ms`, so packets overtake each other too.
 
-    What Kafka does: as under `latency`; the latency of requests spreads as their packets' does. TCP takes
+    What Kafka does: as under `latency`; the latency of requests varies as that of their packets. TCP takes
     overtaken packets for lost ones, and sends some of them again.
 
-    Needs netem (kernel module sch_netem). The kernel that this was developed on has none: commands and
-    measuring are tested, but the fault itself was not seen to work.
+    Needs netem (kernel module sch_netem). The kernel that this was developed on does not have it: commands
+    and measuring are tested, but the fault itself was not seen to work.
 
     Proof: of 400 ICMP echoes the median round trip is longer than before by the delay, within 10 % or 3 ms
     (and 10 % of the spread), and the middle 80 % of them are as wide as such a distribution is, within 30 %
@@ -119,14 +119,14 @@ class Jitter(DelayFault):
 
     kind: Literal["jitter"] = "jitter"
     injection: ClassVar[type[Injection]] = Jittered
-    delay_ms: float = Field(ge=1, le=5000, description="how much later packets arrive, in the middle, in ms")
-    spread_ms: float = Field(gt=0, le=5000, description="how far delays deviate from it at most, in ms")
+    delay_ms: float = Field(ge=1, le=5000, description="mean delay of packets, in ms")
+    spread_ms: float = Field(gt=0, le=5000, description="greatest deviation of delays from it, in ms")
 
     @model_validator(mode="after")
     def _not_early(self) -> Jitter:
         if self.spread_ms > self.delay_ms:
             raise ValueError(
-                f"spread_ms is {self.spread_ms:g}, more than delay_ms, {self.delay_ms:g}: packets do "
-                "not arrive before they were sent"
+                f"spread_ms is {self.spread_ms:g}, more than delay_ms, {self.delay_ms:g}: packets "
+                "cannot arrive before they were sent"
             )
         return self

@@ -1,33 +1,36 @@
-"""What several faults on a broker's process look at: what it leads, and whether it is back."""
+"""What several faults inspect of brokers: which partitions they lead, and whether they are back."""
 
 from __future__ import annotations
 
 from itertools import product
 
 from faults.base import InjectionContext, node_names
+from faults.waiting import await_or_fail
 from harness.model.broker_views import TopologyView
-from harness.model.errors import FaultError
-from harness.model.polling import poll_within
 
 REJOIN_SECONDS = 90.0
 _LISTED = 8
+
+
+def partition_numbers(view: TopologyView) -> list[int]:
+    """The numbers of all partitions that the answering brokers report, ascending."""
+    return sorted({state.partition for broker in view.answered() for state in broker.partitions})
 
 
 def partitions_led_by(
     view: TopologyView, topic: str, brokers: tuple[int, ...]
 ) -> tuple[tuple[int, int], ...]:
     """(partition, leader) of every partition of the topic that one of the brokers leads."""
-    partitions = sorted({state.partition for seen in view.answered() for state in seen.partitions})
     return tuple(
         (number, state.leader)
-        for number in partitions
+        for number in partition_numbers(view)
         if (state := view.partition(topic, number)) is not None and state.leader in brokers
     )
 
 
 def describe_unmoved(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> str | None:
-    """The first of the partitions whose leader is still the old one, in words (None: all have moved or are
-    offline)."""
+    """The first of the partitions whose leader is still the old one, in words; None: all have moved or are
+    offline."""
     for partition, old in led:
         state = view.partition(topic, partition)
         if state is None or state.leader == old:
@@ -36,7 +39,7 @@ def describe_unmoved(view: TopologyView, topic: str, led: tuple[tuple[int, int],
 
 
 def leaders_of(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...]) -> dict[int, int | None]:
-    """Who leads these partitions now (None: nobody)."""
+    """The present leaders of these partitions (None: no leader)."""
     found: dict[int, int | None] = {}
     for partition, _ in led:
         state = view.partition(topic, partition)
@@ -45,18 +48,18 @@ def leaders_of(view: TopologyView, topic: str, led: tuple[tuple[int, int], ...])
 
 
 def describe_moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None]) -> str:
-    """Changes of leadership in words; of many the first ones."""
+    """Changes of leadership in words, at most eight of them."""
     return ", ".join(shortened([f"partition {part} from {old} to {now[part]}" for part, old in led]))
 
 
 def shortened(words: list[str]) -> list[str]:
-    """As many words as one likes to read."""
+    """The first eight, and the number of the others."""
     return words if len(words) <= _LISTED else [*words[:_LISTED], f"and {len(words) - _LISTED:,} more"]
 
 
 def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
-    """Wait until the brokers answer and are in the ISR of every partition that they hold of the topic and of
-    those beside it, and the controllers run and have an active one among them.
+    """Wait until the brokers answer and are in the ISR of every partition that they hold of the context's
+    topics, and the controllers run and one is active.
 
     Raises:
         FaultError: not within 90 s.
@@ -78,20 +81,18 @@ def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
         silent = [seen.broker for seen in view.views if not seen.answered and seen.broker in brokers]
         if silent:
             return f"broker {silent} does not answer yet"
-        partitions = {state.partition for seen in view.answered() for state in seen.partitions}
-        for topic, number in product(context.topics, sorted(partitions)):
+        for topic, number in product(context.topics, partition_numbers(view)):
             state = view.partition(topic, number)
             out = set(brokers) & set(state.replicas) - set(state.isr) if state else set()
             if out:
                 return f"broker {sorted(out)} is not in the ISR of {topic}-{number} yet"
         return None
 
-    left = poll_within(REJOIN_SECONDS, missing)
-    if left is not None:
-        raise FaultError(
-            "a node did not come back",
-            where=node_names(nodes),
-            expected=f"running, and in every ISR, within {REJOIN_SECONDS:g} s",
-            found=left,
-            next_step="see the broker's log in the run folder",
-        )
+    await_or_fail(
+        REJOIN_SECONDS,
+        missing,
+        "a node did not come back",
+        where=node_names(nodes),
+        expected="running, and in every ISR,",
+        next_step="see the broker's log in the run folder",
+    )

@@ -1,4 +1,4 @@
-"""Memory limit: a broker's container may hold so much memory, page cache included."""
+"""Memory limit: a broker's container may use only this much memory, including page cache."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.leadership import await_rejoined
-from faults.limits.base import MIB, check_restored, describe_difference, host_config, memory_sample
-from faults.process_fault import OnNodes, ProcessFault, resolve_nodes
+from faults.limits.base import MIB, Limited, describe_difference, memory_sample
+from faults.process_fault import ProcessFault, resolve_nodes
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 
@@ -21,13 +20,19 @@ _HEADROOM = 16 * MIB
 _OVER = 64 * MIB
 
 
-class MemoryLimited(OnNodes):
-    """The containers of these nodes may use `mib` MiB. `before` is (node, memory, memory and swap) in bytes,
-    as the engine had them; 0 stands for no limit."""
+class MemoryLimited(Limited):
+    """The containers of these nodes may use `mib` MiB. `before` is (node, memory, memory and swap) in
+    bytes."""
 
     kind: Literal["memory_limit"] = "memory_limit"
     mib: int
-    before: tuple[tuple[int, int, int], ...]
+
+    limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]] = (
+        ("Memory", "mem_limit"),
+        ("MemorySwap", "memswap_limit"),
+    )
+    defaults: ClassVar[tuple[int, int]] = (_UNLIMITED, _UNLIMITED)
+    restored: ClassVar[str] = "may use more memory again"
 
     def apply(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -47,28 +52,22 @@ class MemoryLimited(OnNodes):
                 killed.append(node)
             elif what is not None:
                 return Evidence(False, what, facts)
-        parts = [f"the kernel has killed {node_names(killed)} for want of memory"] if killed else []
+        parts = [f"the kernel has killed {node_names(killed)} because of the limit"] if killed else []
         for node, found in measured.items():
-            asked = f"{found['asked_for_mib']:g} MiB were asked for, {found['usage_mib']:g} used"
+            asked = f"{found['asked_for_mib']:g} MiB were requested, {found['usage_mib']:g} used"
             parts.append(f"{node_name(node)}: {asked} of {self.mib}")
         return Evidence(True, "; ".join(parts), facts | {"killed": killed})
 
     def undo(self, context: InjectionContext) -> None:
-        for node, limits in self._restored():
-            context.cluster.limit(node, mem_limit=limits["Memory"], memswap_limit=limits["MemorySwap"])
+        super().undo(context)
+        for node in self.nodes:
             if not context.cluster.is_running(node) and _out_of_memory(context, node):
                 context.cluster.start_node(node)
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        for node, limits in self._restored():
-            check_restored(context, node, limits)
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} may use more memory again, and is in every ISR")
 
     def _squeeze(
         self, context: InjectionContext, node: int, measured: dict[int, dict[str, float]]
     ) -> str | None:
-        """Ask for more page cache than there is room for; what is wrong with what comes of it."""
+        """Fill more page cache than fits; returns what is wrong with the result (None: nothing)."""
         if not context.cluster.is_running(node):
             return f"{node_name(node)} does not run"
         before = memory_sample(context.cluster.stats(node))
@@ -76,7 +75,7 @@ class MemoryLimited(OnNodes):
         said = context.cluster.in_node(node, fill_script(context.tag, more))
         usage = used_bytes(said.text)
         if usage is None:
-            # Also when the kernel has killed this very command, or the broker.
+            # Also if the kernel has killed this very command, or the broker.
             return f"{node_name(node)}: its memory could not be filled: {said.text.strip()[-200:]!r}"
         measured[node] = {
             "limit_mib": round(before.limit / MIB, 1),
@@ -88,46 +87,37 @@ class MemoryLimited(OnNodes):
             return f"{node_name(node)} uses {usage / MIB:.1f} MiB under a limit of {before.limit / MIB:.1f}"
         return None
 
-    def _restored(self) -> list[tuple[int, dict[str, int]]]:
-        return [
-            (node, {"Memory": memory or _UNLIMITED, "MemorySwap": swap or _UNLIMITED})
-            for node, memory, swap in self.before
-        ]
-
 
 class MemoryLimit(ProcessFault):
     """Limit the memory of the target's nodes (memory cgroup, no swap); healed by raising the limit again.
 
-    The limit counts what the process holds and the page cache of the files that it has read and written.
-    The cache goes first, and Kafka lives by it: it keeps no cache of its own (Kafka's documentation,
-    "Persistence"). A JVM does not give its heap back, so a limit below what the broker holds already would
-    be a kill and is refused. A fresh broker holds about 150 MiB; its heap alone may grow to 512 MiB while it
-    works.
+    The limit includes the memory of the process and the page cache of the files that it has read and written.
+    The cache is reclaimed first, and Kafka depends on it, since it has no cache of its own (Kafka's
+    documentation, "Persistence"). A JVM does not return its heap, so a limit below the memory that the broker
+    holds already would be a kill and is refused. A new broker holds about 150 MiB; its heap alone may grow to
+    512 MiB under load.
 
-    What Kafka does: consumers and followers that lag are served from disk, and writes wait for older pages to
-    reach the disk. When the heap grows to where nothing is left to take away, the kernel kills the broker:
-    a crash, with all that follows from it; healing starts it again. The limit stays when the broker restarts.
-    The log dirs of `cluster.disk_mib` lie in memory: they count, and cannot be taken away.
+    What Kafka does: consumers and followers that lag are served from disk, and writes wait until older pages
+    are written to disk. When the heap has grown so much that nothing is left to reclaim, the kernel kills the
+    broker: a crash with all its consequences; healing starts it again. The limit remains when the broker
+    restarts. The log dirs of `cluster.disk_mib` are in memory: they count, and cannot be reclaimed.
 
-    Proof: the engine has the limit as asked; and when a file is written in the node's container whose pages
-    would not fit by 64 MiB, its use stays within the limit all the same. That the kernel has killed the
-    broker for want of memory is proof too.
+    Proof: the engine reports the limit; and when a file is written in the node's container whose pages exceed
+    the limit by 64 MiB, the use of memory stays within the limit. It is also proof if the kernel has killed
+    the broker because it was out of memory.
     """
 
     kind: Literal["memory_limit"] = "memory_limit"
-    mib: int = Field(ge=64, description="memory that a node may use, in MiB")
+    mib: int = Field(ge=64, description="maximum memory of a node, in MiB")
     needs: ClassVar[tuple[str, ...]] = ("memory limit",)
     injection: ClassVar[type[Injection]] = MemoryLimited
 
     def aim(self, context: InjectionContext) -> MemoryLimited:
         fields = resolve_nodes(context, self.target)
-        before = []
-        for node in fields["numbers"]:
-            if context.cluster.is_running(node):
-                self._refuse_a_kill(context, node)
-            config = host_config(context, node)
-            before.append((node, config["Memory"], config["MemorySwap"]))
-        return MemoryLimited(mib=self.mib, before=tuple(before), **fields)
+        for node in context.running(fields["numbers"]):
+            self._refuse_a_kill(context, node)
+        before = MemoryLimited.present(context, fields["numbers"])
+        return MemoryLimited(before=before, **fields, **self.parameters())
 
     def max_brokers_down(self, shape: ClusterShape) -> int:
         return self.target.max_brokers(shape)
@@ -143,11 +133,11 @@ class MemoryLimit(ProcessFault):
         held = memory_sample(context.cluster.stats(node)).held
         if self.mib * MIB < held + _HEADROOM:
             raise FaultError(
-                "such a memory limit would be a kill",
+                "this memory limit would be a kill",
                 where=node_name(node),
                 expected=f"over {(held + _HEADROOM) // MIB} MiB: it holds {held // MIB} without page cache",
                 found=f"mib: {self.mib}",
-                next_step="ask for more, or use a `kill`",
+                next_step="set a higher limit, or use a `kill`",
             )
 
 
@@ -166,6 +156,6 @@ def used_bytes(text: str) -> int | None:
 
 
 def _out_of_memory(context: InjectionContext, node: int) -> bool:
-    """Whether the kernel has ended the node's process for want of memory."""
+    """Whether the kernel has ended the node's process because of the limit."""
     state = context.cluster.inspect(node)["State"]
     return bool(state["OOMKilled"]) and not state["Running"]

@@ -1,4 +1,5 @@
-"""What the faults on leadership and replicas share: partitions as they were, and beliefs about them now."""
+"""What the faults on leadership and replicas share: partitions before the fault, and as brokers see them
+now."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 
 from pydantic import Field
 
-from faults.base import Evidence, FaultSpec, InjectionContext
-from faults.leadership import shortened
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext
+from faults.leadership import partition_numbers, shortened
 from faults.target_context import ClusterShape, TargetContext
+from faults.waiting import await_or_fail
 from harness.model.broker_views import PartitionState, TopologyView
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
@@ -19,7 +21,7 @@ _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class PartitionBefore(Frozen):
-    """A partition at the moment of aiming. `leader` is -1 where nobody led."""
+    """A partition when the fault was aimed. `leader` is -1 if it had none."""
 
     partition: int
     leader: int
@@ -27,11 +29,40 @@ class PartitionBefore(Frozen):
     replicas: tuple[int, ...]
 
 
+class PartitionInjection(Injection):
+    """An injection on partitions of the topic under test, which `before` holds as they were."""
+
+    before: tuple[PartitionBefore, ...]
+
+    def await_undone(
+        self,
+        context: InjectionContext,
+        problem: str,
+        missing: Callable[[TopologyView, PartitionBefore], str | None],
+    ) -> None:
+        """Wait until nothing is `missing` of any partition. A partition whose topic was deleted needs no
+        healing.
+
+        Raises:
+            FaultError: `problem`, after 90 s.
+        """
+
+        def first_missing() -> str | None:
+            view = context.cluster.view((context.topic,))
+            left = [then for then in self.before if not is_deleted(view, context.topic, then.partition)]
+            return next((words for then in left if (words := missing(view, then))), None)
+
+        next_step = "are all replicas up? `kafka-chaos heal` tries again"
+        await_or_fail(
+            BACK_SECONDS, first_missing, problem, where=self.target, expected="as before", next_step=next_step
+        )
+
+
 class PartitionFault(FaultSpec):
     """Base of faults on partitions of the topic under test, through the controller."""
 
     partition: int | None = Field(
-        default=None, ge=0, description="which partition; all of the topic if not given"
+        default=None, ge=0, description="partition number; default: all partitions of the topic"
     )
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
@@ -43,29 +74,25 @@ class PartitionFault(FaultSpec):
         return ()
 
     def chosen(self, snapshot: TargetContext) -> list[PartitionState]:
-        """The partitions that are meant, as they are now.
+        """The partitions that the fault affects, as they are now.
 
         Raises:
-            FaultError: there is none.
+            FaultError: no broker that answers knows one.
         """
-        numbers = sorted(
-            {state.partition for seen in snapshot.view.answered() for state in seen.partitions}
-            if self.partition is None
-            else {self.partition}
-        )
+        numbers = partition_numbers(snapshot.view) if self.partition is None else [self.partition]
         states = [state for number in numbers if (state := snapshot.view.partition(snapshot.topic, number))]
         if not states:
             raise FaultError(
                 "there is no such partition",
                 where=snapshot.topic if self.partition is None else f"{snapshot.topic}-{self.partition}",
                 found="no broker that answers knows it",
-                next_step="correct the partition's number, or inject this when a broker answers",
+                next_step="correct the partition number, or inject the fault when a broker answers",
             )
         return states
 
 
 def partition_before(state: PartitionState) -> PartitionBefore:
-    """What has to be kept of a partition."""
+    """What the injection stores of a partition."""
     return PartitionBefore(
         partition=state.partition,
         leader=state.leader,
@@ -75,7 +102,7 @@ def partition_before(state: PartitionState) -> PartitionBefore:
 
 
 def check_errors(what: str, errors: dict[int, str | None], allowed: Collection[str]) -> None:
-    """Check what the controller said.
+    """Check the controller's response.
 
     Raises:
         FaultError: an error other than those `allowed` for one of the partitions.
@@ -96,29 +123,28 @@ def check_errors_unless_deleted(what: str, errors: dict[int, str | None], *allow
 
 
 def why_not_led_anew(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> str | None:
-    """Why this view does not show a new leader epoch with this leader (None: with any); None if it does, by
-    the word of every broker that answers."""
+    """Why this view does not show a new leader epoch with this leader (None: any leader), according to every
+    broker that answers; None: it does."""
     states = view.states(topic, then.partition)
     where = f"partition {then.partition}"
     if not states:
-        return f"no broker tells of {where}"
+        return f"no broker reports {where}"
     for broker, state in sorted(states.items()):
         if state.leader_epoch <= then.leader_epoch:
             return f"{where} is still in leader epoch {state.leader_epoch}, says broker {broker}"
         if state.leader < 0 or leader not in (None, state.leader):
-            found = f"broker {state.leader}" if state.leader >= 0 else "nobody"
-            return f"{where} is led by {found}, says broker {broker}"
+            return f"{where} is led by {_leader(state.leader)}, says broker {broker}"
     if len({(state.leader, state.leader_epoch) for state in states.values()}) > 1:
         return f"{where}: brokers disagree on the leader"
     return None
 
 
 def why_not_placed(view: TopologyView, topic: str, number: int, replicas: tuple[int, ...]) -> str | None:
-    """Why this view does not show these replicas, all in sync; None if it does, by the word of every broker
-    that answers."""
+    """Why this view does not show these replicas, all in sync, according to every broker that answers; None:
+    it does."""
     states = view.states(topic, number)
     if not states:
-        return f"no broker tells of partition {number}"
+        return f"no broker reports partition {number}"
     for broker, state in sorted(states.items()):
         if state.replicas != replicas:
             return f"partition {number} has the replicas {list(state.replicas)}, says broker {broker}"
@@ -130,7 +156,7 @@ def why_not_placed(view: TopologyView, topic: str, number: int, replicas: tuple[
 def await_view(
     context: InjectionContext, seconds: float, missing: Callable[[TopologyView], str | None]
 ) -> str | None:
-    """Look until nothing is `missing`; after `seconds` the last thing that was."""
+    """View the topic until nothing is `missing`; after `seconds` returns the last thing that was."""
     return poll_within(seconds, lambda: missing(context.cluster.view((context.topic,))))
 
 
@@ -140,11 +166,9 @@ def await_new_leaders(
     wanted: Mapping[int, int | None],
     seconds: float,
 ) -> Evidence:
-    """Wait until each partition has the leader that is `wanted` (None: any) in a higher leader epoch.
-
-    By the word of every broker that answers. One that is cut off from the controllers will not learn of it:
-    in the end it is enough that the new leaders say it of themselves.
-    """
+    """Wait until each partition has the leader that is `wanted` (None: any) in a higher leader epoch,
+    according to every broker that answers. A broker that is cut off from the controllers does not learn of
+    it: when the time is over it is enough that the new leaders report it of themselves."""
 
     def missing(view: TopologyView) -> str | None:
         words = (why_not_led_anew(view, context.topic, then, wanted[then.partition]) for then in before)
@@ -154,7 +178,7 @@ def await_new_leaders(
     if left is None:
         return leadership_evidence(context, before, None)
     view = context.cluster.view((context.topic,))
-    if not all(_says_itself(view, context.topic, then, wanted[then.partition]) for then in before):
+    if not all(_reports_itself(view, context.topic, then, wanted[then.partition]) for then in before):
         return leadership_evidence(context, before, left)
     evidence = leadership_evidence(context, before, None)
     return Evidence(True, f"{evidence.what}; but {left}", evidence.facts)
@@ -163,7 +187,7 @@ def await_new_leaders(
 def leadership_evidence(
     context: InjectionContext, before: tuple[PartitionBefore, ...], left: str | None
 ) -> Evidence:
-    """Evidence from what is `left` missing, with leaders and epochs before and now."""
+    """Evidence of a move of leadership, with leaders and epochs before and now; `left` is what is missing."""
     view = context.cluster.view((context.topic,))
     now = {then.partition: view.partition(context.topic, then.partition) for then in before}
     facts: dict[str, object] = {
@@ -189,23 +213,12 @@ def leadership_evidence(
 
 
 def is_deleted(view: TopologyView, topic: str, number: int) -> bool:
-    """Whether every broker answers and none knows the partition: then there is nothing to heal."""
+    """Whether every broker answers and none knows the partition."""
     return all(seen.answered for seen in view.views) and view.partition(topic, number) is None
 
 
-def not_restored(what: str, where: str, left: str) -> FaultError:
-    """What is raised where the undoing is not seen."""
-    return FaultError(
-        what,
-        where=where,
-        expected=f"as it was, within {BACK_SECONDS:g} s",
-        found=left,
-        next_step="are all replicas up? `kafka-chaos heal` tries again",
-    )
-
-
-def _says_itself(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> bool:
-    """Whether the leader of the highest epoch knows of its leadership, which is new."""
+def _reports_itself(view: TopologyView, topic: str, then: PartitionBefore, leader: int | None) -> bool:
+    """Whether the leader of the highest epoch reports its own leadership, which is new."""
     state = view.partition(topic, then.partition)
     if state is None or state.leader_epoch <= then.leader_epoch or leader not in (None, state.leader):
         return False
@@ -214,4 +227,4 @@ def _says_itself(view: TopologyView, topic: str, then: PartitionBefore, leader: 
 
 
 def _leader(number: int) -> str:
-    return f"broker {number}" if number >= 0 else "nobody"
+    return f"broker {number}" if number >= 0 else "none"

@@ -1,4 +1,4 @@
-"""Ring and bridge: brokers of which each hears only some of the others."""
+"""Ring and bridge: partitions in which each broker hears only some of the others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EVERY = All(all=True)
 
 
 class RingCuts(Cuts):
-    """Nodes that hear their neighbours only."""
+    """Nodes that hear only their neighbours."""
 
     kind: Literal["ring"] = "ring"
 
 
 class BridgeCuts(Cuts):
-    """Two halves that meet in the nodes between them."""
+    """Two halves that are connected only through the nodes of the bridge."""
 
     kind: Literal["bridge"] = "bridge"
 
@@ -37,17 +37,17 @@ class Ring(FaultSpec):
 
     What Kafka does: the controller hears all brokers, so every leader stays. Followers that are not
     neighbours of a partition's leader cannot fetch from it and leave its ISR after replica.lag.time.max.ms;
-    its neighbours stay. Which replicas are in sync thus depends on who leads (KIP-500: the controller alone
+    its neighbours stay. So the leader determines which replicas are in sync (KIP-500: only the controller
     decides, brokers do not vote).
 
-    Proof: as of a partition, for every two brokers that are not neighbours: dropped packets are counted, none
-    arrives, and no connection is made.
+    Proof: as for `partition`, for every two brokers that are not neighbours: dropped packets are counted,
+    none arrives, and no connection can be opened.
     """
 
     kind: Literal["ring"] = "ring"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
     injection: ClassVar[type[Injection]] = RingCuts
-    target: Target = Field(default=_EVERY, description="which nodes form the ring, four or more")
+    target: Target = Field(default=_EVERY, description="the nodes of the ring, four or more")
 
     def aim(self, context: InjectionContext) -> Cuts:
         nodes = _without_client(self.target.resolve(context.snapshot()))
@@ -60,24 +60,24 @@ class Ring(FaultSpec):
 
 
 class Bridge(FaultSpec):
-    """Two halves of the brokers do not hear each other, but all hear, and are heard by, the broker or brokers
-    in which they meet. Controllers and clients reach all of them. Jepsen's bridge.
+    """Two halves of the brokers do not hear each other, but both hear, and are heard by, the broker or
+    brokers of the bridge between them. Controllers and clients reach all of them: Jepsen's bridge.
 
     What Kafka does: a leader in one half loses the followers of the other half from its ISR after
     replica.lag.time.max.ms; a leader that is the bridge keeps them all. The controller hears all brokers, so
-    no leader moves. acks=all writes wait until the ISR has shrunk, and then go on if min.insync.replicas are
-    left.
+    no leader moves. acks=all writes wait until the ISR has shrunk, and then continue if min.insync.replicas
+    are left.
 
-    Proof: as of a partition, for every two brokers of different halves: dropped packets are counted, none
-    arrives, and no connection is made.
+    Proof: as for `partition`, for every two brokers of different halves: dropped packets are counted, none
+    arrives, and no connection can be opened.
     """
 
     kind: Literal["bridge"] = "bridge"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
     injection: ClassVar[type[Injection]] = BridgeCuts
-    target: Target = Field(default=_EVERY, description="which nodes are divided, the bridge among them")
+    target: Target = Field(default=_EVERY, description="all nodes, including the bridge")
     via: Target | None = Field(
-        default=None, description="which node or nodes the halves meet in; default: the middle one by id"
+        default=None, description="the node or nodes of the bridge; default: the middle one by id"
     )
 
     def aim(self, context: InjectionContext) -> Cuts:
@@ -91,7 +91,7 @@ class Bridge(FaultSpec):
                 where=f"{node_names(nodes)} over {node_names(between)}",
                 expected="two nodes or more beside the bridge",
                 found=node_names(there) or "none",
-                next_step="choose more brokers, or fewer to meet in",
+                next_step="choose more brokers, or a smaller bridge",
             )
         words = f"{node_names(here)} | {node_names(there)}, over {node_names(between)}"
         return place_cuts(BridgeCuts, context, bridge(nodes, between), words)
@@ -118,7 +118,7 @@ def _without_client(nodes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_size(target: Target, shape: ClusterShape, least: int, what: str) -> None:
-    """Refuse a target that cannot mean so many nodes, or the client."""
+    """Refuse a target that may include the client, or cannot mean at least this number of nodes."""
     if target.may_include_client():
         raise ValueError(f"{what} is made of nodes of the cluster, not of the client")
     most = len(possible_nodes(target, shape))
@@ -128,6 +128,6 @@ def _check_size(target: Target, shape: ClusterShape, least: int, what: str) -> N
         )
     if most < least:
         raise ValueError(
-            f"{what} takes {least} nodes or more: with fewer, nothing would be cut (`target: {target}` means "
-            f"{most} at most)"
+            f"{what} needs {least} nodes or more: with fewer, nothing would be cut (`target: {target}` means "
+            f"at most {most})"
         )

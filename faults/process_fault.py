@@ -3,13 +3,13 @@ led."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from faults.base import FaultSpec, Injection, InjectionContext
+from faults.base import Evidence, FaultSpec, Injection, InjectionContext
 from faults.fault_cluster import FaultCluster
-from faults.leadership import partitions_led_by
+from faults.leadership import await_rejoined, partitions_led_by
 from faults.target_context import ClusterShape
 from faults.targets import BaseTarget, Target
 from harness.model.node_layout import CLIENT
@@ -31,6 +31,19 @@ class OnNodes(Injection):
     @property
     def nodes(self) -> tuple[int, ...]:
         return self.numbers
+
+
+class Halted(OnNodes):
+    """An injection that ends the processes of its nodes; `undo` starts them again."""
+
+    stops_process: ClassVar[bool] = True
+
+    def undo(self, context: InjectionContext) -> None:
+        start_stopped(context.cluster, self.nodes)
+
+    def healed(self, context: InjectionContext) -> Evidence:
+        await_rejoined(context, self.nodes)
+        return Evidence(True, f"{self.target} started and back")
 
 
 class ProcessFault(FaultSpec):

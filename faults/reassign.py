@@ -8,15 +8,13 @@ from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext
 from faults.partition_fault import (
-    BACK_SECONDS,
     PartitionBefore,
     PartitionFault,
+    PartitionInjection,
     await_view,
     check_errors,
     check_errors_unless_deleted,
-    is_deleted,
     leadership_evidence,
-    not_restored,
     partition_before,
     why_not_led_anew,
     why_not_placed,
@@ -29,11 +27,10 @@ from harness.model.errors import FaultError
 _SECONDS = 60.0
 
 
-class Reassigned(Injection):
-    """These partitions were given other replicas: `to` by (partition, replicas)."""
+class Reassigned(PartitionInjection):
+    """These partitions were given other replicas: `to` holds (partition, replicas)."""
 
     kind: Literal["reassign"] = "reassign"
-    before: tuple[PartitionBefore, ...]
     to: tuple[tuple[int, tuple[int, ...]], ...]
 
     @property
@@ -67,25 +64,18 @@ class Reassigned(Injection):
         return Evidence(True, f"replicas moved, all in sync: {self.target}", evidence.facts)
 
     def undo(self, context: InjectionContext) -> None:
-        # Cancelled first: a move under way that is only overridden by the former replicas never ends, since
-        # the controller keeps the replica that is being added as one to add and to remove (seen with 4.3.1).
+        # Cancelled first: a running move that is only overridden by the former replicas never ends, since the
+        # controller keeps the replica that is being added as one to add and to remove (observed with 4.3.1).
         cancelled = context.cluster.reassign(context.topic, {then.partition: None for then in self.before})
         check_errors_unless_deleted("to cancel the move", cancelled, "NO_REASSIGNMENT_IN_PROGRESS")
         former = {then.partition: then.replicas for then in self.before}
         check_errors_unless_deleted("the move back", context.cluster.reassign(context.topic, {**former}))
 
     def healed(self, context: InjectionContext) -> Evidence:
-        def missing(view: TopologyView) -> str | None:
-            for then in self.before:
-                if not is_deleted(view, context.topic, then.partition):
-                    left = why_not_placed(view, context.topic, then.partition, then.replicas)
-                    if left is not None:
-                        return left
-            return None
+        def missing(view: TopologyView, then: PartitionBefore) -> str | None:
+            return why_not_placed(view, context.topic, then.partition, then.replicas)
 
-        left = await_view(context, BACK_SECONDS, missing)
-        if left is not None:
-            raise not_restored("replicas did not move back", self.target, left)
+        self.await_undone(context, "replicas did not move back", missing)
         return Evidence(True, "back on the former replicas, all in sync")
 
 
@@ -93,24 +83,24 @@ class Reassign(PartitionFault):
     """A partition moves to other brokers, as `kafka-reassign-partitions.sh` does; healed by moving it back.
 
     What Kafka does (KIP-455): the new replicas are added and copy the log; when all of them are in the ISR,
-    the old ones are dropped and their files deleted. A leader that is dropped hands leadership to a new
-    replica, in a higher leader epoch. Meanwhile the partition has more replicas than before, and acks=all
-    waits for those in the ISR. Records are not lost by it, but a move to brokers that are down stays under
-    way until they come back. The heal moves the replicas back, which copies the log again, and waits for
-    the full ISR; leadership is not moved back.
+    the old ones are removed and their files deleted. If the leader is removed, a new replica becomes leader,
+    in a higher leader epoch. Meanwhile the partition has more replicas than before, and acks=all waits for
+    those in the ISR. No records are lost, but a move to brokers that are down does not end until they come
+    back. The heal moves the replicas back, which copies the log again, and waits for the full ISR; leadership
+    is not moved back.
 
     `to` may have fewer or more brokers than the partition has replicas: then its replication factor changes.
     With `{nodes: [...]}` the order counts: the first is the preferred leader. Any other target keeps the
-    order of those that hold a replica already, then come the others, ascending.
+    order of the brokers that hold a replica already, followed by the others in ascending order.
 
-    Proof: every broker that answers names the replicas as asked and all of them in the ISR; where the leader
-    was dropped, another one in a higher leader epoch.
+    Proof: every broker that answers names the requested replicas, all of them in the ISR, and, where the
+    leader was removed, another leader in a higher leader epoch.
     """
 
     kind: Literal["reassign"] = "reassign"
     injection: ClassVar[type[Injection]] = Reassigned
 
-    to: Target = Field(description="the brokers that are to hold the partition")
+    to: Target = Field(description="the brokers that will hold the partition")
 
     def aim(self, context: InjectionContext) -> Reassigned:
         snapshot = context.snapshot()

@@ -1,4 +1,4 @@
-"""Restart: nodes are restarted one after the other, as in a rolling upgrade."""
+"""Restart: nodes are restarted one after another, as in a rolling upgrade."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PrivateAttr
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.leadership import REJOIN_SECONDS, await_rejoined
+from faults.leadership import REJOIN_SECONDS, await_rejoined, partition_numbers
 from faults.process_fault import OnNodes, ProcessFault, resolve_nodes, start_stopped
 from faults.target_context import ClusterShape
 from faults.targets import All, Target
@@ -23,13 +23,13 @@ _CLEAN_EXITS = (0, 143)
 
 
 class _Recall:
-    """Tells an `apply` that is under way in another thread that it was taken back.
+    """Tells an `apply` that is running in another thread that the injection was undone.
 
-    No part of the injection's data: two injections are equal whatever theirs are.
+    It is not part of the injection's data: it does not affect whether two injections are equal.
     """
 
     def __init__(self) -> None:
-        self.told = threading.Event()
+        self.event = threading.Event()
         self.lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
@@ -37,8 +37,8 @@ class _Recall:
 
 
 class Restarted(OnNodes):
-    """These nodes were restarted in this order. `started` is when each process had started before, and
-    `epochs` the leader epoch of each partition that one of them led."""
+    """These nodes were restarted in this order. `started` holds the former start time of each process, and
+    `epochs` the former leader epoch of each partition that one of them led."""
 
     kind: Literal["restart"] = "restart"
     how: Literal["stop", "kill"] = "stop"
@@ -73,7 +73,7 @@ class Restarted(OnNodes):
             if started <= before[node]:
                 return Evidence(False, f"{node_name(node)} has not been restarted", facts)
             if not before[node] < ended <= started:
-                return Evidence(False, f"{node_name(node)} ended at no moment between its two starts", facts)
+                return Evidence(False, f"{node_name(node)} did not end between its two starts", facts)
         for first, second in zip(self.numbers, self.numbers[1:], strict=False):
             if times[second][0] < times[first][1]:
                 words = f"{node_name(second)} ended before {node_name(first)} had started again"
@@ -85,13 +85,13 @@ class Restarted(OnNodes):
                 return Evidence(False, f"leadership of partition {partition} did not move", facts)
         facts["leader_epochs"] = {"before": dict(self.epochs), "now": _epochs(view, context.topic)}
         away = ", ".join(f"{(started - ended) / 1e9:.1f} s" for ended, started in times.values())
-        what = f"one after the other, processes away for {away}"
+        what = f"one after another, processes down for {away}"
         if self.epochs:
             what += f"; leadership moved of partition {', '.join(str(part) for part, _ in self.epochs)}"
         return Evidence(True, what, facts)
 
     def undo(self, context: InjectionContext) -> None:
-        self._recall.told.set()
+        self._recall.event.set()
         with self._recall.lock:
             start_stopped(context.cluster, self.numbers)
 
@@ -100,7 +100,7 @@ class Restarted(OnNodes):
         return Evidence(True, f"{self.target} running and back")
 
     def _down(self, context: InjectionContext, node: int) -> None:
-        """End the node's process and wait until it is gone."""
+        """End the node's process and wait until it has ended."""
         cluster = context.cluster
         if cluster.is_running(node):
             if self.how == "kill":
@@ -109,10 +109,10 @@ class Restarted(OnNodes):
                 cluster.terminate(node)
         if poll_within(_EXIT_SECONDS, lambda: "runs" if cluster.is_running(node) else None) is not None:
             raise FaultError(
-                "a node that is being restarted does not end",
+                "a node that is being restarted did not end",
                 where=node_name(node),
-                expected=f"gone within {_EXIT_SECONDS:g} s",
-                next_step="is it paused by another fault? see its log",
+                expected=f"ended within {_EXIT_SECONDS:g} s",
+                next_step="see whether another fault has paused it, and its log",
             )
         code = cluster.exit_code(node)
         if self.how == "stop" and code not in _CLEAN_EXITS:
@@ -128,55 +128,56 @@ class Restarted(OnNodes):
         """Wait until everything runs, answers, is registered and in sync.
 
         Raises:
-            FaultError: not within 90 s, or the restart was taken back meanwhile.
+            FaultError: not within 90 s, or the restart was undone meanwhile.
         """
         left = poll_within(
             REJOIN_SECONDS,
-            lambda: None if self._recall.told.is_set() else _describe_unsettled(context, self.numbers),
+            lambda: None if self._recall.event.is_set() else _describe_unsettled(context, self.numbers),
         )
         self._refuse_if_recalled()
         if left is not None:
             raise FaultError(
-                "a rolling restart cannot go on",
+                "a rolling restart cannot continue",
                 where=when,
                 expected=f"every broker registered and in every ISR, within {REJOIN_SECONDS:g} s",
                 found=left,
-                next_step="is another fault open that keeps a replica out of the ISR?",
+                next_step="does another open fault keep a replica out of the ISR?",
             )
 
     def _refuse_if_recalled(self) -> None:
-        if self._recall.told.is_set():
+        if self._recall.event.is_set():
             raise FaultError(
-                "a rolling restart was taken back before its end",
+                "a rolling restart was undone before its end",
                 where=self.target,
-                next_step="give it more time before it is healed: about 10 s a broker",
+                next_step="give it more time before it is healed: about 10 s per broker",
             )
 
 
 class Restart(ProcessFault):
-    """A rolling restart: every node of the target in turn, ascending by id, the next only when all is well.
+    """A rolling restart: every node of the target in turn, ascending by id, the next only when the cluster
+    has settled.
 
-    `stop` ends each process by SIGTERM: a controlled shutdown, which hands over leadership first; this is
-    how an upgrade is done. `kill` ends it by SIGKILL, so that the controller has to find out and the broker
+    `stop` ends each process by SIGTERM: a controlled shutdown, which moves leadership first; this is how an
+    upgrade is done. `kill` ends it by SIGKILL, so that the controller has to detect it and the broker
     recovers its logs. Between two nodes it waits until every broker is registered and answers, every
     partition of the topic has its full ISR, and there is an active controller.
 
-    What Kafka does: partitions of the node are led by others meanwhile; with acks=all and
-    min.insync.replicas at most one below the replication factor writes go on, but for the moment in which
-    leadership moves. Leadership does not come back by itself before the controller's next look
-    (leader.imbalance.check.interval.seconds, 300): call for it with `elect`.
+    What Kafka does: other brokers lead the node's partitions meanwhile; with acks=all and min.insync.replicas
+    at least one below the replication factor writes continue, except while leadership moves. Leadership does
+    not come back by itself before the controller's next check (leader.imbalance.check.interval.seconds, 300):
+    request it with `elect`.
 
-    The whole round, 5 to 15 s a broker, is the time to effect; all runs again when it is over. Taken back
-    before its end, the node that is down is started and no other one is touched.
+    The fault takes effect when the whole round is over, 5 to 15 s per broker; then all nodes run again. If it
+    is undone earlier, the node that is down is started and no other one is restarted.
 
-    Proof: each process has started anew, in that order, each ending only after the one before it had
-    started again (by the engine's clock); every partition that one of them led is in a higher leader epoch.
+    Proof: each process has started again, in that order, and each ended only after the one before it had
+    started (by the engine's clock); every partition that one of them led is in a higher leader epoch.
     """
 
     kind: Literal["restart"] = "restart"
     injection: ClassVar[type[Injection]] = Restarted
 
-    target: Target = Field(default=All(all=True), description="which nodes; every broker if not given")
+    target: Target = Field(default=All(all=True), description="the nodes to restart; default: every broker")
     how: Literal["stop", "kill"] = Field(
         default="stop", description="`stop`: SIGTERM, controlled shutdown; `kill`: SIGKILL"
     )
@@ -192,10 +193,10 @@ class Restart(ProcessFault):
         )
 
     def warnings(self, shape: ClusterShape) -> tuple[str, ...]:
-        told = super().warnings(shape)
-        if not told and self.max_brokers_down(shape) and shape.replication_factor == 1:
+        warnings = super().warnings(shape)
+        if not warnings and self.max_brokers_down(shape) and shape.replication_factor == 1:
             return ("with topic.replication_factor 1 a partition has no leader while its broker restarts",)
-        return told
+        return warnings
 
     def max_brokers_down(self, shape: ClusterShape) -> int:
         return min(1, super().max_brokers_down(shape))
@@ -222,8 +223,7 @@ def _describe_unsettled(context: InjectionContext, nodes: tuple[int, ...]) -> st
 
 
 def _epochs(view: TopologyView, topic: str) -> dict[int, int]:
-    numbers = {state.partition for seen in view.answered() for state in seen.partitions}
-    states = ((number, view.partition(topic, number)) for number in sorted(numbers))
+    states = ((number, view.partition(topic, number)) for number in partition_numbers(view))
     return {number: state.leader_epoch for number, state in states if state is not None}
 
 

@@ -6,19 +6,18 @@ import time
 from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.leadership import await_rejoined, describe_moves, describe_unmoved, leaders_of
-from faults.process_fault import OnNodes, ProcessFault, start_stopped
+from faults.leadership import describe_moves, describe_unmoved, leaders_of
+from faults.process_fault import Halted, ProcessFault
 
 _SECONDS = 60.0
 _CLEAN_EXITS = (0, 143)
 """143: ended by SIGTERM after the JVM's shutdown hooks have run."""
 
 
-class Stopped(OnNodes):
+class Stopped(Halted):
     """SIGTERM was sent to these nodes."""
 
     kind: Literal["stop"] = "stop"
-    stops_process: ClassVar[bool] = True
 
     def apply(self, context: InjectionContext) -> None:
         for node in context.running(self.nodes):
@@ -50,13 +49,6 @@ class Stopped(OnNodes):
         return Evidence(
             True, f"leadership moved before the exit: {describe_moves(self.led, moved_while_running)}", facts
         )
-
-    def undo(self, context: InjectionContext) -> None:
-        start_stopped(context.cluster, self.nodes)
-
-    def healed(self, context: InjectionContext) -> Evidence:
-        await_rejoined(context, self.nodes)
-        return Evidence(True, f"{self.target} started and back")
 
 
 class Stop(ProcessFault):

@@ -1,4 +1,4 @@
-"""What targets may look at: the live cluster as seen at one moment, or only its shape before it starts."""
+"""What targets are resolved against: the live cluster at one moment, or only its shape before it starts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from harness.model.node_layout import FIRST_CONTROLLER_ID
 
 
 class Coordinators(Protocol):
-    """Who coordinates a group or a transactional id."""
+    """Finds the coordinator of a group or of a transactional id."""
 
     def __call__(self, key: str, *, transactional: bool) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class TargetContext:
-    """The live cluster at one moment. `controller` and `coordinator` are asked only by those who need it.
+    """The live cluster at one moment. `controller` and `coordinator` are called only by targets that need
+    them.
 
-    `resolved` gets every target that is resolved, with the nodes that it meant.
+    `resolved` records every target that is resolved, with its nodes.
     """
 
     view: TopologyView
@@ -35,16 +36,16 @@ class TargetContext:
     resolved: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     def rng(self) -> random.Random:
-        """Choices of this moment: a function of the seed alone."""
+        """Random choices that depend on the seed alone."""
         return random.Random(self.seed)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
-    """A cluster and topic that do not run yet, as the experiment describes them.
+    """A cluster and topic before they start, as the experiment describes them.
 
     `zookeepers` are the servers of a ZooKeeper cluster, where any broker may be the controller (`combined`).
-    `disk_mib` is the size of each broker's log dir volume (None: not limited), `skewable` whether the
+    `disk_mib` is the size of each broker's log dir volume (None: not limited); `skewable` says whether the
     brokers' clocks can be shifted.
     """
 

@@ -1,4 +1,4 @@
-"""Transfer: leadership of a partition moves to another replica in sync, as if an operator had moved it."""
+"""Transfer: leadership of a partition moves to another replica in sync."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext
 from faults.partition_fault import (
-    BACK_SECONDS,
     PartitionBefore,
     PartitionFault,
+    PartitionInjection,
     await_new_leaders,
-    await_view,
     check_errors,
     check_errors_unless_deleted,
-    is_deleted,
-    not_restored,
     partition_before,
 )
 from faults.target_context import ClusterShape, TargetContext
@@ -29,11 +26,10 @@ _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 _NOT_AVAILABLE = "PREFERRED_LEADER_NOT_AVAILABLE"
 
 
-class Transferred(Injection):
-    """Leadership of these partitions went from who led to the others in `to`, by (partition, broker)."""
+class Transferred(PartitionInjection):
+    """Leadership of these partitions was moved to the brokers in `to`: (partition, broker)."""
 
     kind: Literal["transfer"] = "transfer"
-    before: tuple[PartitionBefore, ...]
     to: tuple[tuple[int, int], ...]
 
     @property
@@ -58,7 +54,7 @@ class Transferred(Injection):
         return await_new_leaders(context, self.before, dict(self.to), _SECONDS)
 
     def undo(self, context: InjectionContext) -> None:
-        # Who led need not have been the first replica: it is made that for the election only.
+        # The former leader may not have been the first replica: it is put first for the election only.
         led = {then.partition: _first(then.replicas, then.leader) for then in self.before}
         check_errors_unless_deleted(
             "the former order of replicas", context.cluster.reassign(context.topic, {**led})
@@ -70,25 +66,20 @@ class Transferred(Injection):
         )
 
     def healed(self, context: InjectionContext) -> Evidence:
-        def missing(view: TopologyView) -> str | None:
-            for then in self.before:
-                state = view.partition(context.topic, then.partition)
-                if is_deleted(view, context.topic, then.partition):
-                    continue
-                if state is None or state.replicas != then.replicas:
-                    found = "not known" if state is None else str(list(state.replicas))
-                    return f"the replicas of partition {then.partition} are {found}"
-                if state.leader != then.leader:
-                    # It was down when the transfer was undone, and may be in the ISR by now.
-                    if then.leader in state.isr:
-                        self.undo(context)
-                    return f"partition {then.partition} is led by {state.leader}, ISR {sorted(state.isr)}"
+        def missing(view: TopologyView, then: PartitionBefore) -> str | None:
+            state = view.partition(context.topic, then.partition)
+            if state is None or state.replicas != then.replicas:
+                found = "not known" if state is None else str(list(state.replicas))
+                return f"the replicas of partition {then.partition} are {found}"
+            if state.leader != then.leader:
+                # It was down when the transfer was undone, and may be in the ISR by now.
+                if then.leader in state.isr:
+                    self.undo(context)
+                return f"partition {then.partition} is led by {state.leader}, ISR {sorted(state.isr)}"
             return None
 
-        left = await_view(context, BACK_SECONDS, missing)
-        if left is not None:
-            raise not_restored("leadership did not go back", self.target, left)
-        return Evidence(True, "replicas in their former order, and led by who led before")
+        self.await_undone(context, "leadership did not go back", missing)
+        return Evidence(True, "replicas in their former order, with their former leaders")
 
     def _elect_back(self, context: InjectionContext, partitions: list[int]) -> None:
         errors = context.cluster.elect(context.topic, partitions, unclean=False)
@@ -96,24 +87,27 @@ class Transferred(Injection):
 
 
 class Transfer(PartitionFault):
-    """Leadership moves to another replica of the ISR while all go on running; healed by moving it back.
+    """Leadership moves to another replica of the ISR while all brokers keep running; healed by moving it
+    back.
 
     Kafka has no request for this. The order of the partition's replicas is changed so that the new leader
-    is the first (AlterPartitionReassignments, KIP-455; no data moves), then a preferred election is called
-    (KIP-460). Healing restores order and leader. Clients get NOT_LEADER_OR_FOLLOWER and ask who leads; an
-    idempotent producer goes on without duplicates; nothing is lost, since both are in sync.
+    is the first (AlterPartitionReassignments, KIP-455; no data moves), then a preferred election is requested
+    (KIP-460). Healing restores order and leader.
 
-    Which replica: one of the ISR by the run's seed, or of those in `to`.
+    What Kafka does: clients get NOT_LEADER_OR_FOLLOWER and ask for the new leader; an idempotent producer
+    continues without duplicates; nothing is lost, since both replicas are in sync.
 
-    Proof: every broker that answers names the new leader in a higher leader epoch; of one that is cut off
-    from the controllers it is enough that the new leader says so itself.
+    The new leader is a replica of the ISR, chosen by the run's seed, if given among the nodes of `to`.
+
+    Proof: every broker that answers names the new leader in a higher leader epoch; if a broker is cut off
+    from the controllers, it is enough that the new leader reports it.
     """
 
     kind: Literal["transfer"] = "transfer"
     injection: ClassVar[type[Injection]] = Transferred
 
     to: Target | None = Field(
-        default=None, description="nodes that may lead next; any replica in sync if not given"
+        default=None, description="nodes that may become leader; default: any replica in sync"
     )
 
     def aim(self, context: InjectionContext) -> Transferred:
@@ -124,13 +118,13 @@ class Transfer(PartitionFault):
         before = tuple(partition_before(state) for state in states if chosen[state.partition] is not None)
         if not before:
             raise FaultError(
-                "there is nobody to transfer leadership to",
+                "no other replica can become leader",
                 where=context.topic if self.partition is None else f"{context.topic}-{self.partition}",
                 expected="a leader, and another replica in the ISR"
                 + (f", of `{self.to}`" if self.to else ""),
                 found=", ".join(f"leader {one.leader}, ISR {sorted(one.isr)}" for one in states[:3])
                 or "no leader",
-                next_step="inject it when another replica is in sync, or let it choose among more nodes",
+                next_step="inject the fault when another replica is in sync, or name more nodes in `to`",
             )
         to = tuple((then.partition, chosen[then.partition] or 0) for then in before)
         return Transferred(before=before, to=to)
@@ -146,7 +140,7 @@ class Transfer(PartitionFault):
 
 def _choice(snapshot: TargetContext, state: PartitionState, allowed: set[int]) -> int | None:
     others = sorted((set(state.isr) - {state.leader}) & allowed)
-    # Each partition draws anew from the seed: what one chooses does not hang on how many came before it.
+    # Each partition starts from the seed, so that its choice does not depend on the other partitions.
     return snapshot.rng().choice(others) if others else None
 
 

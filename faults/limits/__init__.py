@@ -1,1 +1,1 @@
-"""What faults by control groups share: setting limits, reading them back, and sampling their effect."""
+"""What faults by control groups share: setting limits, reading them, and sampling their effect."""

@@ -1,16 +1,18 @@
-"""What the limits on a node's container share: what the engine says of them, and what its samples show.
+"""What the limits on a node's container share: setting and restoring them, and samples of their effect.
 
-Samples are those of `docker stats` under cgroup v1 and v2, where the same things have other names.
+Samples are those of `docker stats` under cgroup v1 and v2, which use different names for the same values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
-from faults.base import InjectionContext, node_name
+from faults.base import Evidence, InjectionContext, node_name
+from faults.leadership import await_rejoined
+from faults.process_fault import OnNodes
 from harness.model.errors import FaultError
 
 MIB = 2**20
@@ -18,8 +20,9 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class CpuSample:
-    """CPU use of a container up to a moment: seconds used, and enforcement periods that passed, and of those
-    in how many it was throttled. `cpus` is how many processors the machine has (0: not told)."""
+    """CPU use of a container until the time `at`: seconds used, the number of enforcement periods, and the
+    number of those in which it was throttled. `cpus` is the number of processors of the machine (0: not
+    reported)."""
 
     at: float
     used: float
@@ -32,7 +35,7 @@ def cpu_sample(stats: Mapping[str, Any]) -> CpuSample:
     """CPU use from a sample of `docker stats`."""
     cpu = stats["cpu_stats"]
     throttling = cpu.get("throttling_data", {})
-    # Nine digits of a fraction are more than Python reads.
+    # Python does not parse a fraction of nine digits.
     whole, _, fraction = str(stats["read"]).rstrip("Z").partition(".")
     return CpuSample(
         at=datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}"),
@@ -45,8 +48,8 @@ def cpu_sample(stats: Mapping[str, Any]) -> CpuSample:
 
 @dataclass(frozen=True, slots=True)
 class MemorySample:
-    """Memory of a container in bytes: its limit, what it uses, and how much of that are cached files, which
-    the kernel can take away."""
+    """Memory of a container in bytes: its limit, its use, and the part of that which is cached files, which
+    the kernel can reclaim."""
 
     limit: int
     usage: int
@@ -54,7 +57,7 @@ class MemorySample:
 
     @property
     def held(self) -> int:
-        """What nothing can take from the process: heap, stacks, kernel memory, files in a tmpfs."""
+        """What cannot be reclaimed: heap, stacks, kernel memory, files in a tmpfs."""
         return self.usage - self.files
 
 
@@ -80,7 +83,7 @@ def host_config(context: InjectionContext, node: int) -> Mapping[str, Any]:
 
 
 def describe_difference(context: InjectionContext, node: int, asked: Mapping[str, int]) -> str | None:
-    """The first limit that the engine does not have as asked, in words."""
+    """The first limit whose value is not as asked, in words; None: all are."""
     found = host_config(context, node)
     for name, value in asked.items():
         if found.get(name) != value:
@@ -88,13 +91,43 @@ def describe_difference(context: InjectionContext, node: int, asked: Mapping[str
     return None
 
 
-def check_restored(context: InjectionContext, node: int, restored: Mapping[str, int]) -> None:
-    """Raises FaultError: a limit is not what it was before."""
-    wrong = describe_difference(context, node, restored)
-    if wrong is not None:
-        raise FaultError(
-            "a limit is still there",
-            where=node_name(node),
-            found=wrong,
-            next_step="`kafka-chaos heal` tries again; `docker update` sets it by hand",
-        )
+class Limited(OnNodes):
+    """Limits of these nodes' containers were changed. `before` is (node, two values) as the engine had them;
+    0 stands for its default."""
+
+    limits: ClassVar[tuple[tuple[str, str], tuple[str, str]]]
+    """The names of the two limits in `docker inspect` (HostConfig), and as arguments of `docker update`."""
+    defaults: ClassVar[tuple[int, int]]
+    restored: ClassVar[str]
+    """What `healed` says of the nodes."""
+
+    before: tuple[tuple[int, int, int], ...]
+
+    def undo(self, context: InjectionContext) -> None:
+        for node, *values in self.before:
+            arguments = {
+                name: value for (_, name), value in zip(self.limits, self._former(values), strict=True)
+            }
+            context.cluster.limit(node, **arguments)
+
+    def healed(self, context: InjectionContext) -> Evidence:
+        for node, *values in self.before:
+            former = {name: value for (name, _), value in zip(self.limits, self._former(values), strict=True)}
+            wrong = describe_difference(context, node, former)
+            if wrong is not None:
+                next_step = "`kafka-chaos heal` tries again; `docker update` sets it by hand"
+                raise FaultError(
+                    "a limit is still set", where=node_name(node), found=wrong, next_step=next_step
+                )
+        await_rejoined(context, self.nodes)
+        return Evidence(True, f"{self.target} {self.restored}, and is in every ISR")
+
+    @classmethod
+    def present(cls, context: InjectionContext, nodes: Iterable[int]) -> tuple[tuple[int, int, int], ...]:
+        """The present values of the two limits, by node."""
+        (first, _), (second, _) = cls.limits
+        configs = {node: host_config(context, node) for node in nodes}
+        return tuple((node, config[first], config[second]) for node, config in configs.items())
+
+    def _former(self, values: Iterable[int]) -> list[int]:
+        return [value or default for value, default in zip(values, self.defaults, strict=True)]

@@ -1,7 +1,7 @@
-"""Throttling a container's disk through its control group, and measuring it. Pure: scripts and answers.
+"""Throttling a container's disk by its control group, and measuring it. Pure: scripts and their output.
 
-Docker's API takes such limits only when a container is made: its `update` drops them without a word (seen on
-20.10). So they are written where Docker would have written them: cgroup v1, `blkio.throttle.*`
+Docker's API accepts such limits only when a container is created: its `update` ignores them silently
+(observed with 20.10). So they are written where Docker would have written them: cgroup v1, `blkio.throttle.*`
 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst); cgroup v2, `io.max` (cgroup-v2.rst).
 """
 
@@ -16,7 +16,7 @@ from faults.limits.base import MIB
 from harness.model.node_layout import DATA_DIR
 
 SECONDS = 1.5
-"""About how long a measurement takes under the limit."""
+"""The approximate duration of a measurement under the limit."""
 _MOST = 64 * MIB
 _SMALL_BLOCK, _BLOCK, _LARGE_BLOCK = 4096, 16384, 262144
 _V1_FILES = {
@@ -35,12 +35,13 @@ dev=$(awk '$5 == "{DATA_DIR}" {{ print $3 }}' /proc/self/mountinfo)
 [ ! -e "/sys/dev/block/$dev/partition" ] || dev=$(cat "/sys/dev/block/$dev/../dev")
 if [ -e "/sys/dev/block/$dev" ]; then echo "disk $dev"; else stat -f -c %T {DATA_DIR}; fi
 """
-"""Says on which disk a log dir lies ("disk 8:0"), or on which kind of file system that has none of its own.
-Limits are for whole disks, not for partitions."""
+"""Prints the disk of a log dir ("disk 8:0"), or the type of its file system if that is not on a disk. Limits
+apply to whole disks, not to partitions."""
 
 
 def limits_script(device: str, limits: Limits) -> str:
-    """Sets the limits of a device (what is not named: none), and prints those that the kernel has then.
+    """Sets the limits of a device (those that are not named: no limit), and prints the kernel's values
+    afterwards.
 
     For a sidecar beside a container: its process is PID 1 there, the engine's control groups are in /cgroup.
     """
@@ -65,21 +66,22 @@ fi
 
 
 def parse_limits(text: str) -> dict[str, int]:
-    """The limits that `limits_script` has found; what is not there is not limited."""
+    """The limits that `limits_script` printed; a name that is missing is not limited."""
     rows = (line.split() for line in text.splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[0] in _V1_FILES and row[1].isdigit()}
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One measurement of a disk past the page cache: `count` blocks are written, or written and read."""
+    """One measurement of a disk, bypassing the page cache: `count` blocks are written, or written and
+    read."""
 
     way: str
     block: int
     count: int
 
     def script(self, tag: str) -> str:
-        """For the toolbox's bash and for a node's own sh; prints what `seconds` reads."""
+        """For the toolbox's bash and for a node's own sh; `seconds` parses the output."""
         path = shlex.quote(f"{DATA_DIR}/.{tag}.probe")
         size = f"bs={self.block} count={self.count}"
         write = f"dd if=/dev/zero of={path} {size} oflag=direct"
@@ -88,7 +90,7 @@ class Probe:
         return f"{write} 2>&1; rm -f {path}"
 
     def seconds(self, text: str) -> float | None:
-        """How long it took; None: it failed, or has not done all."""
+        """The duration in seconds; None: it failed, or is incomplete."""
         found = _COPIED.search(text)
         if found is None or int(found[1]) != self.block * self.count:
             return None
@@ -96,11 +98,11 @@ class Probe:
 
 
 def bytes_probe(way: str, per_second: float) -> Probe:
-    """Measures bytes: as many as should take `SECONDS`."""
+    """Measures bytes: the number that should take `SECONDS`."""
     block = _BLOCK if per_second < MIB else _LARGE_BLOCK
     return Probe(way, block, max(4, round(min(_MOST, per_second * SECONDS) / block)))
 
 
 def operations_probe(way: str, per_second: float) -> Probe:
-    """Measures operations: as many of the smallest as should take `SECONDS`."""
+    """Measures operations of the smallest size: the number that should take `SECONDS`."""
     return Probe(way, _SMALL_BLOCK, max(4, round(min(_MOST / _SMALL_BLOCK, per_second * SECONDS))))

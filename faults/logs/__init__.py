@@ -1,1 +1,1 @@
-"""What faults on log dirs share: reading and changing the files that Kafka keeps there."""
+"""What faults on log dirs share: reading and changing Kafka's files."""

@@ -1,6 +1,6 @@
-"""What lies in a broker's log dir, and what a broker says of it when it loads it. Pure: text in, data out.
+"""The files in a broker's log dir, and what a broker logs when it loads them. Pure: text in, data out.
 
-The scripts run in the toolbox image (bash, perl, GNU tools) and print what is parsed here. Sources: Kafka's
+The scripts run in the toolbox image (bash, perl, GNU tools); their output is parsed here. Sources: Kafka's
 documentation, "Implementation: Log" and "Message format" (record batch v2, KIP-98; messages of the formats
 before it, each a batch of one).
 """
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from harness.model.node_layout import DATA_DIR
 
 METADATA = "__cluster_metadata-0"
-"""The metadata log (KIP-595). Kafka keeps no recovery point of it, and reports its load in other words."""
+"""The metadata log (KIP-595). Kafka keeps no recovery point of it, and logs its load differently."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 BATCH_HEADER = 61
 """Bytes of a batch before its records."""
@@ -59,14 +59,14 @@ for my $path (@ARGV) {
 
 
 class Segment(NamedTuple):
-    """A `.log` file: the offset that it is named after, and its size in bytes."""
+    """A `.log` file: the offset in its name, and its size in bytes."""
 
     base: int
     size: int
 
 
 class BatchHeader(NamedTuple):
-    """The header of a record batch: where in its file, how many bytes, first and last offset."""
+    """The header of a record batch: position in the file, size in bytes, first and last offset."""
 
     at: int
     size: int
@@ -85,14 +85,14 @@ class BatchHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A log dir: offsets of its checkpoints by partition folder, sizes of its files by path within it."""
+    """A log dir: the offsets of its checkpoints by partition folder, and the sizes of its files by path."""
 
     recovery_points: Mapping[str, int]
     log_starts: Mapping[str, int]
     sizes: Mapping[str, int]
 
     def folders(self) -> tuple[str, ...]:
-        """Folders of partitions; not those that Kafka is about to delete, move or has found stray."""
+        """Folders of partitions, except those that Kafka is deleting, moving or has found stray."""
         heads = {path.partition("/")[0] for path in self.sizes if "/" in path}
         return tuple(sorted(head for head in heads if _PARTITION_FOLDER.fullmatch(head)))
 
@@ -112,17 +112,17 @@ def log_path(folder: str, base: int) -> str:
 
 
 def list_script() -> str:
-    """Prints what `parse_listing` reads."""
+    """Prints checkpoints and file sizes for `parse_listing`."""
     show = (f"echo '== {name}'; cat {name} 2>/dev/null || true" for name in (_RECOVERY_POINTS, _LOG_STARTS))
     return "\n".join([f"cd {DATA_DIR}", *show, f"echo '== {_SIZES}'", "find . -type f -printf '%s %P\\n'"])
 
 
 def parse_listing(text: str) -> LogDir:
-    """Raises ValueError: it is not what `list_script` prints."""
+    """Parse the output of `list_script`. Raises ValueError: it is something else."""
     pieces = _SECTION.split(text)[1:]
     parts = dict(zip(pieces[::2], pieces[1::2], strict=True))
     if not {_RECOVERY_POINTS, _LOG_STARTS, _SIZES} <= parts.keys():
-        raise ValueError(f"the listing is not whole: {text[:200]!r}")
+        raise ValueError(f"the listing is incomplete: {text[:200]!r}")
     lines = (line.partition(" ") for line in parts[_SIZES].splitlines() if line)
     return LogDir(
         recovery_points=parse_checkpoint(parts[_RECOVERY_POINTS]),
@@ -134,7 +134,7 @@ def parse_listing(text: str) -> LogDir:
 def parse_checkpoint(text: str) -> dict[str, int]:
     """Offsets by partition folder from an offset checkpoint file: version 0, count, `topic partition offset`.
 
-    An empty file holds none: Kafka makes them so. Raises ValueError: it is anything else.
+    Kafka creates it empty; then there are none. Raises ValueError: it is something else.
     """
     lines = text.split("\n")
     if not text.strip():
@@ -146,17 +146,17 @@ def parse_checkpoint(text: str) -> dict[str, int]:
 
 
 def walk_script(paths: Iterable[str]) -> str:
-    """Prints the header of every whole batch of these files, compressed, for `parse_walk`."""
+    """Prints the header of every complete batch of these files, compressed, for `parse_walk`."""
     named = " ".join(shlex.quote(path) for path in paths)
     return f"cd {DATA_DIR}\nperl -e {shlex.quote(_WALK)} -- {named} | gzip -1 | base64 -w 0"
 
 
 def parse_walk(text: str) -> dict[str, tuple[BatchHeader, ...]]:
-    """Whole batches by path. Raises ValueError: it is not what `walk_script` prints."""
+    """Complete batches by path. Raises ValueError: it is not the output of `walk_script`."""
     try:
         plain = gzip.decompress(base64.b64decode(text, validate=True)).decode()
     except (binascii.Error, OSError, EOFError) as error:
-        raise ValueError(f"the batches could not be had: {text[:200]!r}") from error
+        raise ValueError(f"the batches could not be read: {text[:200]!r}") from error
     pieces = _SECTION.split(plain)[1:]
     return {
         path: tuple(BatchHeader(*map(int, line.split())) for line in lines.splitlines() if line)
@@ -165,7 +165,7 @@ def parse_walk(text: str) -> dict[str, tuple[BatchHeader, ...]]:
 
 
 def loaded_end_offsets(log: str) -> dict[str, int]:
-    """The log end offset with which a broker has first loaded each partition folder, from its log."""
+    """The log end offset with which a broker first loaded each partition folder, from its log."""
     found: dict[str, int] = {}
     for folder, offset in _COMPLETED.findall(log):
         found.setdefault(folder.rpartition("/")[2], int(offset))
@@ -173,5 +173,5 @@ def loaded_end_offsets(log: str) -> dict[str, int]:
 
 
 def invalid_batches(log: str) -> set[tuple[str, int]]:
-    """(path within the log dir, byte) of every batch that a broker has found to be damaged, from its log."""
+    """(path within the log dir, byte) of every batch that a broker found to be damaged, from its log."""
     return {(path.removeprefix(f"{DATA_DIR}/"), int(at)) for path, at in _INVALID.findall(log)}

@@ -1,4 +1,4 @@
-"""Where a power loss cuts the logs of a broker. Pure: what is in its log dir in, what is left of it out."""
+"""Where a power loss cuts the logs of a broker. Pure: from the files of a log dir to what is left of them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from harness.model.node_layout import DATA_DIR
 
 
 class AllBut(Frozen):
-    """The end of each active segment is gone, flushed or not: a disk that lies about fsync."""
+    """The end of each active segment is lost, flushed or not: a disk that lies about fsync."""
 
-    all_but_bytes: int = Field(ge=1, description="bytes that each partition's active segment loses")
+    all_but_bytes: int = Field(ge=1, description="number of bytes that each active segment loses")
 
 
 class AtRandom(Frozen):
-    """Each partition is cut at a byte of its own after the recovery point, also inside a batch."""
+    """Each partition is cut at a random byte after the recovery point, possibly inside a batch."""
 
     random: Literal[True]
 
 
 KeptUpTo = Literal["recovery_point", "checkpoint"] | AllBut | AtRandom
-"""What of a log a power loss leaves."""
+"""What a power loss leaves of a log."""
 
 
 class PartitionCutOff(Frozen):
-    """What becomes of one partition: `segment` keeps its first `size` bytes, the segments `gone` are deleted.
+    """The cut of one partition: `segment` keeps its first `size` bytes, the segments `gone` are deleted.
 
-    `before` and `after` are its log end offset then, and as Kafka will find it.
+    `before` and `after` are its log end offsets before the cut and as Kafka will find it.
     """
 
     folder: str
@@ -63,7 +63,7 @@ def cut_partition(
     """Where a power loss cuts one partition.
 
     Kafka flushes a segment when the next one is rolled, and checkpoints its recovery point only every
-    log.flush.offset.checkpoint.interval.ms; so what is known to be on disk ends at the later of the
+    log.flush.offset.checkpoint.interval.ms; so the data that is known to be on disk ends at the later of the
     checkpoint and the start of the active segment.
 
     Args:
@@ -100,21 +100,21 @@ def _kept(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> S
 
 
 def _position(batches: Sequence[BatchHeader], offset: int) -> int:
-    """Where in its file the first batch begins that reaches `offset`; the end, if none does."""
+    """The position in the file of the first batch that reaches `offset`; the end, if none does."""
     return next((batch.at for batch in batches if batch.last >= offset), batches[-1].end if batches else 0)
 
 
 def _end_offset(base: int, batches: Sequence[BatchHeader], size: int) -> int:
-    """The offset behind the last batch that is whole within `size` bytes of a segment."""
+    """The offset after the last batch that is complete within `size` bytes of a segment."""
     whole = bisect_right([batch.end for batch in batches], size)
     return batches[whole - 1].last + 1 if whole else base
 
 
 def cut_script(cuts: Iterable[PartitionCutOff]) -> str:
-    """Carries out cuts; doing so again changes nothing. Owner and permissions stay.
+    """Carries out cuts; doing so again changes nothing. Owner and permissions do not change.
 
-    Indexes of what is left stay too: after an unclean shutdown Kafka rebuilds those from the recovery point
-    on, and truncates leader-epoch-checkpoint and producer snapshots to the log's end.
+    Indexes of what is left are not changed either: after an unclean shutdown Kafka rebuilds those from the
+    recovery point on, and truncates leader-epoch-checkpoint and producer snapshots to the log's end.
     """
     lines = [f"cd {DATA_DIR}", f"rm -f {CLEAN_SHUTDOWN}"]
     for cut in cuts:
@@ -127,7 +127,7 @@ def cut_script(cuts: Iterable[PartitionCutOff]) -> str:
 
 
 def describe_uncut(cuts: Iterable[PartitionCutOff], found: LogDir) -> str | None:
-    """The first thing in a listing that is not as the cuts leave it, in words."""
+    """The first difference between a listing and the result of the cuts, in words; None: there is none."""
     if CLEAN_SHUTDOWN in found.sizes:
         return f"{CLEAN_SHUTDOWN} is there"
     for cut in cuts:

@@ -1,1 +1,1 @@
-"""What faults on packets share: who drops whom, the rules that do it, and the proof from both sides."""
+"""What faults on packets share: cuts and links, the rules that make them, and the proof from both ends."""

@@ -1,16 +1,16 @@
-"""Shows that cuts cut, and that what is not cut passes.
+"""Proves that cuts lose packets, and that directions without a cut do not.
 
-In the namespace of every node at once a script counts, tries and counts again:
+In the namespaces of all nodes at once a script counts, tries and counts again:
 
-- UDP packets go to every node across, for half a second. TCP could not show one direction: its connections
-  fail when either is lost.
-- At the end of the receiver's INPUT chain a rule without a target counts those packets that got past every
-  DROP. The clients have no namespace of ours: what goes to them is counted where it leaves, and their packets
-  are the harness's own requests.
-- A TCP connection is tried to every node across.
+- It sends UDP packets to every node on the other side, for half a second. TCP could not show one direction:
+  its connections fail when either is lost.
+- At the end of the receiver's INPUT chain a rule without a target counts the packets that passed every DROP.
+  The clients have no namespace of ours: packets to them are counted where they leave, and their packets are
+  the harness's own requests.
+- It tries a TCP connection to every node on the other side.
 
-A cut is proved when its rule has dropped packets, none got past while the receiver listened, and no
-connection is made. A direction that is not cut is proved when packets arrive.
+A cut is proved when its rule has dropped packets, none passed while the receiver listened, and no connection
+can be opened. A direction that is not cut is proved when packets arrive.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from faults.network.rules import IptablesRule, Placed, remove_script
 from harness.model.node_layout import CLIENT, CLIENT_PORT
 
 _UDP_PORT = 9
-"""discard: nobody listens, and nobody has to."""
+"""discard: no process has to listen there."""
 _BURSTS = 10
 _COUNTER = re.compile(r"^(before|after) \[(\d+):\d+\].*/((?:cut|heard)-[a-z0-9-]+)")
 
 
 @dataclass
 class ProbeReport:
-    """What one node's script said. Times are seconds by the clock that all containers share."""
+    """What one node's script printed. Times are in seconds, by the clock that all containers share."""
 
     listening: float = 0.0
     read: float = 0.0
@@ -42,7 +42,7 @@ class ProbeReport:
     reached: set[int] = field(default_factory=set)
 
     def rise(self, name: str) -> int:
-        """How many packets a rule has seen meanwhile."""
+        """The number of packets that a rule has counted meanwhile."""
         return self.after.get(name, 0) - self.before.get(name, 0)
 
 
@@ -52,12 +52,12 @@ def both_directions(cuts: Iterable[Link]) -> frozenset[Link]:
 
 
 def counted_at(way: Link) -> int:
-    """The node in whose namespace arrivals are counted; for the client, departures."""
+    """The node in whose namespace arriving packets are counted; for the client, leaving ones."""
     return way.sender if way.receiver == CLIENT else way.receiver
 
 
 def counting_rule(way: Link, addresses: Mapping[int, str]) -> IptablesRule:
-    """The rule that counts what arrives this way, past every DROP."""
+    """The rule that counts packets in this direction that pass every DROP."""
     name = f"heard-{way.sender}-{way.receiver}"
     if way.receiver == CLIENT:
         return IptablesRule("OUTPUT", f"-p udp -d {addresses[CLIENT]} --dport {_UDP_PORT}", name, drop=False)
@@ -69,7 +69,8 @@ def counting_rule(way: Link, addresses: Mapping[int, str]) -> IptablesRule:
 def probe_script(
     node: int, cuts: Collection[Link], addresses: Mapping[int, str], ports: Mapping[int, int], tag: str
 ) -> str:
-    """What runs in one node's namespace. `ports` are where nodes listen for each other, by node id."""
+    """The script for one node's namespace. `ports` are the ports where nodes listen for each other, by node
+    id."""
     ways = sorted(both_directions(cuts))
     posts = [counting_rule(way, addresses) for way in ways if counted_at(way) == node]
     peers = [way.receiver for way in ways if way.sender == node]
@@ -95,8 +96,8 @@ wait""",
 
 
 def counting_script(posts: Iterable[IptablesRule], tag: str, acts: str) -> str:
-    """Put counting rules at the end of their chains, print all counters of the tag before and after `acts`,
-    and take the counting rules away again."""
+    """Append counting rules to their chains, print all counters of the tag before and after `acts`, and
+    remove the counting rules again."""
     appended = "\n".join(f"iptables -w -A {rule.text(tag)}" for rule in posts)
     return f"""forget() {{ {remove_script(tag, "heard-").strip()}
 }}
@@ -114,7 +115,7 @@ exit 0
 
 
 def parse_report(text: str) -> ProbeReport:
-    """Reads what a script has printed."""
+    """Parses what a script has printed."""
     report = ProbeReport()
     for line in text.splitlines():
         counter = _COUNTER.match(line)
@@ -137,9 +138,9 @@ def parse_report(text: str) -> ProbeReport:
 def judge(
     placed: Collection[Placed], reports: Mapping[int, ProbeReport], answered: Collection[int]
 ) -> Evidence:
-    """Whether all cuts are proved by these reports of nodes, and by which brokers answered the client.
+    """Whether these reports of nodes, and the brokers that answered the client, prove all cuts.
 
-    A node without a report did not run: nothing is said of its directions, except in the facts.
+    A node without a report did not run: its directions are not judged, only named in the facts.
     """
     holders = dict(placed)
     cut_facts: dict[str, object] = {}
@@ -160,9 +161,9 @@ def judge(
         else:
             open_facts[name] = {"arrived": heard}
             if not heard:
-                wrong.append(f"{name}: nothing arrives, though this direction is not to be cut")
+                wrong.append(f"{name}: nothing arrives, though this direction is not cut")
         if way.receiver in (reports[way.sender].reached if way.sender != CLIENT else answered):
-            wrong.append(f"{name}: a connection is made")
+            wrong.append(f"{name}: a connection can be opened")
     facts: dict[str, object] = {
         "cut": cut_facts,
         "open": open_facts,
@@ -171,10 +172,11 @@ def judge(
     if silent:
         facts["not_running"] = sorted(silent)
     if not cut_facts:
-        wrong.append(f"{node_names(silent)} does not run: there is nobody to be cut")
+        wrong.append(f"{node_names(silent)} does not run: no cut could be proved")
     if wrong:
         return Evidence(False, "; ".join(wrong[:3]), facts)
-    what = f"{packets} packets dropped in {len(cut_facts)} direction(s), none got past, no connection is made"
+    what = f"{packets} packets dropped in {len(cut_facts)} direction(s), none passed"
+    what += ", no connection can be opened"
     if open_facts:
         what += f"; in the other {len(open_facts)} packets arrive"
     if silent:
@@ -186,7 +188,7 @@ def _cut_wrong(
     way: Link, name: str, dropped: int, heard: int, reports: Mapping[int, ProbeReport]
 ) -> list[str]:
     if heard:
-        return [f"{name}: {heard} packets got past"]
+        return [f"{name}: {heard} packets passed"]
     if dropped <= 0:
         return [f"{name}: no packet was dropped"]
     if CLIENT in way:

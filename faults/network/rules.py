@@ -23,7 +23,7 @@ class Placed(NamedTuple):
 
 
 class IptablesRule(NamedTuple):
-    """One iptables rule: `name` tells it from the others of its injection; without `drop` it only counts."""
+    """One iptables rule: `name` identifies it within its injection; without `drop` it only counts."""
 
     chain: str
     match: str
@@ -81,8 +81,8 @@ put() { iptables -w -C "$@" 2>/dev/null || { iptables -w -I "$@" && echo put; };
 
 
 def remove_script(tag: str, names: str = "") -> str:
-    """Remove every rule of the tag (whose name begins with `names`); fails if one is left. Nothing to remove
-    is no failure."""
+    """Remove every rule of the tag (whose name begins with `names`); fails if one is left, but not if there
+    is none."""
     return f"""iptables-save -t filter | grep -F -- {tag}/{names} | sed 's/^-A/-D/' | while read -r rule; do
   eval iptables -w "$rule" || exit 1
 done

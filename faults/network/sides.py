@@ -1,4 +1,4 @@
-"""What can be said of the two sides of a cut before the cluster runs."""
+"""What is known about the nodes of a target before the cluster runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.model.node_layout import CLIENT
 
 
 def fixed_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | None:
-    """The nodes that a target means whatever happens; None: that depends on the live cluster or the seed."""
+    """The nodes that a target always means; None: that depends on the live cluster or the seed."""
     brokers, controllers = frozenset(shape.broker_ids), frozenset(shape.controller_ids)
     match target:
         case Clients():
@@ -56,7 +56,7 @@ def fixed_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | Non
 
 
 def possible_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int]:
-    """No other nodes than these can be meant."""
+    """All nodes that a target can mean."""
     surely = fixed_nodes(target, shape)
     if surely is not None:
         return surely
@@ -72,7 +72,7 @@ def possible_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int]:
 
 
 def surely_within(inner: BaseTarget, outer: BaseTarget, shape: ClusterShape) -> bool:
-    """Whether `inner` can mean no node that `outer` does not mean as well."""
+    """Whether every node that `inner` can mean is always one of `outer`."""
     if inner == outer or possible_nodes(inner, shape) <= (fixed_nodes(outer, shape) or frozenset()):
         return True
     if isinstance(outer, AnyOf):

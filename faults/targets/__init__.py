@@ -1,10 +1,10 @@
-"""Targets: which nodes a fault hits, as data, resolved at the moment of injection.
+"""Targets: which nodes a fault affects, as data, resolved when the fault is injected.
 
 In an experiment file a target is one key with one value, or a bare word: `{leader: 0}`, `{broker: 2}`,
-`controller`. Partitions are those of the experiment's topic. Targets combine: `{any: [...]}` (`|` in Python)
-is their union, `{both: [...]}` (`&`) what all of them mean, `{not: ...}` (`~`) every broker but those,
-`{some: {of: ..., count: N}}` N of those.
-Random ones choose by the run's seed and the injection's name.
+`controller`. Partitions are those of the experiment's topic. Targets can be combined: `{any: [...]}` (`|` in
+Python) is their union, `{both: [...]}` (`&`) their intersection, `{not: ...}` (`~`) every broker except
+those, and `{some: {of: ..., count: N}}` N of those. Random choices depend on the run's seed and the
+injection's name.
 """
 
 from __future__ import annotations
@@ -74,19 +74,17 @@ class AnyOf(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset().union(*(target.choose(snapshot) for target in self.any_))
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return min(shape.brokers, sum(target.max_brokers(shape) for target in self.any_))
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return max(target.min_brokers(shape) for target in self.any_)
-
     def may_include_client(self) -> bool:
         return any(target.may_include_client() for target in self.any_)
 
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        counts = [target.broker_count(shape) for target in self.any_]
+        return max(least for least, _ in counts), min(shape.brokers, sum(most for _, most in counts))
+
 
 class Both(BaseTarget):
-    """What every one of the targets means; a `not` among others takes its nodes away from theirs, so that
-    `{both: [controllers, {not: controller}]}` is every controller but the active one."""
+    """The intersection of targets; a `not` among others removes its nodes from theirs, so that
+    `{both: [controllers, {not: controller}]}` is every controller except the active one."""
 
     both: tuple[Target, ...] = Field(min_length=1)
 
@@ -98,11 +96,8 @@ class Both(BaseTarget):
         found = [target.choose(snapshot) for target in self._affirmed()]
         if not found:
             return reduce(frozenset.intersection, (target.choose(snapshot) for target in self.both))
-        taken = (target.not_.choose(snapshot) for target in self.both if isinstance(target, Not))
-        return reduce(frozenset.intersection, found).difference(*taken)
-
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return min(target.max_brokers(shape) for target in self.both)
+        excluded = (target.not_.choose(snapshot) for target in self.both if isinstance(target, Not))
+        return reduce(frozenset.intersection, found).difference(*excluded)
 
     def may_include_client(self) -> bool:
         affirmed = self._affirmed()
@@ -111,9 +106,12 @@ class Both(BaseTarget):
     def _affirmed(self) -> list[BaseTarget]:
         return [target for target in self.both if not isinstance(target, Not)]
 
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return 0, min(target.max_brokers(shape) for target in self.both)
+
 
 class Not(BaseTarget):
-    """Every broker but those."""
+    """Every broker except those."""
 
     not_: Target = Field(alias="not")
 
@@ -125,11 +123,9 @@ class Not(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.brokers) - self.not_.choose(snapshot)
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return shape.brokers - self.not_.min_brokers(shape)
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return shape.brokers - self.not_.max_brokers(shape)
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        least, most = self.not_.broker_count(shape)
+        return shape.brokers - most, shape.brokers - least
 
 
 class Chosen(Frozen):
@@ -140,7 +136,7 @@ class Chosen(Frozen):
 
 
 class Some(BaseTarget):
-    """Some of the nodes that another target means, chosen by the seed; none, if it means fewer."""
+    """Some of the nodes that another target means, chosen by the seed; none, if there are fewer."""
 
     some: Chosen
 
@@ -150,11 +146,11 @@ class Some(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return draw_nodes(snapshot, self.some.of.choose(snapshot), self.some.count)
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return min(self.some.count, self.some.of.max_brokers(shape))
-
     def may_include_client(self) -> bool:
         return self.some.of.may_include_client()
+
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return 0, min(self.some.count, self.some.of.max_brokers(shape))
 
 
 def _kind(value: Any) -> str | None:

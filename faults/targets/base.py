@@ -1,4 +1,4 @@
-"""What a target is: a set of nodes, as data, resolved at the moment of injection."""
+"""What a target is: a set of nodes, as data, resolved when a fault is injected."""
 
 from __future__ import annotations
 
@@ -18,38 +18,45 @@ class BaseTarget(Frozen, ABC):
 
     @abstractmethod
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
-        """The nodes that this means right now; may be empty.
+        """The nodes that this means now; may be empty.
 
         Raises:
-            FaultError: the partition, or its leader, is not there.
+            FaultError: the partition, or its leader, does not exist now.
         """
 
     def resolve(self, snapshot: TargetContext) -> tuple[int, ...]:
-        """The nodes that this means right now, ascending.
+        """The nodes that this means now, ascending.
 
         Raises:
             FaultError: it matches nothing.
         """
         chosen = self.choose(snapshot)
         if not chosen:
-            raise no_match(str(self), "at least one node", "none", "choose another target, or another moment")
+            raise no_match(
+                str(self),
+                "at least one node",
+                "none",
+                "choose another target or time",
+            )
         snapshot.resolved[self] = tuple(sorted(chosen))
         return snapshot.resolved[self]
 
     def check(self, shape: ClusterShape) -> None:
-        """Refuse what a cluster of this shape can never match.
+        """Refuse a target that a cluster of this shape can never match.
 
         Raises:
             ValueError: it matches nothing there.
         """
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        """How many brokers it can mean."""
-        return shape.brokers
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        """The least number of brokers that this means whenever it resolves, and the greatest."""
+        return 0, shape.brokers
 
-    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        """How many brokers it means whenever it resolves."""
-        return 0
+    def min_brokers(self, shape: ClusterShape) -> int:
+        return self.broker_count(shape)[0]
+
+    def max_brokers(self, shape: ClusterShape) -> int:
+        return self.broker_count(shape)[1]
 
     def may_include_client(self) -> bool:
         """Whether the client can be among the nodes."""
@@ -80,14 +87,14 @@ class BaseTarget(Frozen, ABC):
 
 
 def no_match(where: str, expected: str, found: str, next_step: str) -> FaultError:
-    """What is raised where a target matches no node."""
+    """The error of a target that matches no node."""
     return FaultError(
         "the target matches no node", where=where, expected=expected, found=found, next_step=next_step
     )
 
 
 def _as_yaml(value: Any) -> str:
-    """A JSON value as YAML writes it on one line; `{controller: true}` as its word."""
+    """A JSON value as YAML on one line; `{controller: true}` as the bare word."""
     if isinstance(value, dict):
         if list(map(type, value.values())) == [bool]:
             return str(next(iter(value)))

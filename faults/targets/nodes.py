@@ -1,4 +1,4 @@
-"""Targets that are nodes by what they are in the cluster, by id, or by the seed's choice."""
+"""Targets that are nodes by their role in the cluster, by id, or chosen by the seed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harness.model.node_layout import CLIENT
 
 
 def draw_nodes(snapshot: TargetContext, nodes: Collection[int], count: int) -> frozenset[int]:
-    """So many of these nodes, by the seed; none, if they are fewer."""
+    """`count` of these nodes, chosen by the seed; none, if there are fewer."""
     return frozenset(snapshot.rng().sample(sorted(nodes), count) if count <= len(nodes) else ())
 
 
 class Coordinates(Frozen):
-    """What is coordinated: a consumer group or a transactional id."""
+    """A consumer group or a transactional id."""
 
     group: str | None = Field(default=None, min_length=1)
     transactional_id: str | None = Field(default=None, min_length=1)
@@ -27,22 +27,22 @@ class Coordinates(Frozen):
     @model_validator(mode="after")
     def _one(self) -> Coordinates:
         if (self.group is None) == (self.transactional_id is None):
-            raise ValueError("a coordinator is that of either `group` or `transactional_id`")
+            raise ValueError("name either `group` or `transactional_id`")
         return self
 
 
 class Coordinator(BaseTarget):
     """The coordinator of a consumer group or of a transactional id."""
 
-    coordinator: Coordinates = Field(description="whose coordinator is meant")
+    coordinator: Coordinates = Field(description="the group or transactional id")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         of = self.coordinator
         found = snapshot.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
         return frozenset() if found is None else frozenset({found})
 
-    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 1
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return 0, 1
 
 
 class Controller(BaseTarget):
@@ -54,8 +54,8 @@ class Controller(BaseTarget):
         active = snapshot.controller()
         return frozenset() if active is None else frozenset({active})
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return 1 if shape.combined else 0
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return 0, (1 if shape.combined else 0)
 
 
 class Controllers(BaseTarget):
@@ -66,11 +66,8 @@ class Controllers(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.controllers)
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return shape.brokers if shape.combined else 0
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return self.max_brokers(shape)
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return (shape.brokers, shape.brokers) if shape.combined else (0, 0)
 
 
 class ZooKeeper(BaseTarget):
@@ -85,8 +82,8 @@ class ZooKeeper(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.zookeepers)
 
-    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 0
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return 0, 0
 
 
 class BrokerId(BaseTarget):
@@ -108,17 +105,14 @@ class BrokerId(BaseTarget):
             )
         return frozenset({self.broker})
 
-    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 1
-
-    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 1
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return 1, 1
 
 
 class NodeIds(BaseTarget):
-    """Nodes by id, brokers or controllers; what a replay writes in place of a choice."""
+    """Nodes by id, brokers or controllers; a replay writes these in place of a choice."""
 
-    nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 stands for the client")
+    nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 means the client")
 
     def check(self, shape: ClusterShape) -> None:
         known = {CLIENT, *shape.broker_ids, *shape.controller_ids, *shape.zookeepers}
@@ -133,20 +127,18 @@ class NodeIds(BaseTarget):
             *snapshot.zookeepers,
         }
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return len(set(self.nodes) & set(shape.broker_ids))
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return self.max_brokers(shape)
-
     def may_include_client(self) -> bool:
         return CLIENT in self.nodes
+
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        count = len(set(self.nodes) & set(shape.broker_ids))
+        return count, count
 
 
 class RandomBrokers(BaseTarget):
     """Some brokers, chosen by the seed."""
 
-    random: int = Field(ge=1, description="how many brokers")
+    random: int = Field(ge=1, description="number of brokers")
 
     def check(self, shape: ClusterShape) -> None:
         if self.random > shape.brokers:
@@ -155,15 +147,12 @@ class RandomBrokers(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return draw_nodes(snapshot, snapshot.brokers, self.random)
 
-    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return self.random
-
-    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return self.random
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return self.random, self.random
 
 
 class Minority(BaseTarget):
-    """As many brokers as can fail while a majority stays, chosen by the seed."""
+    """The greatest number of brokers that can fail while a majority remains, chosen by the seed."""
 
     minority: Literal[True]
 
@@ -175,26 +164,22 @@ class Minority(BaseTarget):
         size = (len(snapshot.brokers) - 1) // 2
         return frozenset(snapshot.rng().sample(sorted(snapshot.brokers), size))
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return (shape.brokers - 1) // 2
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return self.max_brokers(shape)
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        count = (shape.brokers - 1) // 2
+        return count, count
 
 
 class Majority(BaseTarget):
-    """More than half of the brokers, no more than needed; the minority of the same seed is the rest."""
+    """The smallest number of brokers that is more than half; the others are the minority of the same seed."""
 
     majority: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.brokers) - Minority(minority=True).choose(snapshot)
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return shape.brokers - (shape.brokers - 1) // 2
-
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return self.max_brokers(shape)
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        count = shape.brokers - (shape.brokers - 1) // 2
+        return count, count
 
 
 class All(BaseTarget):
@@ -205,20 +190,20 @@ class All(BaseTarget):
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(snapshot.brokers)
 
-    def min_brokers(self, shape: ClusterShape) -> int:
-        return shape.brokers
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return shape.brokers, shape.brokers
 
 
 class Clients(BaseTarget):
-    """The clients on the harness's machine, the harness's own questions to the brokers among them."""
+    """The clients on the harness's machine, including the harness's own requests to the brokers."""
 
     client: Literal[True]
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:  # noqa: ARG002
         return frozenset({CLIENT})
 
-    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 0
-
     def may_include_client(self) -> bool:
         return True
+
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return 0, 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 from pydantic import Field
 
 from faults.target_context import ClusterShape, TargetContext
@@ -15,8 +13,9 @@ class _OfPartition(BaseTarget):
     """Nodes of one partition of the topic under test."""
 
     @property
-    @abstractmethod
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """The value of the only field."""
+        return int(getattr(self, next(iter(type(self).model_fields))))
 
     def check(self, shape: ClusterShape) -> None:
         if self.partition >= shape.partitions:
@@ -31,7 +30,7 @@ class _OfPartition(BaseTarget):
                 f"leader of {snapshot.topic}-{self.partition}",
                 "a partition with a leader",
                 "no such partition" if state is None else "no leader now",
-                "inject this fault when the partition has a leader, or correct the partition's number",
+                "inject the fault while the partition has a leader, or correct the partition number",
             )
         return state
 
@@ -39,30 +38,19 @@ class _OfPartition(BaseTarget):
 class Leader(_OfPartition):
     """The leader of a partition."""
 
-    leader: int = Field(ge=0, description="partition whose leader is meant")
-
-    @property
-    def partition(self) -> int:
-        return self.leader
+    leader: int = Field(ge=0, description="partition number")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset({self.state(snapshot).leader})
 
-    def max_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 1
-
-    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 1
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return 1, 1
 
 
 class Followers(_OfPartition):
-    """Every replica of a partition but its leader, in the ISR or not."""
+    """Every replica of a partition except its leader, in the ISR or not."""
 
-    followers: int = Field(ge=0, description="partition whose followers are meant")
-
-    @property
-    def partition(self) -> int:
-        return self.followers
+    followers: int = Field(ge=0, description="partition number")
 
     def check(self, shape: ClusterShape) -> None:
         super().check(shape)
@@ -73,41 +61,30 @@ class Followers(_OfPartition):
         state = self.state(snapshot)
         return frozenset(state.replicas) - {state.leader}
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return shape.replication_factor - 1
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return 0, shape.replication_factor - 1
 
 
 class Isr(_OfPartition):
-    """The in-sync replicas of a partition, its leader among them."""
+    """The in-sync replicas of a partition, including its leader."""
 
-    isr: int = Field(ge=0, description="partition whose ISR is meant")
-
-    @property
-    def partition(self) -> int:
-        return self.isr
+    isr: int = Field(ge=0, description="partition number")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         return frozenset(self.state(snapshot).isr)
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return shape.replication_factor
-
-    def min_brokers(self, shape: ClusterShape) -> int:  # noqa: ARG002
-        return 1
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return 1, shape.replication_factor
 
 
 class OutOfSync(_OfPartition):
     """The replicas of a partition that are not in its ISR."""
 
-    out_of_sync: int = Field(ge=0, description="partition whose lagging replicas are meant")
-
-    @property
-    def partition(self) -> int:
-        return self.out_of_sync
+    out_of_sync: int = Field(ge=0, description="partition number")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         state = self.state(snapshot)
         return frozenset(state.replicas) - frozenset(state.isr)
 
-    def max_brokers(self, shape: ClusterShape) -> int:
-        return shape.replication_factor - 1
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
+        return 0, shape.replication_factor - 1

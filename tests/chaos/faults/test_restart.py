@@ -85,7 +85,7 @@ def test_a_restart_is_taken_back_half_way(cluster: ManagedCluster, topic: str) -
     )
     injection.heal(at)
     thread.join(60)
-    assert "taken back" in str(raised[0])
+    assert "undone" in str(raised[0])
     assert (cluster.started_ns(2), cluster.started_ns(3)) == (second, third)
     assert not injection.verify(at).seen
     settle(cluster, topic, 1, 3, 60)

@@ -50,8 +50,7 @@ class Admin(FakeCluster):
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("elect._SECONDS", "transfer._SECONDS", "reassign._SECONDS"):
         monkeypatch.setattr(f"faults.{name}", 0.3)
-    for name in ("transfer", "reassign"):
-        monkeypatch.setattr(f"faults.{name}.BACK_SECONDS", 0.3)
+    monkeypatch.setattr("faults.partition_fault.BACK_SECONDS", 0.3)
 
 
 def all_say(believed: PartitionState) -> TopologyView:
@@ -74,7 +73,7 @@ def test_a_preferred_election_is_proved_by_leader_and_epoch() -> None:
     assert evidence.seen
     assert "from broker 2 (epoch 4) to broker 1 (epoch 5)" in evidence.what
     assert cluster.asked == ["preferred"]
-    assert "nothing to take back" in injection.heal(context(cluster)).what
+    assert "nothing to undo" in injection.heal(context(cluster)).what
 
 
 @pytest.mark.parametrize(
@@ -83,8 +82,8 @@ def test_a_preferred_election_is_proved_by_leader_and_epoch() -> None:
         (NOT_PREFERRED, "still in leader epoch 4"),
         (all_say(state(leader=1, epoch=4)), "still in leader epoch 4"),
         (all_say(state(leader=3, epoch=5)), "led by broker 3"),
-        (all_say(state(leader=-1, epoch=5)), "led by nobody"),
-        (view(silent(1), silent(2), silent(3)), "no broker tells"),
+        (all_say(state(leader=-1, epoch=5)), "led by none"),
+        (view(silent(1), silent(2), silent(3)), "no broker reports"),
         # The new leader is silent: that others name it is not yet that it leads.
         (
             view(silent(1), seen(2, state(leader=2, epoch=4)), seen(3, state(leader=1, epoch=5))),
@@ -146,7 +145,7 @@ def test_an_unclean_election_needs_a_partition_without_a_leader() -> None:
     injection.apply(context(cluster))
     evidence = injection.verify(context(cluster))
     assert evidence.seen
-    assert "from nobody (epoch 4) to broker 3 (epoch 5)" in evidence.what
+    assert "from none (epoch 4) to broker 3 (epoch 5)" in evidence.what
     assert cluster.asked == ["unclean"]
 
 
@@ -248,7 +247,7 @@ def test_a_reassignment_is_proved_by_replicas_and_isr() -> None:
         (all_say(state(leader=2, epoch=1, replicas=(2, 3), isr=(2, 3))), "has the replicas [2, 3]"),
         (all_say(state(leader=2, epoch=1, replicas=(3, 2), isr=(2,))), "has the ISR [2]"),
         (all_say(state(leader=2, epoch=0, replicas=(3, 2), isr=(2, 3))), "still in leader epoch 0"),
-        (view(silent(1), silent(2), silent(3)), "no broker tells"),
+        (view(silent(1), silent(2), silent(3)), "no broker reports"),
     ],
 )
 def test_what_is_no_proof_of_a_reassignment(after: TopologyView, words: str) -> None:

@@ -147,7 +147,7 @@ def test_a_limit_that_stays_is_no_healing() -> None:
     cluster = Container([quiet()])
     injection = CpuLimit(target=BROKER, cpus=0.5).aim(context(cluster))
     injection.apply(context(cluster))
-    with pytest.raises(FaultError, match="still there"):
+    with pytest.raises(FaultError, match="still set"):
         injection.healed(context(cluster))
 
 

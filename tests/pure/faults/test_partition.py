@@ -59,8 +59,8 @@ def test_both_ways_are_proved_by_drops_silence_and_failed_connections() -> None:
     ("one", "two", "why"),
     [
         (report(cut_1_2=5), report(), "broker 2 to broker 1: no packet was dropped"),
-        (report(cut_1_2=5, cut_2_1=4, heard_2_1=1), report(), "broker 2 to broker 1: 1 packets got past"),
-        (report(cut_1_2=5, cut_2_1=4), report(heard_1_2=3), "broker 1 to broker 2: 3 packets got past"),
+        (report(cut_1_2=5, cut_2_1=4, heard_2_1=1), report(), "broker 2 to broker 1: 1 packets passed"),
+        (report(cut_1_2=5, cut_2_1=4), report(heard_1_2=3), "broker 1 to broker 2: 3 packets passed"),
         (
             report(cut_1_2=5, cut_2_1=4),
             report(listening=2.5),
@@ -84,7 +84,7 @@ def test_packets_dropped_before_the_proof_began_do_not_count() -> None:
 def test_a_connection_across_is_no_cut() -> None:
     one = report(cut_1_2=5, cut_2_1=4)
     one.reached.add(2)
-    assert "broker 1 to broker 2: a connection is made" in judge(BOTH, {1: one, 2: report()}, ()).what
+    assert "broker 1 to broker 2: a connection can be opened" in judge(BOTH, {1: one, 2: report()}, ()).what
 
 
 def test_one_way_is_proved_only_when_the_other_way_is_heard() -> None:
@@ -97,7 +97,7 @@ def test_a_client_is_cut_when_its_requests_are_dropped_and_nobody_answers() -> N
     placed = place({Link(CLIENT, 2), Link(2, CLIENT)})
     proof = {2: report(cut_0_2=3, cut_2_0=3)}
     assert judge(placed, proof, {1, 3}).seen
-    assert "the client to broker 2: a connection is made" in judge(placed, proof, {1, 2, 3}).what
+    assert "the client to broker 2: a connection can be opened" in judge(placed, proof, {1, 2, 3}).what
     one_way = place({Link(2, CLIENT)})
     assert judge(one_way, {2: report(cut_2_0=3, heard_0_2=2)}, {1, 3}).seen
     assert not judge(one_way, {2: report(cut_2_0=3)}, {1, 3}).seen
@@ -307,12 +307,15 @@ def test_shapes_need_nodes() -> None:
         (partition({"any": [LEADER, FOLLOWERS]}, FOLLOWERS), "needs two sides"),
         (partition({"broker": 1}, {"nodes": [1]}), "needs two sides"),
         (partition("controllers", "controller"), "needs two sides"),
-        (partition({"any": ["client", LEADER]}, {"any": ["client", FOLLOWERS]}), "the client on one side"),
-        (partition("client", "controllers"), "do not talk to separate controllers"),
+        (
+            partition({"any": ["client", LEADER]}, {"any": ["client", FOLLOWERS]}),
+            "the client can be on one side",
+        ),
+        (partition("client", "controllers"), "do not connect to separate controllers"),
         (partition({"broker": 7}, "all"), "matches nothing"),
-        (Ring(), "takes 4 nodes or more"),
+        (Ring(), "needs 4 nodes or more"),
         (Ring.model_validate({"target": "client"}), "not of the client"),
-        (Bridge.model_validate({"target": "minority"}), "takes 3 nodes or more"),
+        (Bridge.model_validate({"target": "minority"}), "needs 3 nodes or more"),
         (Bridge.model_validate({"via": "client"}), "not the client"),
         (Bridge.model_validate({"via": {"nodes": [1, 2]}}), "leaves fewer than two"),
     ],
@@ -334,7 +337,7 @@ def test_a_single_broker_has_no_two_sides() -> None:
     ("spec", "told"),
     [
         (partition(LEADER, FOLLOWERS), ""),
-        (partition(LEADER, "client"), "harness's own questions"),
+        (partition(LEADER, "client"), "harness's own requests"),
         (partition(LEADER, "controller"), "is fenced"),
         (partition("controller", "all"), "there are no elections"),
         (partition("all", "controllers"), "there are no elections"),
