@@ -101,7 +101,7 @@ def epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
         ends = [row["detail"]["ends"].get(str(epoch)) for row in served]
         return tuple(ends[0]) if ends and ends[0] else "no answer"
 
-    return exactly(f"epoch {epoch} ends, says the leader, at (epoch, offset)", end, of)
+    return exactly(f"end of epoch {epoch} by the leader, as (epoch, offset)", end, of)
 
 
 def missed_by_read(ask: str, broker: int, count: int) -> Expectation:

@@ -62,7 +62,7 @@ def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expec
         middle = (it.started_ns + end) // 2
         return frozenset(state.leader for state in run.during(middle, end, partition))
 
-    return exactly(f"leader while {step} went on (-1: nobody)", frozenset(leaders), of)
+    return exactly(f"leader during {step} (-1: none)", frozenset(leaders), of)
 
 
 def epoch_lines(*lines: tuple[int, int]) -> Expectation:

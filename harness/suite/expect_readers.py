@@ -19,7 +19,7 @@ def received_and_gone(reader: str, count: int) -> Expectation:
             for row in _rows(run, reader)
         )
 
-    return exactly(f"records that consumer {reader} was given and that are gone", count, of)
+    return exactly(f"records that consumer {reader} received and that are gone", count, of)
 
 
 def went_back(reader: str, times: int) -> Expectation:
@@ -34,7 +34,7 @@ def went_back(reader: str, times: int) -> Expectation:
 
 def received(reader: str, count: int) -> Expectation:
     """The number of records that a live reader received."""
-    return exactly(f"records that consumer {reader} was given", count, lambda run: len(_rows(run, reader)))
+    return exactly(f"records that consumer {reader} received", count, lambda run: len(_rows(run, reader)))
 
 
 def _rows(run: FinishedRun, reader: str) -> list[JournalRow]:

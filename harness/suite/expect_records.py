@@ -26,7 +26,7 @@ def acked_during(step: str, count: int) -> Expectation:
             for row in run.sends(step)
         )
 
-    return exactly(f"acked while {step} went on", count, of)
+    return exactly(f"acked during {step}", count, of)
 
 
 def outcomes(step: str, **counts: int) -> Expectation:
@@ -174,4 +174,4 @@ def refused_partitions(step: str, partitions: set[int]) -> Expectation:
             if row["outcome"] != SendOutcome.ACKED or (row["closed_ns"] or end + 1) > end
         )
 
-    return exactly(f"partitions that took not all of {step}", frozenset(partitions), of)
+    return exactly(f"partitions that did not accept all of {step}", frozenset(partitions), of)

@@ -95,7 +95,7 @@ def high_watermark_stands_still(ask: str, least: float, most: float) -> Expectat
             longest = max(longest, one.at_ns - since)
         return longest / SECOND
 
-    return between(f"HW stands still in {ask} for", least, most, of, "s")
+    return between(f"longest time without a change of the HW in {ask}", least, most, of, "s")
 
 
 def high_watermark_at_log_end(ask: str) -> Expectation:
