@@ -6,7 +6,6 @@ The site is built by MkDocs from docs/ (`make site`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import typer.main
@@ -15,26 +14,18 @@ from harness.docgen import files, public_face
 from harness.spec.experiment import Experiment
 
 _FOLDER = files.DOCS / "reference"
-_COMMANDS = """# Commands
-
-Made from the commands' own help (`kafka-chaos COMMAND --help`).
-"""
-_FILES = """# Experiment files
-
-Made from the models that read them; `kafka-chaos schema` prints the same as JSON schema, which editors use to
-complete and check. `kafka-chaos init` writes a file with comments. Faults have
-[pages of their own](../faults/README.md), and so have [targets](../faults/targets.md).
-"""
 _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "ReaderSpec", "Arm")
+"""Models that come first on the page; all others follow in alphabetical order."""
 
 
 def pages() -> dict[str, str]:
     """Every page's text by its name below docs/reference."""
-    return {
-        "cli.md": "\n".join(_commands()),
-        "experiment-files.md": "\n".join(_experiment()),
+    texts = {
+        "cli.md": _commands(),
+        "experiment-files.md": _experiment_files(),
         "python.md": public_face.page(),
     }
+    return {name: text.rstrip() + "\n" for name, text in texts.items()}
 
 
 def drifted() -> list[str]:
@@ -47,26 +38,21 @@ def write() -> list[str]:
     return files.write(pages(), _FOLDER)
 
 
-def _commands() -> Iterator[str]:
+def _commands() -> str:
     from harness.cli.app import app
 
-    yield _COMMANDS
-    group = typer.main.get_command(app)
-    for name, command in sorted(group.commands.items()):  # type: ignore[attr-defined]
-        if command.hidden:
-            continue
-        yield f"## {name}\n"
-        yield f"{_prose(command.help or '')}\n"
-        shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
-        if not shown:
-            continue
-        yield "| argument or option | meaning | default |\n|---|---|---|"
-        for parameter in shown:
-            yield _row(_named(parameter), getattr(parameter, "help", None) or "", _default(parameter))
-        yield ""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return files.render(
+        "cli.md.j2",
+        commands=[(name, command) for name, command in sorted(commands.items()) if not command.hidden],
+        prose=_prose,
+        one_line=_one_line,
+        spelling=_spelling,
+        default=_default,
+    )
 
 
-def _named(parameter: Any) -> str:
+def _spelling(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return f"`{parameter.name.upper()}{'...' if parameter.nargs == -1 else ''}`"
     return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
@@ -84,34 +70,26 @@ def _prose(text: str) -> str:
     return "\n\n".join(" ".join(part.replace("\b", "").split()) for part in text.split("\n\n"))
 
 
-def _experiment() -> Iterator[str]:
-    schema = Experiment.model_json_schema()
-    known: dict[str, Any] = schema["$defs"]
-    yield _FILES
-    yield "## The file\n"
-    yield from _model(schema, known)
+def _experiment_files() -> str:
     from harness.catalog.faults import fault_specs
 
+    schema = Experiment.model_json_schema()
+    known: dict[str, Any] = schema["$defs"]
     faults = {spec.__name__ for spec in fault_specs().values()}
     others = sorted(name for name in known if name not in _FIRST and name not in faults)
-    for name in (*(name for name in _FIRST if name in known), *others):
-        if known[name].get("properties") or known[name].get("enum"):
-            yield f"## {name}\n"
-            yield from _model(known[name], known)
+    shown = [name for name in (*_FIRST, *others) if _is_on_page(known.get(name, {}))]
+    return files.render(
+        "experiment-files.md.j2",
+        models=[("The file", schema), *((name, known[name]) for name in shown)],
+        prose=_prose,
+        one_line=_one_line,
+        type=lambda field: _type(field, known),
+        default=lambda field: _short(field["default"]) if "default" in field else "",
+    )
 
 
-def _model(model: dict[str, Any], known: dict[str, Any]) -> Iterator[str]:
-    if model.get("description"):
-        yield f"{_prose(model['description'])}\n"
-    if "enum" in model:
-        yield f"One of {', '.join(f'`{value}`' for value in model['enum'])}.\n"
-        return
-    required = set(model.get("required", ()))
-    yield "| key | type | default | meaning |\n|---|---|---|---|"
-    for key, field in model["properties"].items():
-        default = "required" if key in required else _short(field["default"]) if "default" in field else ""
-        yield _row(f"`{key}`", _type(field, known), default, field.get("description", ""))
-    yield ""
+def _is_on_page(model: dict[str, Any]) -> bool:
+    return bool(model.get("properties") or model.get("enum"))
 
 
 def _short(value: Any) -> str:
@@ -123,8 +101,7 @@ def _type(field: dict[str, Any], known: dict[str, Any]) -> str:
     """A JSON schema's type in words, with links to the models on the page."""
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
-        on_page = known[name].get("properties") or known[name].get("enum")
-        return f"[{name}](#{name.lower()})" if on_page else name
+        return f"[{name}](#{name.lower()})" if _is_on_page(known[name]) else name
     for several in ("anyOf", "oneOf"):
         if several in field:
             kinds = list(dict.fromkeys(_type(one, known) for one in field[several]))
@@ -142,6 +119,6 @@ def _type(field: dict[str, Any], known: dict[str, Any]) -> str:
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
-def _row(*cells: str) -> str:
-    clean = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(clean)} |"
+def _one_line(text: str) -> str:
+    """Text for a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
