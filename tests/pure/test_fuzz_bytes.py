@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.model.journal import SAMPLES_DIR, SENDS_DIR
 from harness.report.html import write_report
 from harness.report.timeline import read_timeline
-from harness.run.replay import _happened
+from harness.run.replay import _injected_faults
 from tests.pure.harness.report.test_html import arm, meta, result, run_folder
 from tests.support.builders.batches import batch, marker, old_message
 from tests.support.fuzzing import fuzzed, spoilt_bytes, told
@@ -109,7 +109,7 @@ def test_spoilt_journals_in_reports(journals: dict[str, bytes], data: st.DataObj
         read_timeline(folder, meta())
         write_report(result(arm("acks=1")), Path(name))
         with told():
-            _happened(folder)
+            _injected_faults(folder)
 
 
 @fuzzed(40)

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 import faults
-from harness.catalog.faults import listed, page
+from harness.catalog.faults import fault_rows, page
 from harness.spec.files import load
 from tests.support.builders.views import quiet, seen, silent, state, view
 from tests.support.fake_cluster import FakeCluster, FakeCommandResult, context
@@ -41,7 +41,7 @@ arms: [{name: safe}]
 (step,) = load("experiment.yaml").steps
 fault = step.action.faults[0].fault
 assert type(fault).__name__ == "NoRoute", fault
-(row,) = listed((), "no_route")
+(row,) = fault_rows((), "no_route")
 assert row["parameters"][0]["name"] == "target", row
 assert row["possible"] is True, row
 assert "Proof:" in page("no_route")

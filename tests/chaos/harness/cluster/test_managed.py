@@ -76,7 +76,7 @@ START = """
 import sys, time
 from harness.cluster.managed import ManagedCluster
 from harness.spec.cluster import ClusterSpec
-cluster = Cluster(ClusterSpec(brokers=1, combined=True), ports=[int(sys.argv[1])])
+cluster = ManagedCluster(ClusterSpec(brokers=1, combined=True), ports=[int(sys.argv[1])])
 cluster.start()
 print(cluster.name, flush=True)
 time.sleep(600)
