@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -26,9 +26,6 @@ from harness.cli.options import (
 from harness.model.errors import BadInput
 from harness.model.secrets import this_command
 from harness.model.storage import place
-
-if TYPE_CHECKING:
-    from harness.spec.experiment import Experiment
 
 _out = console(100)  # An arm's name must not be folded in a CI log.
 _err = Console(stderr=True)
@@ -86,6 +83,7 @@ def run(
     With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
     from harness.cli.progress import show_progress
+    from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
     from harness.report.html import write_report
     from harness.report.table import explanation, table
@@ -96,7 +94,8 @@ def run(
     named = audit.select_experiments(experiments or [], (producer_config, topic_config, broker_config), _err)
     chosen = [overridden(experiment, kafka_version, image, profile) for experiment in named]
     if bootstrap_servers is not None:
-        chosen = _pointed(chosen, bootstrap_servers, client_config, containers)
+        config = None if client_config is None else str(client_config.resolve())
+        chosen = on_external_cluster(chosen, bootstrap_servers, config, containers)
     elif client_config is not None or containers is not None:
         raise BadInput(
             "--client-config and --containers need --bootstrap-servers",
@@ -131,16 +130,6 @@ def run(
         print_json([result.model_dump(mode="json") for _, result in done])
     codes = [result.exit_code() for _, result in done]
     raise typer.Exit(1 if 1 in codes else max(codes))
-
-
-def _pointed(
-    chosen: list[Experiment], servers: str, client_config: Path | None, containers: str | None
-) -> list[Experiment]:
-    """The experiments, each with this existing cluster as its cluster."""
-    from harness.preflight.external_limits import on_external_cluster
-
-    config = None if client_config is None else str(client_config.resolve())
-    return on_external_cluster(chosen, servers, config, containers)
 
 
 def check(
