@@ -1,9 +1,12 @@
-"""Exploration: schedules drawn from a menu until something breaks, and what breaks shrunk to its least.
+"""Exploration: schedules are drawn from a menu until something breaks, and what breaks is shrunk.
 
-`menu.py` and `trial.py` are what is drawn from and what is drawn, as data; `choosing.py` draws, guided by
-what `coverage.py` says is new; `phases.py` reads off a run's journals what the cluster was at when a fault
-hit; `shrinking.py` makes a violation smaller. `running.py` decides what is run next, within `budget.py`;
-`making.py` makes the run, with a `rig.py`, on a cluster that `reset.py` makes as good as new. `saving.py`
-writes what was found, `store.py` is the folder, `result.py` what `result.json` holds (`counting.py` its
-figures), `table.py` and `page.py` show it, `commanding.py` is what the command line asks for.
+menu.py, trial.py    what is drawn from, and what is drawn, as data
+plan.py, budget.py   from the options of the command line to what is explored, and for how long
+selection.py         draws the next schedule, guided by what `coverage.py` says is new
+phases.py            reads from a run's journals which phase the cluster was in when a fault hit
+explorer.py          decides what is run next; trial_runner.py makes the run, with a backend.py
+shrinking.py         makes a violation smaller
+reproducers.py       writes a violation as an experiment file and a pytest test
+store.py, result.py  the folder, and what `result.json` holds; coverage_report.py counts
+table.py, markdown_report.py    show the result
 """

@@ -1,4 +1,4 @@
-"""How long an exploration may go on: in seconds or in runs, with a share for shrinking."""
+"""How long an exploration may take: in seconds or in runs, with a share for shrinking."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 DEFAULT_SECONDS = 1200.0
 SHRINK_SHARE = 0.6
 _ONE_VIOLATION = 0.75
-"""No violation takes more than this of what is left for shrinking, so that the next one has some too."""
+"""The largest share of the rest for shrinking that one violation may use, so that some is left for the
+next."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExploreSpent:
-    """What was used up: over all, in shrinking, and in shrinking the violation at hand."""
+    """What has been used: in total, and for shrinking."""
 
     seconds: float = 0.0
     runs: int = 0
     shrinking: float = 0.0
-    """Seconds under a budget of seconds, else runs; so is the next."""
+    """In seconds if the budget is in seconds, else in runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExploreBudget:
-    """`seconds` or `runs` (one is None), `share` of it for shrinking at most."""
+    """`seconds` or `runs` (one is None), and at most `share` of it for shrinking."""
 
     seconds: float | None = None
     runs: int | None = None
@@ -38,7 +39,7 @@ class ExploreBudget:
         return float(self.seconds if self.seconds is not None else self.runs or 0)
 
     def allows(self, spent: ExploreSpent, expected: float) -> bool:
-        """Whether a run of so many seconds may begin: it would end within the budget."""
+        """Whether a run of `expected` seconds may begin: it would end within the budget."""
         if self.runs is not None:
             return spent.runs < self.runs
         return spent.seconds + expected <= self.whole
@@ -48,7 +49,7 @@ class ExploreBudget:
         return max(0.0, self.whole * self.share - spent.shrinking) * _ONE_VIOLATION
 
     def left(self, spent: ExploreSpent) -> float | None:
-        """Seconds left; None: it counts runs."""
+        """Seconds that are left; None: the budget is in runs."""
         return None if self.seconds is None else max(0.0, self.seconds - spent.seconds)
 
 
@@ -58,8 +59,8 @@ def parse_seconds(text: str) -> float:
     Raises:
         BadInput: it is none of these.
     """
-    given = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip(), re.ASCII)
-    if given is None or float(given[1]) == 0:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip(), re.ASCII)
+    if match is None or float(match[1]) == 0:
         raise BadInput(
             "the budget cannot be read",
             where="--budget",
@@ -67,7 +68,7 @@ def parse_seconds(text: str) -> float:
             found=repr(text),
             next_step="`--runs N` counts runs instead",
         )
-    return float(given[1]) * _UNITS[given[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def parse_confirm(text: str) -> Confirm:
@@ -76,8 +77,8 @@ def parse_confirm(text: str) -> Confirm:
     Raises:
         BadInput: it is not K/N with 1 <= K <= N <= 20.
     """
-    given = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text.strip(), re.ASCII)
-    if given is None or not 1 <= int(given[1]) <= int(given[2]) <= 20:
+    match = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text.strip(), re.ASCII)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 20:
         raise BadInput(
             "how often a schedule must fail cannot be read",
             where="--confirm",
@@ -85,4 +86,4 @@ def parse_confirm(text: str) -> Confirm:
             found=repr(text),
             next_step="correct --confirm, or leave it out",
         )
-    return Confirm(int(given[1]), int(given[2]))
+    return Confirm(int(match[1]), int(match[2]))

@@ -21,7 +21,7 @@ Under = tuple[str, str, str]
 
 
 class CompletedTrial(Protocol):
-    """A run that was made; `aims` are the phases that each fault was meant to hit."""
+    """A completed run; `aims` has the phase that each fault was aimed at."""
 
     @property
     def trial(self) -> Trial: ...
@@ -35,7 +35,7 @@ class CompletedTrial(Protocol):
 
 @dataclass(slots=True)
 class Coverage:
-    """How often each thing was covered. `missed`: a fault was meant to hit that phase, and did not."""
+    """How often each item was covered. `missed`: a fault was aimed at that phase and did not hit it."""
 
     cells: Counter[CoverageCell] = field(default_factory=Counter)
     pairs: Counter[Pair] = field(default_factory=Counter)
@@ -77,7 +77,7 @@ def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
 
 
 def all_cells(menu: ExploreMenu, names: Sequence[str]) -> tuple[CoverageCell, ...]:
-    """Every fault in every phase that the menu can have: without transactions none is open."""
+    """Every fault in every phase that the menu makes possible: without transactions none is open."""
     transactional = menu.workload.transactional or any(
         level.workload.get("transactions") for levels in menu.settings.values() for level in levels.values()
     )

@@ -1,4 +1,4 @@
-"""From runs to figures: which classes broke a run, and what is covered of what there is."""
+"""Which findings broke a run, and how much of everything is covered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.model.result import ArmResult, FindingClass
 
 
 def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
-    """The classes of which a run has more than its settings allow."""
+    """The classes of findings that exceed what the run's settings allow."""
     meta, summary = result.meta, result.summary
     if summary is None:
         return ()
@@ -22,7 +22,7 @@ def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
 
 
 def coverage_result(menu: ExploreMenu, coverage: Coverage, left_out: Collection[str] = ()) -> CoverageResult:
-    """Everything that there is to cover, in the menu's order, with how often it was."""
+    """Everything that can be covered, in the menu's order, with how often it was."""
     names = [fault.name for fault in menu.faults if fault.name not in left_out]
     return CoverageResult(
         phases=tuple(

@@ -53,23 +53,22 @@ class Exploration:
         """Explore until the budget is spent; returns what is also written as result.json.
 
         Raises:
-            BadInput: this machine can have no fault of the menu, or not one that may not be left out.
-            PrerequisiteMissing: no Java, no engine, no image.
-            ClusterError: several runs in a row broke. What was found is kept: `--resume`.
-            KeyboardInterrupt: passed on; the same.
+            BadInput: no fault of the menu is possible on this machine, or one that may not be left out is
+            not. PrerequisiteMissing: no Java, no engine, no image. ClusterError: several runs in a row broke.
+            What was found is kept: `--resume`. KeyboardInterrupt: passed on; the same.
         """
         if self._plan.before is None:
             self._save("under way")
-        names = self._possible()
+        names = self._possible_faults()
         try:
             with self._runner:
                 self._explore(names)
         finally:
-            self._note()
+            self._save_progress()
         return self._save("budget spent")
 
-    def _possible(self) -> list[str]:
-        """The faults that this machine can have."""
+    def _possible_faults(self) -> list[str]:
+        """Names of the faults that are possible on this machine."""
         experiments = [
             experiment_of(
                 self._menu,
@@ -87,7 +86,7 @@ class Exploration:
             raise BadInput(
                 f"the fault {name!r} is not possible on this machine"
                 if needed
-                else "this machine can have no fault of the menu",
+                else "no fault of the menu is possible on this machine",
                 where=self._menu.name,
                 found=self._left_out[name],
                 next_step="leave it out; `kafka-chaos faults` lists what is possible here",
@@ -105,14 +104,14 @@ class Exploration:
                 len(self._runs) + 1,
             )
             seed = self._plan.seed + len(self._runs)
-            run = self._make(drawn.trial, drawn.aims, None, seed, None)
+            run = self._next_run(drawn.trial, drawn.aims, None, seed, None)
             if run is None:
                 return
             if run.fails and not self._seen_before(run):
                 self._shrink(run)
 
     def _seen_before(self, run: TrialRun) -> bool:
-        """Whether a violation that is known already explains this one; then it is counted there."""
+        """Whether a known violation explains this one; then it is counted there."""
         for place, one in enumerate(self._violations):
             alike = set(one.classes) & set(run.broken)
             if one.state != "not confirmed" and alike and run.trial.holds(one.minimal):
@@ -122,13 +121,13 @@ class Exploration:
         return False
 
     def _shrink(self, run: TrialRun) -> None:
-        """Make the schedule of a run that failed smaller, for as long as its share of the budget lasts."""
+        """Shrink the schedule of a run that failed, until its share of the budget is spent."""
         number = len(self._violations) + 1
         limit = self._plan.budget.for_one(self._spent())
         shrinking = Shrinking(self._menu, run.trial)
         outcomes, failed, of = [True], 1, 1
         self._violations.append(self._violation(run, shrinking, number, failed, of, "under way"))
-        # The run that showed it counts: it is one of n runs of this very schedule.
+        # The run that showed it is one of the n runs of this schedule.
         answer = self._vote(run.trial, run, number, limit, outcomes)
         failed, of = sum(outcomes), len(outcomes)
         state: ShrinkState = "budget spent" if answer is None else "shrunk" if answer else "not confirmed"
@@ -138,30 +137,30 @@ class Exploration:
             if answer is None:
                 state = "budget spent"
                 break
-            shrinking.tell(answer)
+            shrinking.record(answer)
             if answer:
                 failed, of = sum(outcomes), len(outcomes)
             self._violations[-1] = self._violation(run, shrinking, number, failed, of, "under way")
-            self._note()
+            self._save_progress()
         self._violations[-1] = self._violation(run, shrinking, number, failed, of, state)
-        self._note()
+        self._save_progress()
 
     def _vote(
         self, trial: Trial, run: TrialRun, number: int, limit: float, outcomes: list[bool]
     ) -> bool | None:
-        """Whether a schedule fails as `run` did, by as many runs as that takes; None: the budget is spent."""
+        """Whether a schedule fails as `run` did, by as many runs as needed; None: the budget is spent."""
         unclear = 0
         while (answer := self._plan.confirm.answer(outcomes)) is None:
             if unclear == self._plan.confirm.n:
                 return False
             seed = run.seed + len(outcomes) + unclear
-            made = self._make(trial, (), number, seed, limit)
-            if made is None:
+            repeated = self._next_run(trial, (), number, seed, limit)
+            if repeated is None:
                 return None
-            if made.verdict is VerdictWord.UNKNOWN:
+            if repeated.verdict is VerdictWord.UNKNOWN:
                 unclear += 1
             else:
-                outcomes.append(made.fails and bool(set(made.broken) & set(run.broken)))
+                outcomes.append(repeated.fails and bool(set(repeated.broken) & set(run.broken)))
         return answer
 
     def _violation(
@@ -184,7 +183,7 @@ class Exploration:
         )
         return write_violation(self._store.folder, self._menu, found, self._plan.confirm)
 
-    def _make(
+    def _next_run(
         self,
         trial: Trial,
         aims: tuple[ClusterPhase, ...],
@@ -192,12 +191,12 @@ class Exploration:
         seed: int,
         limit: float | None,
     ) -> TrialRun | None:
-        """The next run: from the folder, if it is over, else made now. None: the budget does not allow it."""
+        """The next run: from the folder if it is over, else made now. None: the budget does not allow it."""
         number = len(self._runs) + 1
         run = self._kept.get(number)
         if run is not None:
             if run.violation != violation:
-                # Then the budget of the earlier process ended this here.
+                # The budget of the earlier process was spent here.
                 return None
             if run.trial != trial:
                 raise JournalError(
@@ -214,7 +213,7 @@ class Exploration:
                 run = self._runner.run(number, trial, aims, violation, seed)
         self._runs.append(run)
         self._coverage.add(self._menu, run)
-        self._note()
+        self._save_progress()
         return run
 
     def _allowed(self, trial: Trial, violation: int | None, limit: float | None) -> bool:
@@ -249,8 +248,8 @@ class Exploration:
         doing = "exploring" if violation is None else f"shrinking violation {violation}"
         return f"run {number}, {rest}, {len(self._violations)} violation(s) · {doing} · {trial}"
 
-    def _note(self) -> None:
-        """Write result.json, unless runs of an earlier process are still being gone through."""
+    def _save_progress(self) -> None:
+        """Write result.json, unless runs of an earlier process are still being replayed."""
         if len(self._runs) >= len(self._kept):
             self._save("under way")
 

@@ -13,7 +13,7 @@ from faults.schedules.entries import Choice
 from faults.schedules.fields import NAME, IfImpossible
 from harness.config.safe_yaml import label_of
 from harness.config.yaml_files import FileKind
-from harness.explore.trial import Trial
+from harness.explore.trial import Trial, TrialFault
 from harness.model.config_value import Setting
 from harness.model.errors import placed_words_of
 from harness.model.frozen import Frozen
@@ -33,11 +33,11 @@ class Level(Frozen):
 
 
 class MenuFault(Choice):
-    """A fault with its target and parameters. `for` is drawn evenly between least and most."""
+    """A fault with its target and parameters. `for` is drawn uniformly between the two times."""
 
-    name: str = Field(pattern=NAME, description="what coverage calls it")
+    name: str = Field(pattern=NAME, description="its name in tables and results")
     if_impossible: IfImpossible = Field(
-        default="skip", description="skip: left out where this machine cannot have it"
+        default="skip", description="skip: left out if it is impossible on this machine"
     )
 
 
@@ -55,8 +55,8 @@ class ExploreMenu(Frozen):
     """What is explored. Every schedule has one level of each setting, and one to `most_faults` faults.
 
     The first level of a setting is its default: what a violation is shrunk towards. `rates` are records/s
-    over all producers. `rest` is for how many seconds writing goes on after the last fault. `at_most_down` is
-    how many brokers may be down at once: a fault that would exceed it waits.
+    over all producers. `rest` is the number of seconds of writing after the last fault. `at_most_down`
+    is the number of brokers that may be down at once: a fault that would exceed it waits.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,29}$")
@@ -81,10 +81,7 @@ class ExploreMenu(Frozen):
         return self
 
     def _problems(self) -> Iterator[tuple[str, str]]:
-        """What cannot be, with its place in the file."""
-        # At run time, since a trial is made of a menu.
-        from harness.explore.trial import Trial, TrialFault
-
+        """What is not possible, with its place in the file."""
         seen: set[str] = set()
         for number, fault in enumerate(self.faults):
             place = f"faults[{number}]"
@@ -92,16 +89,16 @@ class ExploreMenu(Frozen):
                 yield f"{place}.name", f"two faults are named {fault.name!r}"
             seen.add(fault.name)
             planned = TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0])
-            if (why := _refused(lambda one=planned: experiment_of(self, Trial(faults=(one,))))) is not None:
+            if why := _why_impossible(lambda one=planned: experiment_of(self, Trial(faults=(one,)))):
                 yield place, why
         some = (TrialFault(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
         for axis, levels in self.settings.items():
             for label in levels:
                 chosen = Trial(settings={axis: label}, faults=some)
-                if (why := _refused(lambda one=chosen: experiment_of(self, one))) is not None:
+                if why := _why_impossible(lambda one=chosen: experiment_of(self, one)):
                     yield (
                         f"settings.{axis}.{label}",
-                        f"beside the defaults of the other settings it is not possible: {why}",
+                        f"it is not possible with the defaults of the other settings: {why}",
                     )
 
     def default_of(self, axis: str) -> str:
@@ -111,15 +108,15 @@ class ExploreMenu(Frozen):
         return next(fault for fault in self.faults if fault.name == name)
 
 
-def _refused(make: Any) -> str | None:
-    """In words, why an experiment cannot be made; None: it can."""
+def _why_impossible(make: Any) -> str | None:
+    """Why an experiment is not valid; None: it is valid."""
     try:
-        made = make()
+        experiment = make()
     except ValidationError as error:
         return placed_words_of(error)
     except ValueError as error:
         return str(error)
-    assert isinstance(made, Experiment)
+    assert isinstance(experiment, Experiment)
     return None
 
 
@@ -147,7 +144,7 @@ WRITE = "steady"
 
 
 def seconds_of(menu: ExploreMenu, trial: Trial) -> float:
-    """How long is written."""
+    """Seconds of writing."""
     rest = menu.rest if trial.rest is None else trial.rest
     return max(1.0, max((one.end for one in trial.faults), default=0.0) + rest)
 
@@ -195,19 +192,19 @@ def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
 
 def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], base: dict[str, Any]) -> Arm:
     levels = list(_levels(menu, settings))
-    producer = _over(menu.producer, (level.producer for level in levels), "producer")
+    producer = _merged(menu.producer, (level.producer for level in levels), "producer")
     workload = _workload(menu, settings)
-    given: dict[str, Any] = {
+    arm: dict[str, Any] = {
         "name": name,
         "producer": producer,
-        "topic": _over({}, (level.topic for level in levels), "topic"),
+        "topic": _merged({}, (level.topic for level in levels), "topic"),
     }
-    return Arm.model_validate(given if workload == base else given | {"workload": workload})
+    return Arm.model_validate(arm if workload == base else arm | {"workload": workload})
 
 
 def _workload(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:
     base = menu.workload.model_dump(exclude_unset=True)
-    return _over(base, (level.workload for level in _levels(menu, settings)), "workload")
+    return _merged(base, (level.workload for level in _levels(menu, settings)), "workload")
 
 
 def _levels(menu: ExploreMenu, settings: Mapping[str, str]) -> Iterable[Level]:
@@ -216,8 +213,8 @@ def _levels(menu: ExploreMenu, settings: Mapping[str, str]) -> Iterable[Level]:
         yield levels[label]
 
 
-def _over(base: Mapping[str, Any], patches: Iterable[Mapping[str, Any]], what: str) -> dict[str, Any]:
-    """The base with all patches; two that set one thing differently are refused."""
+def _merged(base: Mapping[str, Any], patches: Iterable[Mapping[str, Any]], what: str) -> dict[str, Any]:
+    """The base with all patches; two that set the same key to different values are refused."""
     set_by: dict[str, Any] = {}
     for patch in patches:
         for key, value in patch.items():

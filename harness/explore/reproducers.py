@@ -1,4 +1,4 @@
-"""Writes a violation for others: an experiment that `kafka-chaos run` replays, and a pytest test."""
+"""Writes a violation as files: an experiment that `kafka-chaos run` replays, and a pytest test."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def write_violation(folder: Path, menu: ExploreMenu, violation: Violation, confi
 
 
 def experiment_text(menu: ExploreMenu, violation: Violation) -> str:
-    """The minimal schedule as an experiment file; it is read back, and is the same experiment."""
+    """The minimal schedule as an experiment file; it was read back and is the same experiment."""
     name = f"{menu.name}-violation-{violation.number}"
     experiment = experiment_of(menu, violation.minimal, name=name, arm=FOUND, control=True)
     head = [
-        f"# Found by kafka-chaos explore in run {violation.found_in}: {told(violation)}.",
+        f"# Found by kafka-chaos explore in run {violation.found_in}: {describe_violation(violation)}.",
         f"# {violation.failed} of {violation.minimal_runs} runs of this schedule failed.",
         f"# Replay: kafka-chaos run FILE --arm {FOUND} --seed {violation.seed} --repeat 3",
         f"# Arm {FOUND} breaks its promise (exit code 1) for as long as the violation can be reproduced.",
@@ -61,14 +61,14 @@ def experiment_text(menu: ExploreMenu, violation: Violation) -> str:
 
 def test_text(violation: Violation, experiment: str, confirm: Confirm) -> str:
     """A test that fails for as long as the violation can be reproduced, and its control."""
-    slug = re.sub(r"[^a-z0-9]+", "_", told(violation).lower()).strip("_")[:60]
+    slug = re.sub(r"[^a-z0-9]+", "_", describe_violation(violation).lower()).strip("_")[:60]
     control = f'''
 
 @pytest.mark.chaos("{experiment}", arms=["{DEFAULTS}"], seed={violation.seed})
 def test_the_default_settings_keep_their_promise(chaos: Any) -> None:
     chaos().assert_valid()
 '''
-    return f'''"""{told(violation)}.
+    return f'''"""{describe_violation(violation)}.
 
 Found by kafka-chaos explore, and shrunk: {violation.minimal}.
 Fails for as long as it can be reproduced; {violation.failed} of {violation.minimal_runs} runs did.
@@ -87,16 +87,16 @@ def test_no_{slug}(chaos: Any) -> None:
 {control if violation.minimal.settings else ""}'''
 
 
-def told(violation: Violation) -> str:
+def describe_violation(violation: Violation) -> str:
     """What broke, under which settings and faults."""
-    what = ", ".join(violation.classes) or "a promise broken"
+    what = ", ".join(violation.classes) or "a broken promise"
     faults = ", ".join(one.name for one in violation.minimal.faults) or "no fault"
     settings = ", ".join(f"{axis}={label}" for axis, label in violation.minimal.settings.items())
     return f"{what} under {faults}" + (f" with {settings}" if settings else "")
 
 
 def as_data(experiment: Experiment) -> dict[str, Any]:
-    """An experiment as a person would write it: only what was set, faults by their one key."""
+    """An experiment as a person would write it: only what was set, each fault by its one key."""
     data = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     (step,) = experiment.steps
     assert step.write is not None, "a schedule is one write step"

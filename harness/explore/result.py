@@ -1,4 +1,4 @@
-"""What an exploration comes to (`result.json`), and what is kept of each run (its `outcome.json`)."""
+"""The result of an exploration (`result.json`), and the outcome of each run (`outcome.json`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ EXPLORE_VERSION = 1
 
 class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
-    to shrink (None: it explored). `aims` are the phases that its faults were meant to hit, `seen` what they
-    hit. `broken` are the classes of which it found more than its settings allow. `reset` says what was proved
-    of the cluster before it, `seconds` is all that it took, reset and check too."""
+    to shrink (None: it explored). `aims` are the phases that its faults were aimed at, `seen` those that they
+    hit. `broken` are the classes of findings that exceed what its settings allow. `reset` says what was
+    verified about the cluster before it; `seconds` includes reset and check."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION
@@ -54,14 +54,14 @@ ShrinkState = Literal["shrunk", "budget spent", "not confirmed", "under way"]
 
 
 class Violation(Frozen):
-    """Something that broke. `found_in` is the run that showed it, `classes` what it found that its settings
-    rule out.
+    """A promise that was broken. `found_in` is the run that showed it, `classes` are the findings that its
+    settings rule out.
 
     `state`: `shrunk`, to a schedule of which no smaller one fails; `budget spent` before that; `not
     confirmed`: it did not fail `k` of `n` times again; `under way`. `minimal` is the smallest schedule that
-    fails, `tried` how many smaller ones were tried, `runs` and `seconds` what that took. `failed` of
-    `minimal_runs` runs of the minimal schedule failed. `again` are later runs that hold it and fail likewise.
-    `experiment` and `test` are files beside result.json."""
+    fails, `tried` the number of smaller ones that were tried, `runs` and `seconds` what that took. `failed`
+    of `minimal_runs` runs of the minimal schedule failed. `again` are later runs that include it and fail
+    likewise. `experiment` and `test` are files beside result.json."""
 
     number: int
     found_in: int
@@ -88,21 +88,22 @@ class Covered(Frozen):
 
 
 class CoverageResult(Frozen):
-    """What was covered, and what there is to cover (times 0: not yet)."""
+    """What was covered, and what was not (times 0)."""
 
     phases: tuple[Covered, ...] = ()
     pairs: tuple[Covered, ...] = ()
     levels: tuple[Covered, ...] = ()
 
     def share(self, what: Literal["phases", "pairs", "levels"]) -> tuple[int, int]:
-        """How many were covered, of how many."""
+        """The number of items that were covered, and of all."""
         rows: tuple[Covered, ...] = getattr(self, what)
         return sum(row.times > 0 for row in rows), len(rows)
 
 
 class ExploreResult(Frozen):
-    """`result.json`. `menu` is the menu as it was used, `left_out` faults that this machine cannot have and
-    why. `seconds` adds up what its parts took, where it was resumed; `clusters` counts starts."""
+    """`result.json`. `menu` is the menu as it was used, `left_out` faults that are impossible on this
+    machine, and why. `seconds` adds up what its parts took, where it was resumed; `clusters` counts
+    starts."""
 
     schema_version: int = EXPLORE_VERSION
     menu: dict[str, Any]
@@ -122,7 +123,7 @@ class ExploreResult(Frozen):
     runs: tuple[TrialRun, ...] = ()
 
     def exit_code(self) -> int:
-        """1 something broke; 3 nothing did, but no run can say so; 0 nothing did."""
+        """1 a violation was found; 3 none was, and no run is valid; 0 none was."""
         if self.violations:
             return 1
         return 0 if any(run.verdict is VerdictWord.VALID for run in self.runs) else 3

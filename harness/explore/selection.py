@@ -1,4 +1,4 @@
-"""Which schedule comes next: drawn by the menu's weights, and of those by what it would cover anew.
+"""Selects the next schedule: drawn by the menu's weights, and then by how much new it would cover.
 
 Pure, and the same for the same seed and the same runs so far: `CANDIDATES` schedules are drawn by weight; one
 of them is then drawn in proportion to its novelty, per second that it takes.
@@ -22,21 +22,21 @@ from harness.spec.cluster import PROFILES, SESSION_SECONDS
 
 CANDIDATES = 24
 _TRIES = 40
-"""Draws for each candidate before the menu is called impossible; each level and fault is possible alone."""
+"""Draws per candidate before it is given up. Each level and each fault is possible alone."""
 FIRST_AT = 2.0
-"""Seconds of quiet writing before the first fault."""
+"""Seconds of writing before the first fault."""
 KNOWN = 0.05
-"""What novelty is multiplied with where a schedule holds a violation that is known already."""
-KIN = 0.4
-"""The same where it has only that one's settings: what broke them once is likely to be the cause again."""
+"""Factor of the novelty of a schedule that includes a violation that is already known."""
+SIMILAR = 0.4
+"""The same if it has only the settings of one: they are likely to be the cause again."""
 _LAG_SECONDS = 30.0
-_NUMBERS = (0.35, 0.45, 0.2)
-"""How often a schedule has one fault, two, three (more: like three)."""
+_FAULT_COUNTS = (0.35, 0.45, 0.2)
+"""Probability that a schedule has one fault, two, three (or more)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnTrial:
-    """A schedule, and the phase that each of its faults is meant to hit."""
+    """A schedule, and the phase that each of its faults is aimed at."""
 
     trial: Trial
     aims: tuple[ClusterPhase, ...]
@@ -50,8 +50,8 @@ def choose(
     seed: int,
     number: int,
 ) -> DrawnTrial:
-    """The schedule of run `number`. `names` are the faults that this machine can have, `known` the minimal
-    schedules of violations found before.
+    """The schedule of run `number`. `names` are the faults that are possible on this machine, `known` the
+    minimal schedules of violations found before.
 
     Raises:
         KafkaChaosError: no schedule of the menu is possible.
@@ -70,7 +70,7 @@ def choose(
 
 
 def draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnTrial | None:
-    """One schedule, by weight alone; None: chance gave only what is not possible."""
+    """One schedule, by weight alone; None: only impossible ones were drawn."""
     for _ in range(_TRIES):
         drawn = _draw(menu, names, rng)
         try:
@@ -87,8 +87,8 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
         label = rng.choices(list(levels), [level.weight for level in levels.values()])[0]
         if label != menu.default_of(axis):
             settings[axis] = label
-    most = min(menu.most_faults, len(_NUMBERS))
-    count = rng.choices(range(1, most + 1), _NUMBERS[:most])[0]
+    most = min(menu.most_faults, len(_FAULT_COUNTS))
+    count = rng.choices(range(1, most + 1), _FAULT_COUNTS[:most])[0]
     if count == most and menu.most_faults > most:
         count = rng.randint(most, menu.most_faults)
     pool = [menu.fault(name) for name in names]
@@ -103,7 +103,7 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
             continue
         aim, at = _aimed(menu, rng, planned[-1])
         if aim is ClusterPhase.ISR_SHRUNK and at >= planned[-1].end:
-            # The fault that is to shrink the ISR must last that long.
+            # The fault that shrinks the ISR must last that long.
             planned[-1] = planned[-1].model_copy(update={"lasting": at - planned[-1].at + 2.0})
         planned.append(TrialFault(name=fault.name, at=at, lasting=lasting))
         aims.append(aim)
@@ -112,7 +112,7 @@ def _draw(menu: ExploreMenu, names: Sequence[str], rng: random.Random) -> DrawnT
 
 
 def _aimed(menu: ExploreMenu, rng: random.Random, before: TrialFault) -> tuple[ClusterPhase, float]:
-    """A phase that a fault may hit after another one, and when that is to be expected."""
+    """A phase for a fault that follows another one, and when the cluster is expected to be in it."""
     session = SESSION_SECONDS[menu.cluster.profile]
     lag = _lag_seconds(menu)
     aim = rng.choice(
@@ -129,21 +129,21 @@ def _aimed(menu: ExploreMenu, rng: random.Random, before: TrialFault) -> tuple[C
 
 
 def novelty(menu: ExploreMenu, drawn: DrawnTrial, coverage: Coverage, known: Sequence[Trial]) -> float:
-    """How much of what a schedule is meant to cover has not been covered yet."""
+    """How much a schedule would cover that has not been covered yet."""
     trial = drawn.trial
     names = [fault.name for fault in trial.faults]
     found = 0.0
     for name, aim in zip(names, drawn.aims, strict=True):
         cell = (name, aim)
-        # A phase that cannot be had loses its charm as one that was had.
+        # A phase that was aimed at and missed counts like one that was covered.
         found += _fresh(coverage.cells[cell] + coverage.missed[cell])
         levels = [_fresh(coverage.under[name, axis, label]) for axis, label in levels_of(menu, trial)]
         found += sum(levels) / len(levels) if levels else 0.0
     found += sum(_fresh(coverage.pairs[pair]) for pair in pairs_of(names))
     if any(trial.holds(one) for one in known):
         return found * KNOWN
-    akin = any(one.settings and trial.holds(Trial(settings=one.settings)) for one in known)
-    return found * (KIN if akin else 1.0)
+    similar = any(one.settings and trial.holds(Trial(settings=one.settings)) for one in known)
+    return found * (SIMILAR if similar else 1.0)
 
 
 def _fresh(times: int) -> float:
@@ -151,13 +151,13 @@ def _fresh(times: int) -> float:
 
 
 def _cost(menu: ExploreMenu, trial: Trial) -> float:
-    """Seconds that it takes."""
+    """Estimated seconds of its run."""
     return PER_RUN + seconds_of(menu, trial)
 
 
 def _lag_seconds(menu: ExploreMenu) -> float:
-    given = {**PROFILES[menu.cluster.profile], **menu.cluster.properties}.get("replica.lag.time.max.ms")
-    return float(given) / 1000 if given is not None else _LAG_SECONDS
+    lag = {**PROFILES[menu.cluster.profile], **menu.cluster.properties}.get("replica.lag.time.max.ms")
+    return float(lag) / 1000 if lag is not None else _LAG_SECONDS
 
 
 def _grid(seconds: float) -> float:

@@ -1,9 +1,8 @@
-"""Makes a schedule that breaks a promise smaller, by trying: pure, with the trying given as answers.
+"""Makes a schedule that breaks a promise smaller, by trying smaller ones. Pure: the caller makes the runs.
 
-Delta debugging (Zeller and Hildebrandt, IEEE TSE 28, 2002), greedy: of the schedule that fails now, smaller
-ones are tried in turn, the boldest first; the first that still fails takes its place, until none does. Every
-candidate is smaller by `size`, which cannot fall for ever, so it ends; at the end no single reduction fails.
-"""
+Greedy delta debugging (Zeller and Hildebrandt, IEEE TSE 28, 2002): smaller variants of the failing schedule
+are tried in turn, the largest reduction first; the first that still fails takes its place, until none does.
+Every candidate is smaller by `size`, so it ends; in the end no single reduction fails."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ def size(menu: ExploreMenu, trial: Trial) -> tuple[int, int, int, float]:
 
 
 def candidates(menu: ExploreMenu, trial: Trial) -> Iterator[Trial]:
-    """Smaller schedules that are possible, the boldest first: fewer faults, settings back at their defaults,
-    shorter windows, fewer records."""
+    """Smaller schedules that are possible, the largest reduction first: fewer faults, settings back at their
+    defaults, shorter windows, fewer records."""
     seen = {trial}
     for one in _smaller(menu, trial):
         if one in seen:
@@ -136,7 +135,7 @@ class Confirm:
 
 
 class Shrinking:
-    """One violation being shrunk. Ask `candidate`, try it, `tell` what came of it, until there is none."""
+    """One violation being shrunk: try the `candidate` and `record` whether it fails, until there is none."""
 
     def __init__(self, menu: ExploreMenu, trial: Trial) -> None:
         self._menu = menu
@@ -153,9 +152,9 @@ class Shrinking:
             self._now = next((one for one in self._left if one not in self._refuted), None)
         return self._now
 
-    def tell(self, fails: bool) -> None:
-        """Whether the candidate fails; if so it is what is shrunk from now on."""
-        assert self._now is not None, "nothing was asked"
+    def record(self, fails: bool) -> None:
+        """Record whether the candidate fails; if it does, it is shrunk from now on."""
+        assert self._now is not None, "there is no candidate"
         self.tried += 1
         if fails:
             self.minimal = self._now

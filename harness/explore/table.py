@@ -1,4 +1,4 @@
-"""What an exploration came to, for a terminal: coverage, violations, and what stands below them."""
+"""The result of an exploration for a terminal: coverage, violations, and notes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.table import Table
 
 from harness.campaign.run_time import format_duration
 from harness.explore.menu import ExploreMenu
-from harness.explore.reproducers import told
+from harness.explore.reproducers import describe_violation
 from harness.explore.result import CoverageResult, ExploreResult
 from harness.model.result import VerdictWord
 from harness.report.table_builder import build_table
@@ -92,7 +92,7 @@ def target_of(menu: ExploreMenu, name: str) -> str:
 
 
 def tables(result: ExploreResult) -> Iterator[Table]:
-    """Phases, pairs, levels, as far as there are any."""
+    """Phases, pairs and levels, as far as there are any."""
     menu, coverage = result.parsed_menu(), result.coverage
     reached = _reached(coverage)
     header, rows = phase_rows(menu, coverage)
@@ -118,15 +118,15 @@ def _reached(coverage: CoverageResult) -> dict[str, str]:
 
 
 def headline(result: ExploreResult) -> str:
-    """All of it in one line."""
-    made = [run for run in result.runs if run.violation is None]
-    shrinking = len(result.runs) - len(made)
+    """The outcome in one line."""
+    explored = [run for run in result.runs if run.violation is None]
+    shrinking = len(result.runs) - len(explored)
     unclear = sum(run.verdict is VerdictWord.UNKNOWN for run in result.runs)
     found = len(result.violations)
     parts = [
-        f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(made)} schedules",
+        f"{found or 'no'} violation{'' if found == 1 else 's'} in {len(explored)} schedules",
         *([f"{shrinking} runs to shrink"] if shrinking else []),
-        *([f"{unclear} of which nothing can be said"] if unclear else []),
+        *([f"{unclear} with unknown verdict"] if unclear else []),
         format_duration(result.seconds),
         f"{result.clusters} cluster{'' if result.clusters == 1 else 's'}",
     ]
@@ -134,12 +134,12 @@ def headline(result: ExploreResult) -> str:
 
 
 def lines(result: ExploreResult) -> Iterator[str]:
-    """What stands below the tables."""
+    """The notes below the tables."""
     yield headline(result)
     for name, why in result.left_out.items():
         yield f"left out: {name}: not possible on this machine: {why}"
     for one in result.violations:
-        yield f"violation {one.number} ({one.state}): {told(one)}"
+        yield f"violation {one.number} ({one.state}): {describe_violation(one)}"
         yield f"  seen in run {one.found_in}: {one.original}"
         yield f"  {one.failed} of {one.minimal_runs} fail: {one.minimal}"
         yield f"  {one.tried} smaller schedules tried in {one.runs} runs, {one.seconds:.0f} s"

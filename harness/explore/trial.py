@@ -1,23 +1,19 @@
-"""One schedule drawn from a menu, as data, and the experiment that it stands for."""
+"""One schedule drawn from a menu, as data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from harness.model.frozen import Frozen
 
-if TYPE_CHECKING:
-    pass
-
 GRID = 0.5
-"""Seconds: moments and windows are multiples of it, so that there is an end to making them smaller."""
+"""Seconds: times and durations are multiples of it, so that shrinking them comes to an end."""
 
 
 class TrialFault(Frozen):
-    """A fault of the menu (by its name) `at` so many seconds after writing began, for `lasting` seconds."""
+    """A fault of the menu (by its name) injected `at` seconds after writing began, for `lasting` seconds."""
 
     name: str
     at: float = Field(ge=0)
@@ -29,8 +25,9 @@ class TrialFault(Frozen):
 
 
 class Trial(Frozen):
-    """A schedule. `settings` names the level of each setting that has not its default; `rate` is in records/s
-    (0: the menu's first); `rest` is for how long writing goes on after the last fault (None: the menu's)."""
+    """A schedule. `settings` has the level of each setting that is not at its default; `rate` is in records/s
+    (0: the menu's first); `rest` is the number of seconds of writing after the last fault (None: the
+    menu's)."""
 
     settings: dict[str, str] = {}
     faults: tuple[TrialFault, ...] = ()
@@ -42,10 +39,11 @@ class Trial(Frozen):
 
     def __str__(self) -> str:
         faults = ", ".join(f"{one.name} at {one.at:g} s for {one.lasting:g} s" for one in self.faults)
-        return f"{settings_told(self.settings)}: {faults or 'no fault'}"
+        return f"{describe_settings(self.settings)}: {faults or 'no fault'}"
 
     def holds(self, other: Trial) -> bool:
-        """Whether this has all that another has: its settings, and as many of each of its faults."""
+        """Whether this schedule includes another: its settings, and at least as many of each of its
+        faults."""
         mine = [one.name for one in self.faults]
         theirs = [one.name for one in other.faults]
         return all(self.settings.get(axis) == label for axis, label in other.settings.items()) and all(
@@ -53,6 +51,6 @@ class Trial(Frozen):
         )
 
 
-def settings_told(settings: Mapping[str, str]) -> str:
+def describe_settings(settings: Mapping[str, str]) -> str:
     """`acks=1, min-isr=1`."""
     return ", ".join(f"{axis}={label}" for axis, label in settings.items()) or "defaults"

@@ -1,16 +1,16 @@
-"""Many arms, many runs of each, and what they add up to.
+"""Many arms, many runs of each, and the figures over them.
 
-spec.py      a matrix as data: axes, levels, include and exclude, repeats, SLOs
-expand.py    from axes to arms, each an `Experiment` of one arm
-refusal.py   what a client says of settings that it refuses
-loading.py   matrix files and built-in matrices
-order.py     which run comes next: seeded, interleaved, until the interval is narrow enough
-estimate.py  how long it will take
-store.py     the results folder: matrix.json, and outcome.json of each run that is over
-result.py    what a matrix.json holds
-running.py   the runs, on clusters that arms share
-lanes.py     how many clusters are up at a time, and which run each takes next
-figures.py   shares, rates and percentiles of each arm
-table.py     the table that a matrix ends with
-compare.py   is a new result worse than a base
+spec.py            a matrix as data: axes, levels, include and exclude, repeats, SLOs
+files.py           matrix files and built-in matrices
+expand.py          from axes to arms, each an `Experiment` of one arm
+client_refusal.py  why the client refuses settings
+plan.py            from the options of the command line to what is run
+estimate.py        how long it will take
+ordering.py        which run comes next: seeded, interleaved, until the interval is narrow enough
+runner.py          the runs, on clusters that arms share
+store.py           the results folder: matrix.json, and outcome.json of each finished run
+result.py          what a matrix.json holds
+figures.py         shares, rates and percentiles of each arm
+table.py, html.py, export.py    the result for a terminal, a browser and other programs
+compare.py, slo.py, comparison_table.py    is a new result worse than a base
 """

@@ -1,4 +1,4 @@
-"""What the client itself says of settings that it refuses; no broker is asked."""
+"""Why the client refuses settings, in its own words; no broker is needed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _NOWHERE = "127.0.0.1:1"
 
 
 def librdkafka_refuses(properties: Mapping[str, Any]) -> str | None:
-    """Why librdkafka will not make a producer of these properties; None: it will.
+    """Why librdkafka cannot create a producer with these properties; None: it can.
 
-    A producer connects when it is made, in the background: it is given an address where nobody answers.
+    A producer connects in the background once it is created, so it gets an address where no broker answers.
     """
-    given = {name: value for name, value in properties.items() if name != "extra"}
-    given |= dict(properties.get("extra") or {})
+    settings = {name: value for name, value in properties.items() if name != "extra"}
+    settings |= dict(properties.get("extra") or {})
     try:
-        Producer({**given, "bootstrap.servers": _NOWHERE, "log_level": 0, "error_cb": _ignored})
+        Producer({**settings, "bootstrap.servers": _NOWHERE, "log_level": 0, "error_cb": _ignored})
     except (KafkaException, TypeError, ValueError) as error:
         cause = error.args[0] if error.args else error
         return str(cause.str()) if hasattr(cause, "str") else str(cause)
@@ -26,4 +26,4 @@ def librdkafka_refuses(properties: Mapping[str, Any]) -> str | None:
 
 
 def _ignored(_error: object) -> None:
-    """That nobody answers there is what was wanted."""
+    """No broker was expected to answer."""

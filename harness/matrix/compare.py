@@ -1,17 +1,18 @@
-"""Is a new result worse than a base? Judged over runs, arm by arm, with few false alarms over all of them."""
+"""Is a new result worse than a base? Judged over runs, arm by arm, with few false alarms in total."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal
 
 from checkers.statistics.comparison import ALPHA, rank_test, runs_needed, shared_level
 from checkers.statistics.rates import rate_difference
 from checkers.statistics.shares import difference
-from harness.matrix.figures import of_which
+from harness.matrix.figures import denominator
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.slo import ServiceLevelBreach, breaches
+from harness.matrix.slo import SloBreach, breaches
 from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
@@ -23,9 +24,9 @@ OTHER = tuple(
     if finding.breaks is not Breaks.NEVER
     and finding not in (FindingClass.LOST, FindingClass.UNCONFIRMED_ABSENT, FindingClass.DUPLICATE)
 )
-"""Findings that are told of together: what a test of its own each would only cost."""
+"""Findings that share one test: a test for each would only cost power."""
 SMALLEST_SECONDS = 0.5
-"""Medians of unavailable seconds that differ by less are no worse, however sure the difference is."""
+"""Medians of unavailable seconds that differ by less are not worse, however certain the difference is."""
 
 
 class Measured(Frozen):
@@ -43,15 +44,6 @@ class Measured(Frozen):
     p: float
     least_p: float
     verdict: Literal["worse", "no worse", "cannot tell"]
-
-
-class SloBreach(Frozen):
-    """A bound of the spec that the new result does not keep."""
-
-    arm: str
-    bound: str
-    allowed: float
-    found: float
 
 
 class Comparison(Frozen):
@@ -92,7 +84,7 @@ class _Measure:
 
 def _rate_of(findings: Sequence[FindingClass]) -> Callable[[RunRow], float]:
     def rate(run: RunRow) -> float:
-        records = of_which(run, findings[0]) or run.sent
+        records = denominator(run, findings[0]) or run.sent
         return sum(map(run.count, findings)) / records if records else 0.0
 
     return rate
@@ -167,7 +159,7 @@ def compare(
         tests=count,
         alpha=alpha,
         measured=measured,
-        breaches=tuple(_breach(one) for one in breaches(MatrixSpec.model_validate(new.spec), new.arms)),
+        breaches=breaches(MatrixSpec.model_validate(new.spec), new.arms),
         missing=tuple(missing),
         left_out=tuple(
             f"{where}: {arm.name}, {line}"
@@ -187,13 +179,13 @@ def _measured(
     draft: tuple[str, _Measure, list[RunRow], list[RunRow]], p: float, least: float, level: float
 ) -> Measured:
     name, measure, new, base = draft
-    told = _gap(measure, new, base)
-    worse = p <= level and told["new"] - told["base"] >= measure.smallest
+    sides = _gap(measure, new, base)
+    worse = p <= level and sides["new"] - sides["base"] >= measure.smallest
     verdict: Literal["worse", "no worse", "cannot tell"] = "worse" if worse else "no worse"
-    # With all values alike there is nothing to tell apart, and that is no want of runs.
-    if least > level and told["new"] > told["base"]:
+    # If all values are equal there is no difference to detect, whatever the number of runs.
+    if least > level and sides["new"] > sides["base"]:
         verdict = "cannot tell"
-    return Measured(arm=name, measure=measure.name, p=p, least_p=least, verdict=verdict, **told)
+    return Measured(arm=name, measure=measure.name, p=p, least_p=least, verdict=verdict, **sides)
 
 
 def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, Any]:
@@ -202,7 +194,7 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
         sides = [
             (
                 [sum(map(run.count, measure.findings)) for run in runs],
-                [of_which(run, measure.findings[0]) or run.sent for run in runs],
+                [denominator(run, measure.findings[0]) or run.sent for run in runs],
             )
             for runs in (new, base)
         ]
@@ -212,7 +204,7 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
         if interval is not None and not sum(sides[0][0]) + sum(sides[1][0]):
             interval = None
     else:
-        values = [_median([measure.of(run) for run in runs]) for runs in (new, base)]
+        values = [median([measure.of(run) for run in runs]) for runs in (new, base)]
         gap, interval = values[0] - values[1], None
     return {
         "new": values[0],
@@ -221,16 +213,6 @@ def _gap(measure: _Measure, new: list[RunRow], base: list[RunRow]) -> dict[str, 
         "low": interval.low if interval is not None else None,
         "high": interval.high if interval is not None else None,
     }
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _breach(one: ServiceLevelBreach) -> SloBreach:
-    return SloBreach(arm=one.arm, bound=one.bound, allowed=one.allowed, found=one.found)
 
 
 def loss_gap(base: MatrixArmResult, new: MatrixArmResult) -> tuple[float, float, float] | None:

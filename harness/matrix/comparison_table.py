@@ -15,7 +15,7 @@ _COLOURS = {"worse": "bold red", "no worse": "green", "cannot tell": "yellow"}
 
 
 def shares_table(base: MatrixResult, new: MatrixResult) -> Table:
-    """Runs with loss side by side."""
+    """Runs with loss in both results."""
     columns = ("arm", "base", "new", "difference", "95 %")
     shown = build_table(columns, title="Runs with loss", right=columns[1:])
     known = {arm.name: arm for arm in base.arms}
@@ -40,7 +40,7 @@ def _share(figure: ShareFigure) -> str:
 
 
 def measures_table(found: Comparison) -> Table:
-    """Every measure of which there is something to say."""
+    """Every measure that was compared."""
     columns = ("arm", "measure", "base", "new", "difference (95 %)", "p", "")
     rows = [
         (
@@ -58,7 +58,7 @@ def measures_table(found: Comparison) -> Table:
 
 
 def lines(found: Comparison) -> Iterator[str]:
-    """The answer in words."""
+    """The result of the comparison in sentences."""
     for breach in found.breaches:
         bounds = f"{breach.bound} is {_number(breach.found)}, allowed {_number(breach.allowed)}"
         yield f"SLO broken: {breach.arm}: {bounds}"
@@ -71,9 +71,8 @@ def lines(found: Comparison) -> Iterator[str]:
         yield f"left out: {line}"
     if found.runs_for_a_verdict is not None:
         yield (
-            f"where it says `cannot tell` no difference could have been told from chance: "
-            f"all tests share {found.alpha:.0%}; "
-            f"take at least {found.runs_for_a_verdict} runs a side"
+            f"`cannot tell`: with so few runs no difference can be distinguished from chance, because "
+            f"all tests share {found.alpha:.0%}; make at least {found.runs_for_a_verdict} runs per side"
         )
     if not found.worse and not found.breaches:
         each = f"at {found.level:.2g} for each of {found.tests} tests, {found.alpha:.0%} in all"

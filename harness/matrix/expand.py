@@ -1,4 +1,4 @@
-"""From the axes of a matrix to its arms: each an experiment of one arm, or a refusal that says why."""
+"""Expands the axes of a matrix to arms: each is an experiment of one arm, or a refusal with its reason."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class MatrixArm:
-    """One arm of a matrix. `labels` is its level on each axis. `experiment` has this one arm; None: the
-    client refuses the settings, `refusal` says why."""
+    """One arm of a matrix. `labels` is its level on each axis. `experiment` has this arm alone; None: the
+    client refuses the settings, and `refusal` says why."""
 
     name: str
     labels: dict[str, str]
@@ -32,11 +32,11 @@ class MatrixArm:
     refusal: str | None = None
 
 
-def expanded(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
+def expand_matrix(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
     """The arms of a matrix, in the order of its axes; the last axis varies fastest.
 
     Args:
-        source: what messages call the matrix.
+        source: the name of the matrix in messages.
 
     Raises:
         BadInput: too many arms or none, an include and an exclude that contradict each other, two axes that
@@ -49,20 +49,20 @@ def expanded(spec: MatrixSpec, source: str) -> tuple[MatrixArm, ...]:
             where=source,
             expected=f"at most {MOST_ARMS:,} arms",
             found=" x ".join(str(len(axis.levels)) for axis in spec.axes.values()) + f" = {size:,}",
-            next_step="take levels away, or make several matrices",
+            next_step="remove levels, or split it into several matrices",
         )
     everything = [
         dict(zip(spec.axes, labels, strict=True))
         for labels in itertools.product(*(axis.levels for axis in spec.axes.values()))
     ]
-    _no_contradiction(spec, everything, source)
+    _refuse_contradiction(spec, everything, source)
     kept = [labels for labels in everything if _is_kept(spec, labels)]
     if not kept:
         raise BadInput(
             "the matrix is empty",
             where=source,
             expected="at least one arm",
-            found=f"all {size:,} are left out by `include` and `exclude`",
+            found=f"`include` and `exclude` leave out all {size:,}",
             next_step="correct them",
         )
     names = _names(kept)
@@ -74,31 +74,31 @@ def _is_kept(spec: MatrixSpec, labels: Mapping[str, str]) -> bool:
     return wanted and not any(matches(one, labels) for one in spec.exclude)
 
 
-def _no_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], source: str) -> None:
+def _refuse_contradiction(spec: MatrixSpec, everything: list[dict[str, str]], source: str) -> None:
     for number, include in enumerate(spec.include):
         mine = [labels for labels in everything if matches(include, labels)]
         if any(_is_kept(spec, labels) for labels in mine):
             continue
         against = [
-            f"exclude[{other}] ({_told(exclude)})"
+            f"exclude[{other}] ({_selector_text(exclude)})"
             for other, exclude in enumerate(spec.exclude)
             if any(matches(exclude, labels) for labels in mine)
         ]
         raise BadInput(
             "include and exclude contradict each other",
-            where=f"{source}: include[{number}] ({_told(include)})",
-            expected="at least one arm of each include that no exclude takes away",
-            found=f"{', '.join(against)} takes all {len(mine)} away",
+            where=f"{source}: include[{number}] ({_selector_text(include)})",
+            expected="at least one arm of each include that no exclude removes",
+            found=f"{', '.join(against)} removes all {len(mine)}",
             next_step="correct one of them",
         )
 
 
-def _told(where: ArmSelector) -> str:
+def _selector_text(where: ArmSelector) -> str:
     return ", ".join(f"{axis}={'|'.join(labels)}" for axis, labels in where.items()) or "every arm"
 
 
 def _names(kept: list[dict[str, str]]) -> list[str]:
-    """`acks=all_fault=kill`; shorter, with a number made of the whole, where it would be too long."""
+    """`acks=all_fault=kill`; a name that would be too long is cut and gets a hash of the whole."""
     names = []
     for labels in kept:
         full = "_".join(f"{axis}={label}" for axis, label in labels.items()).lower()
@@ -106,7 +106,7 @@ def _names(kept: list[dict[str, str]]) -> list[str]:
             char if char.isascii() and (char.isalnum() or char in "=+._-") else "-" for char in full
         )
         if len(full) > _LONGEST or full in names:
-            # The whole decides, so that an arm keeps its name when others come and go.
+            # A hash of the labels, so that an arm keeps its name when other arms are added or removed.
             number = zlib.crc32(repr(sorted(labels.items())).encode())
             full = f"{full[: _LONGEST - 9]}-{number:08x}"
         names.append(full)
@@ -123,7 +123,7 @@ def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], source: str) -> Ma
     try:
         workload = WorkloadSpec.model_validate(workload_data)
     except ValidationError as error:
-        raise _bad(error, f"{where}, workload") from error
+        raise _invalid_arm(error, f"{where}, workload") from error
     settings = _settings(producer, workload, where)
     if isinstance(settings, str):
         return MatrixArm(name, labels, None, settings)
@@ -150,7 +150,7 @@ def _arm(spec: MatrixSpec, name: str, labels: dict[str, str], source: str) -> Ma
             }
         )
     except ValidationError as error:
-        raise _bad(error, where) from error
+        raise _invalid_arm(error, where) from error
     return MatrixArm(name, labels, experiment)
 
 
@@ -162,14 +162,14 @@ def _settings(producer: dict[str, Any], workload: WorkloadSpec, where: str) -> P
         misspelt = any(one["type"] == "extra_forbidden" for one in error.errors())
         refusal = None if misspelt else librdkafka_refuses(producer)
         if refusal is None:
-            raise _bad(error, f"{where}, producer") from error
+            raise _invalid_arm(error, f"{where}, producer") from error
         return refusal if workload.client == "librdkafka" else f"{refusal} (librdkafka's words)"
     refusal = librdkafka_refuses(settings.properties()) if workload.client == "librdkafka" else None
     return refusal or settings
 
 
 def _merged(patches: Mapping[str, Patch], where: str) -> Patch:
-    """All levels of an arm in one.
+    """All levels of an arm as one.
 
     Raises:
         BadInput: two of them set the same thing to different values.
@@ -189,7 +189,7 @@ def _merged(patches: Mapping[str, Patch], where: str) -> Patch:
                     raise BadInput(
                         f"two axes set {'.'.join(path)} differently",
                         where=where,
-                        found=f"{by[path]} sets {_short(held)}, {level} sets {_short(one)}",
+                        found=f"{by[path]} sets {_shortened(held)}, {level} sets {_shortened(one)}",
                         next_step="let one axis set it, or exclude the arms in which both do",
                     )
                 by[path] = level
@@ -202,7 +202,7 @@ def _merged(patches: Mapping[str, Patch], where: str) -> Patch:
     )
 
 
-def _short(value: object) -> str:
+def _shortened(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -214,7 +214,7 @@ def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any
     writes = [number for number, step in enumerate(steps) if step.write is not None]
     if len(writes) != 1:
         raise BadInput(
-            "an axis sets `faults`, and it is not clear in which write step",
+            "an axis sets `faults`, but there is not exactly one write step",
             where=where,
             expected="one write step in `base.steps`",
             found=f"{len(writes)}",
@@ -226,7 +226,7 @@ def _with_faults(steps: tuple[Any, ...], merged: Patch, where: str) -> tuple[Any
     return (*steps[: writes[0]], changed, *steps[writes[0] + 1 :])
 
 
-def _bad(error: ValidationError, where: str) -> BadInput:
+def _invalid_arm(error: ValidationError, where: str) -> BadInput:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     value = first.get("input")
@@ -234,6 +234,6 @@ def _bad(error: ValidationError, where: str) -> BadInput:
         "the arm is not valid",
         where=f"{where}{f': {place}' if place else ''}",
         expected=words_of(error),
-        found=None if isinstance(value, (dict, BaseModel)) else _short(repr(value)),
+        found=None if isinstance(value, (dict, BaseModel)) else _shortened(repr(value)),
         next_step="correct the base or the level; `kafka-chaos matrix --schema` prints every key",
     )

@@ -23,7 +23,7 @@ def headline(result: MatrixResult) -> str:
     """The outcome in one line."""
     ran = [arm for arm in result.arms if arm.figures is not None and arm.figures.runs]
     if not ran:
-        return "Nothing can be said: no run counts"
+        return "No result: no run has a known verdict"
     losing = [arm for arm in ran if arm.figures is not None and arm.figures.with_loss.k]
     doubling = [arm for arm in ran if arm.figures is not None and arm.figures.with_duplicates.k]
     runs = sum(arm.figures.runs for arm in ran if arm.figures is not None)
@@ -37,7 +37,7 @@ def headline(result: MatrixResult) -> str:
 
 
 def csv_text(result: MatrixResult) -> str:
-    """One row an arm: its level on each axis, its state, runs that count and not, and each figure with its
+    """One row per arm: its level on each axis, its state, runs that count and not, and each figure with its
     interval."""
     axes = axes_of(result)
     target = io.StringIO()
@@ -83,8 +83,8 @@ def _markdown(result: MatrixResult) -> Iterator[str]:
 
 
 def junit_text(result: MatrixResult) -> str:
-    """One suite, a case an arm: a failure if any run broke its promise, an error if no run counts, skipped if
-    the client refused it or the machine cannot have it."""
+    """One suite, one case per arm: a failure if any run broke its promise, an error if no run has a known
+    verdict, skipped if the client refused it or it is impossible on this machine."""
     suite = Xml.Element("testsuite", name=xml_text(result.name), time=f"{result.seconds:.1f}")
     for arm in result.arms:
         seconds = sum(run.seconds for run in arm.runs)
@@ -100,7 +100,7 @@ def junit_text(result: MatrixResult) -> str:
         elif arm.state in ("refused", "impossible"):
             add_outcome(case, "skipped", arm.state, arm.reason or "")
         elif not any(run.counts for run in arm.runs):
-            add_outcome(case, "error", "no run counts", "\n".join(arm.left_out))
+            add_outcome(case, "error", "no run has a known verdict", "\n".join(arm.left_out))
     set_counts(suite)
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     Xml.indent(suite)

@@ -1,4 +1,4 @@
-"""From the runs of an arm to its figures."""
+"""The figures of an arm, from its runs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def figures_of(runs: Sequence[RunRow], seed: int = 0) -> ArmFigures:
 
 
 def loss_width(runs: Sequence[RunRow]) -> float:
-    """How wide the interval of the share of runs with loss is, lost or unconfirmed and absent."""
+    """Width of the interval of the share of runs with loss (the wider of lost, and unconfirmed and
+    absent)."""
     figures = figures_of(runs)
     return max(one.high - one.low for one in (figures.with_loss, figures.with_unconfirmed_absent))
 
 
-def of_which(run: RunRow, finding: FindingClass) -> int:
-    """How many records there are of which a finding is a share."""
+def denominator(run: RunRow, finding: FindingClass) -> int:
+    """The number of records that a finding's rate is relative to."""
     if finding is FindingClass.LOST:
         return run.outcomes.get(SendOutcome.ACKED, 0)
     if finding is FindingClass.UNCONFIRMED_ABSENT:
@@ -67,7 +68,7 @@ def _share(runs: Sequence[RunRow], holds: Callable[[RunRow], bool]) -> ShareFigu
 
 def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigure:
     events = [run.count(finding) for run in runs]
-    found = per_million(events, [of_which(run, finding) for run in runs], seed=seed)
+    found = per_million(events, [denominator(run, finding) for run in runs], seed=seed)
     return RateFigure(
         value=found.value,
         low=found.interval.low if found.interval else None,
@@ -77,10 +78,10 @@ def _rate(runs: Sequence[RunRow], finding: FindingClass, seed: int) -> RateFigur
     )
 
 
-def arms_of(
+def arm_results(
     arms: Sequence[MatrixArm], rows: Sequence[RunRow], out: Mapping[str, tuple[CellState, str]], seed: int
 ) -> tuple[MatrixArmResult, ...]:
-    """What each arm comes to so far."""
+    """The result of each arm so far."""
     found = []
     for arm in arms:
         runs = sorted((row for row in rows if row.arm == arm.name), key=lambda row: row.repeat)

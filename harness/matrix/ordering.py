@@ -20,9 +20,9 @@ def in_round(
 ) -> list[str]:
     """The arms of one round in random order, those that share a cluster together.
 
-    A round has each arm once, so what changes with time (a busier machine, a warmer disk) meets all arms
-    alike. Arms of the cluster that is `up` come first: that saves a start, and turns the order of clusters
-    round from round to round.
+    A round has each arm once, so that what changes with time (a busier machine, a warmer disk) affects all
+    arms alike. Arms of the cluster that is `up` come first: that saves a start, and reverses the order of
+    clusters from round to round.
     """
     generator = random.Random(f"{seed}/{repeat}")
     shuffled = sorted(arms)
@@ -33,8 +33,8 @@ def in_round(
 
 
 def is_due(repeats: Repeats, repeat: int, width: float) -> bool:
-    """Whether an arm takes part in a round (from 0) when the interval of its share of runs with loss is so
-    wide after the rounds before."""
+    """Whether an arm takes part in a round (from 0); `width` is that of the interval of its share of runs
+    with loss after the rounds before."""
     if repeat < repeats.at_least:
         return True
     if repeat >= repeats.most:

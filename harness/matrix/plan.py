@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from harness.campaign.resume import refuse_another
 from harness.campaign.run_time import DAY, format_duration
 from harness.matrix.estimate import Estimate, estimate
-from harness.matrix.expand import MatrixArm, expanded
+from harness.matrix.expand import MatrixArm, expand_matrix
 from harness.matrix.files import MATRIX
 from harness.matrix.result import MatrixResult, load_result
 from harness.matrix.spec import MatrixSpec
@@ -96,7 +96,7 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
         assert spec is not None
         loaded, source = MATRIX.load(spec)
         changed = _changed(loaded, changes)
-        arms = expanded(changed, source)
+        arms = expand_matrix(changed, source)
         return MatrixPlan(changed, arms, seed, estimate(arms, changed.repeats))
     before = load_result(resume)
     try:
@@ -117,7 +117,7 @@ def plan_matrix(spec: str | None, resume: Path | None, changes: MatrixOptions, s
         f"{spec} has other axes" if spec is not None and MATRIX.load(spec)[0].axes != begun.axes else "",
     )
     changed = _changed(begun, MatrixOptions(repeat=changes.repeat, budget=changes.budget))
-    arms = expanded(changed, str(resume))
+    arms = expand_matrix(changed, str(resume))
     return MatrixPlan(changed, arms, before.seed, estimate(arms, changed.repeats), before)
 
 

@@ -1,4 +1,4 @@
-"""What a matrix comes to (`matrix.json`), and what is kept of each run (`outcome.json` in its folder)."""
+"""The result of a matrix (`matrix.json`), and the outcome of each run (`outcome.json` in its folder)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MATRIX_VERSION = 1
 class RunRow(Frozen):
     """One run of one arm. `repeat` counts from 0; `folder` is relative to the matrix's folder. `seconds` is
     what the run took, `reasons` why it got its verdict or broke. `findings` are counts by class, `outcomes`
-    counts of sends. A run of verdict `unknown` says nothing, and is left out of all figures."""
+    counts of sends. A run of verdict `unknown` proves nothing, and is left out of all figures."""
 
     schema_version: int = MATRIX_VERSION
     run_schema_version: int = SCHEMA_VERSION
@@ -41,7 +41,7 @@ class RunRow(Frozen):
 
     @property
     def counts(self) -> bool:
-        """Whether figures take it in."""
+        """Whether figures include it."""
         return self.verdict is not VerdictWord.UNKNOWN
 
     def count(self, finding: FindingClass) -> int:
@@ -49,7 +49,7 @@ class RunRow(Frozen):
 
 
 def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, folder: str) -> RunRow:
-    """What is kept of a run that was checked."""
+    """The outcome of a run that was checked."""
     meta, summary, judgement = result.meta, result.summary, result.judgement
     ended = meta.ended_ns or meta.started_ns
     return RunRow(
@@ -73,8 +73,7 @@ def row_of(result: ArmResult, *, arm: str, labels: dict[str, str], repeat: int, 
 
 
 class ShareFigure(Frozen):
-    """k of n runs with the 95 % interval. `one_sided`: nothing (or all) was seen, the other end is a
-    bound."""
+    """k of n runs with the 95 % interval. `one_sided`: k is 0 or n, so that the other end is a bound."""
 
     k: int
     n: int
@@ -85,7 +84,7 @@ class ShareFigure(Frozen):
 
 class RateFigure(Frozen):
     """Per million records, with the 95 % interval bootstrapped over runs. `value` None: no records. `low`
-    None: fewer than two runs. `high` None: not bounded, since nothing was seen."""
+    None: fewer than two runs. `high` None: not bounded, because no event was seen."""
 
     value: float | None
     low: float | None
@@ -95,7 +94,7 @@ class RateFigure(Frozen):
 
 
 class SecondsFigure(Frozen):
-    """Of what each run measured once. `low` and `high` enclose the median at 95 %; None: too few runs."""
+    """Statistics over one value per run. `low` and `high` enclose the median at 95 %; None: too few runs."""
 
     median: float | None
     low: float | None
@@ -105,8 +104,9 @@ class SecondsFigure(Frozen):
 
 
 class ArmFigures(Frozen):
-    """What the runs of an arm that count add up to: shares of runs, rates per million records (lost: of those
-    acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of those sent), seconds."""
+    """Figures over the runs of an arm whose verdict is known: shares of runs, rates per million records
+    (lost: of those acknowledged; unconfirmed_absent: of those unconfirmed; duplicates: of those sent),
+    seconds."""
 
     runs: int
     left_out: int
@@ -151,7 +151,7 @@ class MatrixResult(Frozen):
     arms: tuple[MatrixArmResult, ...]
 
     def exit_code(self) -> int:
-        """1 a promise was broken by a run that counts; 3 none was, but of some arm nothing can be said; 0."""
+        """1 a run broke its promise; 3 none did, but an arm has no run with a known verdict; else 0."""
         ran = [arm for arm in self.arms if arm.state in ("ran", "waiting")]
         if any(run.as_promised is False for arm in ran for run in arm.runs):
             return 1

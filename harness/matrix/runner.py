@@ -16,7 +16,7 @@ from harness.campaign.run_time import RunTimes, format_duration
 from harness.campaign.work_queue import WorkQueue
 from harness.campaign.worker import RequestFinished, RunRequest, Worker, WorkerMessage, Workers
 from harness.campaign.worker_processes import workers_for
-from harness.matrix.figures import CellState, arms_of, loss_width
+from harness.matrix.figures import CellState, arm_results, loss_width
 from harness.matrix.ordering import in_round, is_due
 from harness.matrix.plan import MatrixPlan
 from harness.matrix.result import MatrixResult, RunRow, row_of
@@ -253,7 +253,7 @@ class MatrixRun:
             started_ns=self._started_ns,
             seconds=round(self._elapsed(), 1),
             ended=ended,
-            arms=arms_of(self._plan.arms, list(self._rows.values()), self._out, self._plan.seed),
+            arms=arm_results(self._plan.arms, list(self._rows.values()), self._out, self._plan.seed),
         )
         self._store.save(result)
         return result

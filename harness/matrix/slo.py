@@ -1,18 +1,17 @@
-"""The bounds of a matrix's spec, held against its result."""
+"""Checks the bounds of a matrix's spec (SLOs) against its result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from harness.matrix.result import MatrixArmResult
 from harness.matrix.spec import MatrixSpec, matches
+from harness.model.frozen import Frozen
 from harness.model.result import FindingClass
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceLevelBreach:
-    """An arm that does not keep a bound."""
+class SloBreach(Frozen):
+    """A bound of the spec that an arm of the new result does not keep."""
 
     arm: str
     bound: str
@@ -20,12 +19,12 @@ class ServiceLevelBreach:
     found: float
 
 
-def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> tuple[ServiceLevelBreach, ...]:
-    """Every bound that the runs that count do not keep."""
+def breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> tuple[SloBreach, ...]:
+    """Every bound that an arm's runs exceed; runs of verdict `unknown` are ignored."""
     return tuple(_breaches(spec, arms))
 
 
-def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[ServiceLevelBreach]:
+def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[SloBreach]:
     for arm in arms:
         figures = arm.figures
         if figures is None or not figures.runs:
@@ -41,4 +40,4 @@ def _breaches(spec: MatrixSpec, arms: Sequence[MatrixArmResult]) -> Iterator[Ser
                 ("unavailable_seconds", slo.unavailable_seconds, figures.unavailable_seconds.median),
             ):
                 if allowed is not None and found is not None and found > allowed:
-                    yield ServiceLevelBreach(arm.name, bound, allowed, found)
+                    yield SloBreach(arm=arm.name, bound=bound, allowed=allowed, found=found)

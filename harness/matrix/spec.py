@@ -56,7 +56,7 @@ def _spelt_out(value: Any) -> Any:
         labels = [label_of(one) for one in value["values"]]
         twice = next((one for one in labels if labels.count(one) > 1), None)
         if twice is not None:
-            raise ValueError(f"the value {twice} stands there twice")
+            raise ValueError(f"the value {twice} is given twice")
         return {
             "levels": {
                 label: {what[0]: {value[what[0]]: one}}
@@ -67,7 +67,7 @@ def _spelt_out(value: Any) -> Any:
 
 
 class Axis(Frozen):
-    """Something that varies, as named levels. In a file also `{producer: NAME, values: [...]}` (or topic,
+    """One thing that varies, as named levels. In a file also `{producer: NAME, values: [...]}` (or topic,
     broker, cluster, workload), `{version: [...]}` and `{client: [...]}`."""
 
     levels: Annotated[dict[str, Patch], BeforeValidator(_labelled)] = Field(min_length=1)
@@ -86,8 +86,8 @@ class Base(Frozen):
 
 
 class Repeats(Frozen):
-    """How often each arm is run: `at_least` times, then on until the interval of its share of runs with loss
-    is `narrower_than`, or `at_most` times. No run is begun that would end after `budget_minutes`."""
+    """How often each arm is run: `at_least` times, then until the interval of its share of runs with loss is
+    `narrower_than`, or `at_most` times. No run is begun that would end after `budget_minutes`."""
 
     at_least: int = Field(default=5, ge=1, le=100_000)
     at_most: int | None = Field(default=None, ge=1, le=100_000)
@@ -100,13 +100,13 @@ class Repeats(Frozen):
             raise ValueError(f"at_most ({self.at_most}) is less than at_least ({self.at_least})")
         if self.narrower_than is not None and self.at_most is None and self.budget_minutes is None:
             raise ValueError(
-                "`narrower_than` goes with `at_most` or `budget_minutes`: an interval may never be so narrow"
+                "`narrower_than` needs `at_most` or `budget_minutes`: it may never become that narrow"
             )
         return self
 
     @property
     def most(self) -> int:
-        """Runs of one arm at most."""
+        """The maximum number of runs of one arm."""
         open_end = self.narrower_than is not None or self.budget_minutes is not None
         return self.at_most or (100_000 if open_end and self.at_most is None else self.at_least)
 
@@ -130,13 +130,14 @@ ArmSelector = Annotated[
         )
     ),
 ]
-"""Which arms: labels by axis, one or several; axes that are not named may have any."""
+"""Selects arms: one or several labels by axis; axes that are not named match any label."""
 
 
 class ServiceLevel(Frozen):
-    """Bounds for the arms `at` (default: all) that `compare` holds a new result to, whatever the base did.
+    """Bounds for the arms `at` (default: all) that a new result must keep in `compare`, whatever the base
+    did.
 
-    `lost` - records in any one run; the rates are over all runs; `unavailable_seconds` - the median run.
+    `lost`: records in any one run; the rates: over all runs; `unavailable_seconds`: the median over runs.
     """
 
     at: ArmSelector = {}
@@ -150,8 +151,8 @@ AxisName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$")]
 
 
 class MatrixSpec(Frozen):
-    """What `kafka-chaos matrix` runs. With `include` only arms that one of its entries names are kept; those
-    that `exclude` names are left out."""
+    """What `kafka-chaos matrix` runs. With `include`, only arms that one of its entries selects are kept;
+    arms that `exclude` selects are left out."""
 
     name: str = Field(pattern=NAME)
     title: str
@@ -164,7 +165,7 @@ class MatrixSpec(Frozen):
     slo: tuple[ServiceLevel, ...] = ()
 
     def kept(self) -> dict[str, Any]:
-        """As `matrix.json` keeps it: as written, with its secrets masked."""
+        """The spec as `matrix.json` stores it: as written, with its secrets masked."""
         data = without_secret_values(self.model_dump(mode="json", by_alias=True, exclude_unset=True))
         return dict(data)
 
@@ -196,5 +197,5 @@ class MatrixSpec(Frozen):
 
 
 def matches(where: Mapping[str, tuple[str, ...]], labels: Mapping[str, str]) -> bool:
-    """Whether an arm with these labels is one of those named."""
+    """Whether an arm with these labels is selected."""
     return all(labels[axis] in wanted for axis, wanted in where.items())

@@ -1,4 +1,4 @@
-"""The table that a matrix ends with, and what is said below it."""
+"""The table that a matrix ends with, and the notes below it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def table(result: MatrixResult) -> Table:
 
 
 def notes(result: MatrixResult) -> Iterator[str]:
-    """What stands below the table: refusals, runs that do not count, intervals of rates."""
+    """The notes below the table: refusals, runs that are left out, intervals of rates."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for arm in result.arms:
         if arm.reason is not None:
@@ -84,22 +84,22 @@ def notes(result: MatrixResult) -> Iterator[str]:
     for arm in result.arms:
         for line in arm.left_out:
             yield f"left out: {arm.name}, {line}"
-        if arm.figures is not None and (told := _rates(arm.figures)):
-            yield f"{arm.name}: {told}"
+        if arm.figures is not None and (rates := _rates(arm.figures)):
+            yield f"{arm.name}: {rates}"
     if result.ended == "budget spent":
         yield "the budget was spent before all runs were made; `--resume` with a larger one goes on"
 
 
 def _rates(figures: ArmFigures) -> str:
-    told = []
+    parts = []
     for what, one in (
         ("lost", figures.lost_per_million),
         ("unconfirmed and absent", figures.unconfirmed_absent_per_million),
         ("duplicates", figures.duplicates_per_million),
     ):
         if one.events and one.low is not None and one.high is not None:
-            told.append(f"{rate(one)} {what} per million ({one.low:,.0f} to {one.high:,.0f})")
-    return ", ".join(told)
+            parts.append(f"{rate(one)} {what} per million ({one.low:,.0f} to {one.high:,.0f})")
+    return ", ".join(parts)
 
 
 def _bracketed(text: str, aside: bool) -> str:

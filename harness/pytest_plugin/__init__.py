@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.model.defaults import DEFAULT_VERSION
-from harness.pytest_plugin.marks import MARK, marked, refuse_strange
+from harness.pytest_plugin.marks import MARK, marker_of, refuse_unused_marker
 from harness.pytest_plugin.settings import WORKER_SEED, Settings, add_options, settings_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
-        refuse_strange(item)
+        refuse_unused_marker(item)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -80,7 +80,7 @@ def pytest_runtest_makereport(
     chaos = item.stash.get(_CHAOS, None)
     if chaos is not None and report.failed and call.when != "teardown":
         chaos.failed = True
-        report.sections.append(("kafka-chaos", chaos.told()))
+        report.sections.append(("kafka-chaos", chaos.failure_text()))
     return report
 
 
@@ -130,7 +130,7 @@ def chaos(request: pytest.FixtureRequest, _chaos_clusters: SessionClusters) -> I
 
     node = request.node
     settings = request.config.stash[_SETTINGS]
-    one = Chaos(settings, _chaos_clusters, marked(node), node.nodeid, node.path.parent)
+    one = Chaos(settings, _chaos_clusters, marker_of(node), node.nodeid, node.path.parent)
     node.stash[_CHAOS] = one
     yield one
     for name, value in one.properties():

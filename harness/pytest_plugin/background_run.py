@@ -1,4 +1,4 @@
-"""An experiment under way in a thread, for tests that follow its topic with an application of their own."""
+"""An experiment under way in a thread, for tests whose own application consumes its topic."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _TOPIC_SECONDS = 120.0
 
 
 class Running:
-    """One run under way. `bootstrap` and `topic` are what an application needs to follow it."""
+    """One run under way. An application connects to `bootstrap` and consumes `topic`."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self.topic = ""
-        self._told = threading.Event()
+        self._topic_or_end = threading.Event()
         self._result: ChaosResult | None = None
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
 
     def start(self, work: Callable[[], ChaosResult]) -> None:
-        """Begin; `work` calls `tell` once the topic is there."""
+        """Begin; `work` calls `topic_created` once the topic exists."""
 
         def body() -> None:
             try:
@@ -30,26 +30,30 @@ class Running:
             except BaseException as error:  # raised again in the test's own thread
                 self._error = error
             finally:
-                self._told.set()
+                self._topic_or_end.set()
 
         self._thread = threading.Thread(target=body, name="chaos", daemon=True)
         self._thread.start()
 
-    def tell(self, _arm: str, topic: str) -> None:
-        """The topic of the run is there."""
+    def topic_created(self, _arm: str, topic: str) -> None:
+        """Note the topic of the run; called by the runner."""
         self.topic = topic
-        self._told.set()
+        self._topic_or_end.set()
 
     def await_topic(self) -> None:
-        """Wait until the topic is there, or the run has broken."""
-        if not self._told.wait(_TOPIC_SECONDS):
+        """Wait until the topic exists, or the run has ended.
+
+        Raises:
+            TimeoutError: neither happened in time. The error that broke the run.
+        """
+        if not self._topic_or_end.wait(_TOPIC_SECONDS):
             raise TimeoutError(f"the run had no topic within {_TOPIC_SECONDS:.0f} s")
         if self._error is not None:
             raise self._error
 
     def wait(self) -> ChaosResult:
-        """Wait until faults are over and healed, all was read back and checked; returns the result. What
-        broke the run is raised here."""
+        """Wait until all faults are healed and all records are read back and checked; returns the result. An
+        error that broke the run is raised here."""
         self.finish()
         if self._error is not None:
             raise self._error
@@ -58,6 +62,6 @@ class Running:
         return self._result
 
     def finish(self) -> None:
-        """Wait for the end, whatever it is."""
+        """Wait for the end, and ignore errors."""
         if self._thread is not None:
             self._thread.join()

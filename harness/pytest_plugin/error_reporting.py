@@ -1,4 +1,4 @@
-"""Errors of the harness as pytest shows them: what, where and what next, without our own traceback."""
+"""Shows errors of the harness in pytest: what, where and what to do next, without our traceback."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from harness.pytest_plugin.settings import Missing
 
 @contextmanager
 def readable(missing: Missing) -> Iterator[None]:
-    """Errors of the harness end the test with their own words; what the machine lacks may skip it."""
+    """Errors of the harness fail the test with their own message; a missing prerequisite may skip it."""
     __tracebackhide__ = True
     try:
         yield
     except KafkaChaosError as error:
-        told = "\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())])
+        message = "\n".join([f"kafka-chaos: {error}", *getattr(error, "__notes__", ())])
         if isinstance(error, PrerequisiteMissing) and missing == "skip":
-            raise pytest.skip.Exception(told) from None
-        raise pytest.fail.Exception(told, pytrace=False) from None
+            raise pytest.skip.Exception(message) from None
+        raise pytest.fail.Exception(message, pytrace=False) from None

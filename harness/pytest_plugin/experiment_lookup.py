@@ -1,4 +1,4 @@
-"""What tests may name as an experiment: a built-in, a file, a dict, or an `Experiment`."""
+"""Loads what a test names as an experiment: a built-in, a file, a dict, or an `Experiment`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from harness.spec import files
 from harness.spec.experiment import Experiment
 
 
-def loaded(given: str | Path | dict[str, Any] | Experiment, beside: Path) -> Experiment:
-    """The experiment that is meant. A file is looked for where pytest was started, then `beside` the test.
+def load_experiment(named: str | Path | dict[str, Any] | Experiment, beside: Path) -> Experiment:
+    """The experiment that a test names. A file is searched for where pytest was started, then `beside` the
+    test.
 
     Raises:
         BadInput: there is no such experiment, or it is not valid.
     """
-    if isinstance(given, Experiment):
-        return given
-    if isinstance(given, dict):
+    if isinstance(named, Experiment):
+        return named
+    if isinstance(named, dict):
         try:
-            text = json.dumps(given)
+            text = json.dumps(named)
         except TypeError as error:
             raise BadInput(
                 "the experiment is not valid",
@@ -30,5 +31,5 @@ def loaded(given: str | Path | dict[str, Any] | Experiment, beside: Path) -> Exp
                 found=str(error),
             ) from error
         return files.parse(text, "the dict given to chaos")
-    near = beside / given
-    return files.load(str(near if near.is_file() and not Path(given).is_file() else given))
+    near = beside / named
+    return files.load(str(near if near.is_file() and not Path(named).is_file() else named))

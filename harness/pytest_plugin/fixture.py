@@ -21,12 +21,12 @@ from harness.model.errors import BadInput
 from harness.pytest_plugin.background_run import Running
 from harness.pytest_plugin.cluster_pool import SessionClusters
 from harness.pytest_plugin.error_reporting import readable
-from harness.pytest_plugin.experiment_lookup import loaded
-from harness.pytest_plugin.marks import Marked
+from harness.pytest_plugin.experiment_lookup import load_experiment
+from harness.pytest_plugin.marks import ChaosMarker
 from harness.pytest_plugin.messages import failure
 from harness.pytest_plugin.result import ChaosResult
 from harness.pytest_plugin.settings import Settings
-from harness.pytest_plugin.single_fault import OpenedFault, opened
+from harness.pytest_plugin.single_fault import OpenedFault, open_fault
 from harness.report.html import write_report
 from harness.run import executor, replay
 from harness.spec.experiment import Experiment
@@ -38,11 +38,11 @@ class Chaos:
 
         chaos("kill-leader", arms=["acks=all"]).assert_lost(0)
 
-    `failed` is set by the plugin when the test has failed: then what runs left is kept.
+    `failed` is set by the plugin when the test has failed: then the results are kept.
     """
 
     def __init__(
-        self, settings: Settings, clusters: SessionClusters, mark: Marked, nodeid: str, beside: Path
+        self, settings: Settings, clusters: SessionClusters, mark: ChaosMarker, nodeid: str, beside: Path
     ) -> None:
         self._settings = settings
         self._clusters = clusters
@@ -70,7 +70,7 @@ class Chaos:
             seed: seed of all choices; None: the marker's, or the session's.
             repeat: how often each arm is run.
 
-        What cannot be used or is missing ends the test with a message of its own.
+        Bad input or a missing prerequisite ends the test with its own message.
         """
         __tracebackhide__ = True
         with self._prepared(experiment, arms, seed, repeat) as (spec, options, cluster):
@@ -86,7 +86,7 @@ class Chaos:
         arm: str | None = None,
         seed: int | None = None,
     ) -> Iterator[Running]:
-        """Run one arm of an experiment in the background, so that an application of yours can consume its
+        """Run one arm of an experiment in the background, so that your own application can consume its
         topic meanwhile. `arm` may be left out where there is only one.
 
         with chaos.started("kill-leader", arm="acks=all") as run:
@@ -106,15 +106,15 @@ class Chaos:
                     next_step="name it: chaos.started(..., arm=NAME)",
                 )
             running = Running(cluster.bootstrap)
-            told = replace(options, started=running.tell)
-            running.start(lambda: self._run(cluster, spec, told))
+            announced = replace(options, started=running.topic_created)
+            running.start(lambda: self._run(cluster, spec, announced))
             try:
                 running.await_topic()
                 yield running
             except KeyboardInterrupt:
                 raise
             except BaseException:
-                # The cluster must not be given to others while the run goes on.
+                # Other tests must not get the cluster while the run goes on.
                 running.finish()
                 raise
             running.wait()
@@ -137,21 +137,21 @@ class Chaos:
         with readable(self._settings.missing):
             folder = self._own_folder()
         try:
-            with opened(on, spec, topic, folder, self._seed(), self._settings.missing) as one:
+            with open_fault(on, spec, topic, folder, self._seed(), self._settings.missing) as one:
                 yield one
         finally:
             self._clusters.spent.seconds += time.monotonic() - began
             self._clusters.spent.faults += 1
 
-    def told(self) -> str:
-        """What is to be said below a failure."""
+    def failure_text(self) -> str:
+        """What is shown below a failure."""
         if self.results:
             return "\n\n".join(failure(result, self._nodeid) for result in self.results)
-        kept = f"; what it left: {self._folder}" if self._folder is not None else ""
+        kept = f"; its files: {self._folder}" if self._folder is not None else ""
         return f"no experiment of this test was finished{kept}\nseed: {self._seed()}"
 
     def properties(self) -> Iterator[tuple[str, str]]:
-        """Facts for JUnit XML; they survive pytest-xdist."""
+        """Properties for JUnit XML; pytest-xdist passes them on."""
         for result in self.results:
             image = result.arms[0].meta.cluster.image
             yield "kafka_chaos_experiment", result.result.experiment
@@ -161,7 +161,7 @@ class Chaos:
             yield "kafka_chaos_report", str(result.folder / "report.html")
 
     def close(self) -> None:
-        """Remove what the runs left, unless the test has failed or all is to be kept."""
+        """Remove the results of the runs, unless the test has failed or all results are kept."""
         if self._folder is not None and not self.failed and self._settings.keep != "all":
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -201,8 +201,8 @@ class Chaos:
     def _chosen(
         self, experiment: Any, arms: tuple[str, ...], seed: int | None
     ) -> tuple[Experiment, int, tuple[str, ...]]:
-        given = self._mark.experiment if experiment is None else experiment
-        if given is None:
+        named = self._mark.experiment if experiment is None else experiment
+        if named is None:
             raise BadInput(
                 "no experiment is named",
                 where=self._nodeid,
@@ -211,7 +211,7 @@ class Chaos:
             )
         mark, settings = self._mark, self._settings
         spec = overridden(
-            loaded(given, self._beside),
+            load_experiment(named, self._beside),
             mark.version or settings.version,
             mark.image or settings.image,
             mark.profile or settings.profile,
@@ -222,7 +222,7 @@ class Chaos:
         (spec,), chosen_seed, played = replay.replay_run([spec], settings.replay, None, None)
         if names and played[0] not in names:
             raise BadInput(
-                "the run is not one of this test",
+                "the run to replay belongs to another test",
                 where=str(settings.replay),
                 expected=f"a run of {', '.join(names)}",
                 found=played[0],
@@ -234,12 +234,12 @@ class Chaos:
         return self._settings.seed if self._mark.seed is None else self._mark.seed
 
     def _within_budget(self) -> None:
-        spent = self._settings.budget.gone(self._clusters.spent)
+        spent = self._settings.budget.exceeded(self._clusters.spent)
         if spent is not None:
             pytest.skip(f"the chaos budget is spent: {spent}")
 
     def _own_folder(self) -> Path:
-        """A folder of this test's own, made when first needed."""
+        """A folder for this test alone, created when first needed."""
         if self._folder is None:
             name = re.sub(r"[^A-Za-z0-9_=.-]+", "-", self._nodeid.rpartition("/")[2]).strip("-")[:80]
             try:

@@ -1,4 +1,4 @@
-"""The marker `chaos`: bare, it says that a test breaks things; with arguments, what it runs."""
+"""The marker `chaos`: without arguments it is a label; with arguments it says what the fixture runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 MARK = (
     "chaos(experiment=None, *, arms=(), seed=None, version=None, image=None, profile=None): the test breaks "
-    "a real Kafka cluster. With an experiment (a built-in's name, a YAML file, a dict or an Experiment) it "
-    "is what the fixture `chaos` runs; the rest goes over options and ini settings."
+    "a real Kafka cluster. An experiment (a built-in's name, a YAML file, a dict or an Experiment) is what "
+    "the fixture `chaos` runs; the other arguments override options and ini settings."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class ChaosMarker:
     """The marker's arguments; None: not given."""
 
     experiment: str | dict[str, Any] | Experiment | None = None
@@ -30,11 +30,11 @@ class Marked:
     profile: str | None = field(default=None, kw_only=True)
 
 
-_SIGNATURE = inspect.signature(Marked)
+_SIGNATURE = inspect.signature(ChaosMarker)
 
 
-def marked(item: pytest.Item) -> Marked:
-    """Arguments of a test's marker, the closest that has any: a bare one only labels the test.
+def marker_of(item: pytest.Item) -> ChaosMarker:
+    """Arguments of a test's closest marker that has any; one without arguments only labels the test.
 
     Raises:
         pytest.UsageError: arguments that the marker does not take.
@@ -43,26 +43,26 @@ def marked(item: pytest.Item) -> Marked:
         if not mark.args and not mark.kwargs:
             continue
         try:
-            given = _SIGNATURE.bind(*mark.args, **mark.kwargs).arguments
+            arguments = _SIGNATURE.bind(*mark.args, **mark.kwargs).arguments
         except TypeError as error:
             raise pytest.UsageError(
                 f"{item.nodeid}: the marker chaos cannot be used: {error}; it is {MARK}"
             ) from error
-        arms = given.get("arms", ())
-        return Marked(**{**given, "arms": (arms,) if isinstance(arms, str) else tuple(arms)})
-    return Marked()
+        arms = arguments.get("arms", ())
+        return ChaosMarker(**{**arguments, "arms": (arms,) if isinstance(arms, str) else tuple(arms)})
+    return ChaosMarker()
 
 
-def refuse_strange(item: pytest.Item) -> None:
-    """Refuse arguments of which nothing would come.
+def refuse_unused_marker(item: pytest.Item) -> None:
+    """Refuse arguments that would have no effect.
 
     Raises:
-        pytest.UsageError: the marker takes no such arguments, or nobody in the test would use them.
+        pytest.UsageError: the marker takes no such arguments, or the test does not take the fixture.
     """
-    if marked(item) != Marked() and "chaos" not in getattr(item, "fixturenames", ()):
+    if marker_of(item) != ChaosMarker() and "chaos" not in getattr(item, "fixturenames", ()):
         raise pytest.UsageError(
             f"{item.nodeid}: the marker chaos names an experiment, but the test does not take the fixture "
-            "`chaos`, so it would not run: add `chaos` to its parameters, or take the arguments away"
+            "`chaos`, so it would not run: add `chaos` to its parameters, or remove the arguments"
         )
 
 
@@ -73,12 +73,12 @@ def arms_of(item: pytest.Item) -> tuple[str, ...]:
         pytest.UsageError: the marker names no experiment, or one that cannot be read.
     """
     from harness.model.errors import BadInput
-    from harness.pytest_plugin.experiment_lookup import loaded
+    from harness.pytest_plugin.experiment_lookup import load_experiment
 
-    mark = marked(item)
+    mark = marker_of(item)
     if mark.experiment is None:
         raise pytest.UsageError(f"{item.nodeid}: chaos_arm needs @pytest.mark.chaos(EXPERIMENT)")
     try:
-        return mark.arms or tuple(arm.name for arm in loaded(mark.experiment, item.path.parent).arms)
+        return mark.arms or tuple(arm.name for arm in load_experiment(mark.experiment, item.path.parent).arms)
     except BadInput as error:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from error

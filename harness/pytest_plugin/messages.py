@@ -17,7 +17,7 @@ _BADNESS = (VerdictWord.INVALID, VerdictWord.UNKNOWN, VerdictWord.VALID)
 
 
 def image_line(settings: Settings) -> str:
-    """The broker image that is here, with its digest; or what is known instead."""
+    """The local broker image with its digest, or why there is none."""
     from harness.containers import engine, images
     from harness.model.defaults import DEFAULT_VERSION
 
@@ -32,12 +32,12 @@ def image_line(settings: Settings) -> str:
         return f"image {settings.image or f'of Kafka {version}'}: {error.what}"
     if here is None:
         which = settings.image or f"of Kafka {version}"
-        return f"image {which}: not here yet, it is made present when the first cluster starts"
+        return f"image {which}: not here yet, it is pulled or built when the first cluster starts"
     return f"image {here.reference} ({here.origin}), {here.digest}"
 
 
 def failure(result: ChaosResult, nodeid: str) -> str:
-    """What an experiment of a failed test has to say: verdicts, the worst first, and how to repeat it."""
+    """What is shown of an experiment of a failed test: verdicts, the worst first, and how to repeat it."""
     worst = sorted(result.arms, key=_rank)
     lines = [explanation(arm, examples=3) for arm in worst]
     for arm in worst[:1]:

@@ -1,4 +1,4 @@
-"""What an experiment came to, with assertions that say what was seen."""
+"""The result of an experiment, with assertions whose messages hold the evidence."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ChaosResult:
     """An experiment's result, for assertions in a test.
 
     `result` is all of it, `folder` holds journals, result.json and report.html while the test runs (and
-    afterwards, if it fails). Every `assert_...` looks at each arm, or at the arm named, and fails on what
-    cannot be told: an arm whose verdict is `unknown` proves nothing, so it has not lost nothing.
+    afterwards, if it fails). Every `assert_...` checks each arm, or the arm named, and fails if its verdict
+    is `unknown`: such an arm proves nothing, in particular not that nothing was lost.
     """
 
     result: ExperimentResult
@@ -52,7 +52,7 @@ class ChaosResult:
 
     @property
     def as_promised(self) -> bool:
-        """Whether every arm did what the experiment promises; what cannot be told is not as promised."""
+        """Whether every arm did what the experiment promises; an unknown verdict is not as promised."""
         return self.result.exit_code() == 0
 
     @property
@@ -73,11 +73,11 @@ class ChaosResult:
 
     @property
     def faults(self) -> int:
-        """How many faults were injected."""
+        """The number of faults that were injected."""
         return sum(len(arm.meta.windows) for arm in self.arms)
 
     def count(self, finding: FindingClass | str) -> int:
-        """How many findings of a class there are, over all arms; classes: `kafka-chaos findings`."""
+        """The number of findings of a class over all arms; `kafka-chaos findings` lists the classes."""
         wanted = FindingClass(finding)
         return sum(arm.summary.count(wanted) for arm in self.arms if arm.summary is not None)
 
@@ -90,28 +90,29 @@ class ChaosResult:
         __tracebackhide__ = True
         for arm in self.arms:
             if arm.judgement.as_promised is not True:
-                said = "cannot be told to have done" if arm.judgement.as_promised is None else "did not do"
-                raise AssertionError(f"arm {arm.folder} {said} what was promised of it\n{explanation(arm)}")
+                unknown = arm.judgement.as_promised is None
+                how = "cannot be shown to have kept" if unknown else "did not keep"
+                raise AssertionError(f"arm {arm.folder} {how} its promise\n{explanation(arm)}")
 
     def assert_valid(self) -> None:
-        """Every verdict is `valid`: nothing was seen that the arm's settings rule out."""
+        """Every verdict is `valid`: there is no finding that the arm's settings rule out."""
         __tracebackhide__ = True
         for arm in self.arms:
             if arm.judgement.verdict is not VerdictWord.VALID:
                 raise AssertionError(f"expected verdict valid\n{explanation(arm)}")
 
     def assert_lost(self, bound: int | str = 0) -> None:
-        """As many acknowledged records of each arm are lost: `0`, `N`, `">= N"`, `"<= N"`."""
+        """The number of acknowledged records that each arm lost: `0`, `N`, `">= N"`, `"<= N"`."""
         __tracebackhide__ = True
         self.assert_count(FindingClass.LOST, bound)
 
     def assert_duplicates(self, bound: int | str = 0) -> None:
-        """As many records of each arm stand at two or more offsets: `0`, `N`, `">= N"`, `"<= N"`."""
+        """The number of records of each arm at two or more offsets: `0`, `N`, `">= N"`, `"<= N"`."""
         __tracebackhide__ = True
         self.assert_count(FindingClass.DUPLICATE, bound)
 
     def assert_count(self, finding: FindingClass | str, bound: int | str) -> None:
-        """As many findings of a class in each arm: `0`, `N`, `">= N"`, `"<= N"`.
+        """The number of findings of a class in each arm: `0`, `N`, `">= N"`, `"<= N"`.
 
         Raises:
             ValueError: no such class. BadInput: a bound that cannot be read.
@@ -121,7 +122,7 @@ class ChaosResult:
         __tracebackhide__ = True
         wanted, allowed = FindingClass(finding), parse_promise(str(bound))
         for arm in self.arms:
-            count = _told(arm).count(wanted)
+            count = _summary_of(arm).count(wanted)
             if not allowed.holds(count):
                 raise AssertionError(
                     f"expected {bound} {wanted} in arm {arm.folder}, found {count:,}\n{explanation(arm)}"
@@ -129,10 +130,10 @@ class ChaosResult:
 
     def assert_unavailable(self, *, at_most: float) -> None:
         """No partition of any arm was without a success report for longer than `at_most` seconds while a
-        write step went on. Stretches below one second are not counted."""
+        write step was running. Gaps below one second are not counted."""
         __tracebackhide__ = True
         for arm in self.arms:
-            seconds = _told(arm).unavailable_seconds
+            seconds = _summary_of(arm).unavailable_seconds
             if seconds > at_most:
                 raise AssertionError(
                     f"expected at most {at_most} s without a success report in arm {arm.folder}, "
@@ -150,9 +151,9 @@ class ChaosResult:
 
         Args:
             seen: (partition, offset) of every record that your application has processed; or a function that
-                tells them, asked again until none is missing or `within` seconds are over.
-            within: seconds that the application has to catch up.
-            exactly_once: fail on a record processed twice, too.
+                returns them, called until none is missing or `within` seconds have passed.
+            within: seconds for the application to catch up.
+            exactly_once: also fail if a record was processed twice.
 
         Raises:
             ValueError: more than one arm, or a transactional one.
@@ -161,7 +162,7 @@ class ChaosResult:
         if len(self.arms) != 1:
             raise ValueError(f"name one arm with .arm(...): {[arm.folder for arm in self.arms]}")
         arm = self.arms[0]
-        _told(arm)
+        _summary_of(arm)
         if arm.meta.transactional:
             raise ValueError("what a transactional run delivers depends on the reader's isolation.level")
         there = _positions(self.folder / arm.folder, arm.meta.topic)
@@ -175,18 +176,19 @@ class ChaosResult:
         for what, found in (("were never processed", missing), ("are not in the topic", strange)):
             if found:
                 raise AssertionError(
-                    f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: {_shown(found)}"
-                    f"\n{_windows(arm)}"
+                    f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: "
+                    f"{_positions_text(found)}\n{_windows(arm)}"
                 )
         twice = sorted(position for position, times in got.items() if times > 1)
         if exactly_once and twice:
             raise AssertionError(
-                f"{len(twice):,} record(s) were processed more than once: {_shown(twice)}\n{_windows(arm)}"
+                f"{len(twice):,} record(s) were processed more than once: "
+                f"{_positions_text(twice)}\n{_windows(arm)}"
             )
 
 
-def _told(arm: ArmResult) -> Any:
-    """The summary of an arm of which something can be told."""
+def _summary_of(arm: ArmResult) -> Any:
+    """The summary of an arm whose verdict is known."""
     __tracebackhide__ = True
     if arm.summary is None or arm.judgement.verdict is VerdictWord.UNKNOWN:
         raise AssertionError(f"arm {arm.folder} proves nothing: its verdict is unknown\n{explanation(arm)}")
@@ -205,11 +207,11 @@ def _positions(run: Path, topic: str) -> set[tuple[int, int]]:
     }
 
 
-def _shown(positions: Sequence[tuple[int, int]]) -> str:
-    told = ", ".join(f"{partition}:{offset}" for partition, offset in positions[:_MOST_MISSING])
-    return f"partition:offset {told}{', ...' if len(positions) > _MOST_MISSING else ''}"
+def _positions_text(positions: Sequence[tuple[int, int]]) -> str:
+    shown = ", ".join(f"{partition}:{offset}" for partition, offset in positions[:_MOST_MISSING])
+    return f"partition:offset {shown}{', ...' if len(positions) > _MOST_MISSING else ''}"
 
 
 def _windows(arm: ArmResult) -> str:
-    told = ", ".join(f"{window.name} ({window.target})" for window in arm.meta.windows)
-    return f"faults of the run: {told or 'none'}"
+    faults = ", ".join(f"{window.name} ({window.target})" for window in arm.meta.windows)
+    return f"faults of the run: {faults or 'none'}"

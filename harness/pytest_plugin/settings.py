@@ -1,4 +1,4 @@
-"""Options and ini settings of the plugin: what they are called, and what they come to."""
+"""Options and ini settings of the plugin."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "image": ("IMAGE", "broker image of every cluster; default: apache/kafka of the version"),
     "kafka-version": ("VERSION", "Kafka version of every cluster; default: as the experiment says"),
     "profile": ("PROFILE", "timing profile of every cluster: kafka (as shipped) or fast"),
-    "seed": ("N", "seed of all random choices; default: by the clock, told in the header"),
-    "results": ("DIR", f"folder for what runs leave; default: {_DEFAULT_RESULTS} in the root folder"),
+    "seed": ("N", "seed of all random choices; default: from the clock, shown in the header"),
+    "results": ("DIR", f"folder for results; default: {_DEFAULT_RESULTS} in the root folder"),
     "keep": ("WHAT", "results to keep: failed (default), or all"),
     "budget": (
         "AMOUNT",
-        "most chaos of a session: `10m`, `600s`, `20 faults`, or `10m, 20 faults`; then skip",
+        "budget of a session: `10m`, `600s`, `20 faults`, or `10m, 20 faults`; then tests are skipped",
     ),
-    "cluster-scope": ("SCOPE", "how long the fixture kafka_cluster is held: session (default) to function"),
+    "cluster-scope": ("SCOPE", "scope of the fixture kafka_cluster: session (default) to function"),
     "reuse": (
         "YES_OR_NO",
-        "yes (default): a cluster is healed and used again; no: every user gets a new one",
+        "yes (default): a cluster is healed and reused; no: every test gets a new one",
     ),
-    "missing": ("WHAT", "without Docker or Java a test is to: fail (default), or skip"),
+    "missing": ("WHAT", "what a test does without Docker or Java: fail (default) or skip"),
 }
 """Name without prefix -> metavar and help; on the command line `--chaos-NAME`, in ini files `chaos_NAME`."""
 
 
 @dataclass(slots=True)
 class ChaosSpent:
-    """What a session has had of its budget."""
+    """How much of its budget a session has used."""
 
     seconds: float = 0.0
     faults: int = 0
@@ -50,13 +50,13 @@ class ChaosSpent:
 
 @dataclass(frozen=True, slots=True)
 class ChaosBudget:
-    """The most chaos that one session (with pytest-xdist: one worker) may have. None: no limit."""
+    """Limits of one session (with pytest-xdist: of one worker). None: no limit."""
 
     seconds: float | None = None
     faults: int | None = None
 
-    def gone(self, spent: ChaosSpent) -> str | None:
-        """Why nothing may be started any more; None: there is something left."""
+    def exceeded(self, spent: ChaosSpent) -> str | None:
+        """Why nothing may be started any more; None: the budget is not spent."""
         if self.seconds is not None and spent.seconds >= self.seconds:
             return f"experiments took {spent.seconds:.0f} s of {self.seconds:.0f} s"
         if self.faults is not None and spent.faults >= self.faults:
@@ -66,7 +66,7 @@ class ChaosBudget:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the options and ini settings come to; see `OPTIONS`. None: as the experiment says."""
+    """The values of options and ini settings; see `OPTIONS`. None: as the experiment says."""
 
     image: str | None
     version: str | None
@@ -80,7 +80,7 @@ class Settings:
     missing: Missing
     replay: Path | None
     worker: tuple[int, int] = (0, 1)
-    """Number of this pytest-xdist worker, and how many there are."""
+    """Index of this pytest-xdist worker, and the number of workers."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -92,30 +92,30 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--chaos-replay",
         metavar="RUN",
-        help="repeat the faults of this run (the folder of an arm that a failure names): same seed and nodes",
+        help="repeat the faults of this run (an arm's folder, shown below a failure): same seed and nodes",
     )
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """What was asked for; the command line wins over ini files.
+    """The settings of this session; the command line overrides ini files.
 
     Raises:
-        pytest.UsageError: a value that cannot be used; names the option.
+        pytest.UsageError: a value that cannot be used; the message names the option.
     """
-    given = {name: _given(config, name) for name in OPTIONS}
+    values = {name: _value_of(config, name) for name in OPTIONS}
     replay = config.getoption("--chaos-replay")
     worker = getattr(config, "workerinput", {})
     return Settings(
-        image=given["image"],
-        version=given["kafka-version"],
-        profile=_one_of("profile", given["profile"], ("kafka", "fast")) if given["profile"] else None,
-        seed=int(worker[WORKER_SEED]) if WORKER_SEED in worker else _seed(given["seed"]),
-        results=config.rootpath / (given["results"] or _DEFAULT_RESULTS),
-        keep=cast(KeepResults, _one_of("keep", given["keep"] or "failed", get_args(KeepResults))),
-        budget=parse_budget(given["budget"]),
-        scope=cast(Scope, _one_of("cluster-scope", given["cluster-scope"] or "session", get_args(Scope))),
-        reuse=_one_of("reuse", given["reuse"] or "yes", ("yes", "no")) == "yes",
-        missing=cast(Missing, _one_of("missing", given["missing"] or "fail", get_args(Missing))),
+        image=values["image"],
+        version=values["kafka-version"],
+        profile=_one_of("profile", values["profile"], ("kafka", "fast")) if values["profile"] else None,
+        seed=int(worker[WORKER_SEED]) if WORKER_SEED in worker else _seed(values["seed"]),
+        results=config.rootpath / (values["results"] or _DEFAULT_RESULTS),
+        keep=cast(KeepResults, _one_of("keep", values["keep"] or "failed", get_args(KeepResults))),
+        budget=parse_budget(values["budget"]),
+        scope=cast(Scope, _one_of("cluster-scope", values["cluster-scope"] or "session", get_args(Scope))),
+        reuse=_one_of("reuse", values["reuse"] or "yes", ("yes", "no")) == "yes",
+        missing=cast(Missing, _one_of("missing", values["missing"] or "fail", get_args(Missing))),
         replay=None if replay is None else config.invocation_params.dir / replay,
         worker=_worker(worker),
     )
@@ -129,21 +129,21 @@ def parse_budget(text: str | None) -> ChaosBudget:
     """
     found: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in (text or "").split(","))):
-        time_given = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", part, re.ASCII)
-        faults_given = re.fullmatch(r"(\d+)\s*faults?", part, re.ASCII)
-        if time_given:
-            found["seconds"] = float(time_given[1]) * _UNITS[time_given[2]]
-        elif faults_given:
-            found["faults"] = int(faults_given[1])
+        time_match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", part, re.ASCII)
+        faults_match = re.fullmatch(r"(\d+)\s*faults?", part, re.ASCII)
+        if time_match:
+            found["seconds"] = float(time_match[1]) * _UNITS[time_match[2]]
+        elif faults_match:
+            found["faults"] = int(faults_match[1])
         else:
             raise _refused("budget", part, "a time like 10m, 600s or 1h, a number like `20 faults`, or both")
     return ChaosBudget(**found)
 
 
-def _given(config: pytest.Config, name: str) -> str | None:
-    said = config.getoption(f"--chaos-{name}")
+def _value_of(config: pytest.Config, name: str) -> str | None:
+    option = config.getoption(f"--chaos-{name}")
     written = config.getini(f"chaos_{name.replace('-', '_')}")
-    return (said if said is not None else str(written or "")).strip() or None
+    return (option if option is not None else str(written or "")).strip() or None
 
 
 def _seed(text: str | None) -> int:
@@ -165,8 +165,8 @@ def _refused(name: str, value: str, expected: str) -> pytest.UsageError:
     return pytest.UsageError(f"kafka-chaos: {option} (ini: {ini}) is {value!r}; expected {expected}")
 
 
-def _worker(given: dict[str, Any]) -> tuple[int, int]:
-    number = re.fullmatch(r"gw(\d+)", str(given.get("workerid", "")))
+def _worker(worker_input: dict[str, Any]) -> tuple[int, int]:
+    number = re.fullmatch(r"gw(\d+)", str(worker_input.get("workerid", "")))
     if number is None:
         return 0, 1
-    return int(number[1]), max(int(given.get("workercount", 1)), int(number[1]) + 1)
+    return int(number[1]), max(int(worker_input.get("workercount", 1)), int(number[1]) + 1)

@@ -1,4 +1,4 @@
-"""Single faults on a cluster of a test's own, proved and healed like those of experiments."""
+"""Single faults on a test's own cluster, verified and healed like those of experiments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _FAULT: TypeAdapter[Any] = TypeAdapter(WrittenFault)
 
 @dataclass(frozen=True, slots=True)
 class OpenedFault:
-    """A fault that is open: `target` says in words what it was aimed at, `evidence` how it was proved."""
+    """A fault that is open: `target` describes what it was aimed at, `evidence` how its effect was
+    verified."""
 
     name: str
     target: str
@@ -39,10 +40,10 @@ class OpenedFault:
 
 
 def fault_of(written: dict[str, Any]) -> Any:
-    """A fault from what an experiment file would say.
+    """A fault from a dict as in an experiment file.
 
     Raises:
-        BadInput: it is none.
+        BadInput: it is not a fault.
     """
     try:
         return _FAULT.validate_python(written)
@@ -57,19 +58,19 @@ def fault_of(written: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def opened(
+def open_fault(
     cluster: ManagedCluster, written: dict[str, Any], topic: str, folder: Path, seed: int, missing: Missing
 ) -> Iterator[OpenedFault]:
-    """Inject, prove, yield, heal.
+    """Inject and verify a fault, yield, then heal it.
 
-    Errors end the test: a fault that cannot be used or is not possible here, that is not seen to take
-    effect, or cannot be healed.
+    Errors end the test: the fault is not valid or not possible here, has no visible effect, or cannot be
+    healed.
     """
     __tracebackhide__ = True
     mark = secrets.token_hex(4)
     with TableFile(folder / mark / FAULTS_FILE, FAULTS) as events:
 
-        def scene(name: str) -> InjectionContext:
+        def context(name: str) -> InjectionContext:
             return InjectionContext(
                 cluster=cluster,
                 topic=topic,
@@ -78,12 +79,12 @@ def opened(
                 seed=f"{seed}/{name}",
             )
 
-        ledger = FaultLedger(scene, events, cluster.name)
+        ledger = FaultLedger(context, events, cluster.name)
         forget = cluster.on_start(ledger.restarted)
         try:
             with readable(missing):
                 spec = fault_of(written)
-                _possible(cluster, spec)
+                _refuse_impossible(cluster, spec)
                 fault = ledger.inject(spec)
                 if not ledger.verify(fault):
                     raise FaultError(
@@ -100,7 +101,7 @@ def opened(
                     raise FaultError("a fault could not be healed", found="; ".join(failures))
 
 
-def _possible(cluster: ManagedCluster, spec: Any) -> None:
+def _refuse_impossible(cluster: ManagedCluster, spec: Any) -> None:
     needed = spec.required()
     if not needed:
         return

@@ -21,7 +21,7 @@ from harness.config.properties import parse_properties, read_properties
 from harness.explore.result import load_result as explored
 from harness.interop.import_summary import Source
 from harness.interop.verifiable_import import import_run
-from harness.matrix.expand import expanded
+from harness.matrix.expand import expand_matrix
 from harness.matrix.files import MATRIX
 from harness.matrix.result import load_result
 from harness.model.errors import BadInput
@@ -116,7 +116,7 @@ def test_spoilt_matrices(data: st.DataObject) -> None:
     text = as_yaml(data.draw(spoilt_tree(whole)))
     with told():
         spec = MATRIX.parse(text, "fuzz.yaml")
-        expanded(spec, "fuzz.yaml")
+        expand_matrix(spec, "fuzz.yaml")
 
 
 @fuzzed(150)

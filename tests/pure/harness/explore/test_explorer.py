@@ -92,7 +92,7 @@ def test_runs_of_which_nothing_can_be_said_count_for_nothing(tmp_path: Path) -> 
     backend = FakeExploreBackend(tmp_path / "log", unknown_at=range(100), fails=lambda _: False)
     _, result = begun(tmp_path, backend, 5)
     assert result.exit_code() == 3
-    assert "5 of which nothing can be said" in headline(result)
+    assert "5 with unknown verdict" in headline(result)
 
 
 def test_the_same_seed_gives_the_same_exploration(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def shrunk(trial: Trial, fails: Callable[[Trial], bool]) -> Shrinking:
         candidate = shrinking.candidate()
         if candidate is None:
             return shrinking
-        shrinking.tell(fails(candidate))
+        shrinking.record(fails(candidate))
     pytest.fail(f"no end to shrinking {trial}")
 
 

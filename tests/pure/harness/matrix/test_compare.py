@@ -14,8 +14,8 @@ import pytest
 
 from checkers.statistics.rates import per_million
 from harness.matrix.compare import compare
-from harness.matrix.expand import MatrixArm, expanded
-from harness.matrix.figures import arms_of
+from harness.matrix.expand import MatrixArm, expand_matrix
+from harness.matrix.figures import arm_results
 from harness.matrix.result import MATRIX_FILE, MatrixResult, RunRow
 from harness.matrix.spec import MatrixSpec
 from harness.model.errors import BadInput
@@ -32,7 +32,7 @@ Draw = Callable[[str, np.random.Generator], dict[str, Any]]
 @cache
 def matrix(changes: str) -> tuple[MatrixSpec, tuple[MatrixArm, ...]]:
     spec = parsed(**json.loads(changes))
-    return spec, expanded(spec, "small.yaml")
+    return spec, expand_matrix(spec, "small.yaml")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def result(draw: Draw, seed: int, runs: int = 5, unknown: int = 0, **changes: An
         started_ns=0,
         seconds=1,
         ended="all runs made",
-        arms=arms_of(arms, rows, {}, 0),
+        arms=arm_results(arms, rows, {}, 0),
     )
 
 

@@ -149,5 +149,5 @@ def test_a_folder_that_cannot_be_written_is_told(made: tuple[Path, MatrixResult]
 def test_without_any_run_nothing_can_be_said(made: tuple[Path, MatrixResult]) -> None:
     folder, result = made
     empty = result.model_copy(update={"arms": ()})
-    assert headline(empty) == "Nothing can be said: no run counts"
-    assert "Nothing can be said" in render(empty, folder)
+    assert headline(empty) == "No result: no run has a known verdict"
+    assert "No result: no run" in render(empty, folder)

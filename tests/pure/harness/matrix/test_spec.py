@@ -11,7 +11,7 @@ import yaml
 from harness.campaign.run_time import format_duration, run_seconds
 from harness.matrix.client_refusal import librdkafka_refuses
 from harness.matrix.estimate import estimate
-from harness.matrix.expand import MatrixArm, expanded
+from harness.matrix.expand import MatrixArm, expand_matrix
 from harness.matrix.files import MATRIX
 from harness.matrix.ordering import in_round, is_due
 from harness.matrix.spec import MatrixSpec, Repeats
@@ -48,7 +48,7 @@ def parsed(**changes: Any) -> MatrixSpec:
 
 
 def arms(**changes: Any) -> tuple[MatrixArm, ...]:
-    return expanded(parsed(**changes), "small.yaml")
+    return expand_matrix(parsed(**changes), "small.yaml")
 
 
 def experiment(arm: MatrixArm) -> Any:
@@ -121,7 +121,7 @@ def test_include_keeps_and_exclude_leaves_out() -> None:
         ({"include": [{"acks": 2}]}, "the levels of acks are 1, all"),
         ({"exclude": [{"ack": 1}]}, "names the axis 'ack'; there are acks, fault"),
         ({"slo": [{"at": {"acks": 7}, "lost": 0}]}, "slo[0].at names acks=7"),
-        ({"axes": {"a": {"producer": "acks", "values": [1, 1]}}}, "stands there twice"),
+        ({"axes": {"a": {"producer": "acks", "values": [1, 1]}}}, "is given twice"),
         ({"axes": {"a": {"producer": "ackz", "values": [1]}}}, "ackz"),
         (
             {"axes": {"a": {"producer": "acks", "values": [1]}, "b": OTHER_ACKS}},
@@ -129,8 +129,8 @@ def test_include_keeps_and_exclude_leaves_out() -> None:
         ),
         ({"axes": {f"x{n}": {"levels": {f"l{m}": {} for m in range(10)}} for n in range(5)}}, "too large"),
         ({"repeats": {"at_least": 5, "at_most": 3}}, "less than at_least"),
-        ({"repeats": {"narrower_than": 0.1}}, "goes with `at_most` or `budget_minutes`"),
-        ({"base": {"steps": []}}, "not clear in which write step"),
+        ({"repeats": {"narrower_than": 0.1}}, "needs `at_most` or `budget_minutes`"),
+        ({"base": {"steps": []}}, "not exactly one write step"),
         ({"axis": {}}, "did you mean 'axes'"),
         ({"axes": {"v": {"version": ["4.3.1"]}}, "base": ZOOKEEPER}, "ZooKeeper"),
     ],
@@ -169,15 +169,15 @@ def test_the_client_says_why_it_refuses() -> None:
 @pytest.mark.parametrize("name", MATRIX.builtin_names())
 def test_built_in_matrices_expand_and_are_kept_whole(name: str) -> None:
     spec, source = MATRIX.load(name)
-    found = expanded(spec, source)
+    found = expand_matrix(spec, source)
     again = MatrixSpec.model_validate_json(spec.model_dump_json(by_alias=True, exclude_unset=True))
     assert again == spec
-    assert expanded(again, source) == found
+    assert expand_matrix(again, source) == found
     assert estimate(found, spec.repeats).seconds < 3 * 3600
 
 
 def test_acks_idempotence_is_every_pair_under_three_faults() -> None:
-    found = expanded(*MATRIX.load("acks-idempotence"))
+    found = expand_matrix(*MATRIX.load("acks-idempotence"))
     assert len(found) == 18
     refused = [arm for arm in found if arm.refusal]
     assert len(refused) == 6
@@ -212,7 +212,7 @@ def test_repeats_end_when_the_interval_is_narrow_enough() -> None:
 
 def test_how_long_it_takes() -> None:
     spec = parsed()
-    found = expanded(spec, "small.yaml")
+    found = expand_matrix(spec, "small.yaml")
     one = run_seconds(experiment(found[0]))
     assert 5 < one < 30
     assert estimate(found, spec.repeats).runs == 12

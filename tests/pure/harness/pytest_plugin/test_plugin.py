@@ -298,8 +298,8 @@ def test_budgets_are_read() -> None:
     assert parse_budget("10m, 20 faults") == ChaosBudget(600, 20)
     assert parse_budget("90s") == ChaosBudget(90)
     assert parse_budget(None) == ChaosBudget()
-    assert ChaosBudget(600, 20).gone(ChaosSpent(599, 19)) is None
-    assert ChaosBudget(600).gone(ChaosSpent(600, 0)) is not None
+    assert ChaosBudget(600, 20).exceeded(ChaosSpent(599, 19)) is None
+    assert ChaosBudget(600).exceeded(ChaosSpent(600, 0)) is not None
 
 
 def test_one_cluster_serves_all_that_want_an_equal_one(pytester: pytest.Pytester, brokers: StandIns) -> None:
@@ -416,7 +416,7 @@ def test_a_run_that_breaks_in_the_background_ends_the_test(
     done.assert_outcomes(failed=3)
     assert done.stdout.str().count("a node ended") >= 2
     assert "an application can follow one arm only" in done.stdout.str()
-    done.stdout.fnmatch_lines(["no experiment of this test was finished; what it left: *"])
+    done.stdout.fnmatch_lines(["no experiment of this test was finished; its files: *"])
 
 
 def test_an_application_has_time_to_catch_up(pytester: pytest.Pytester, brokers: StandIns) -> None:
