@@ -202,7 +202,7 @@ class ScriptedProducer:
         if outcome in (SendOutcome.ACKED, SendOutcome.UNCONFIRMED):
             self.tally.succeeded(outcome, 1)
         else:
-            self.tally.failed([outcome], [name or "?"])
+            self.tally.ended([outcome], [name or "?"])
 
 
 def _cause(error: Py4JJavaError) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from harness.model.journal import SENDS, ReadState, SendOutcome
 from harness.model.journal_reader import journal_batches
 from workloads.interop.sends import ForeignSends
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter
-from workloads.producer.tally import Progress
+from workloads.producer.tally import Progress, Tally
 
 
 class LiveSends:
@@ -28,9 +27,7 @@ class LiveSends:
         self._waiting: list[pa.Table] = []
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._outcomes: Counter[str] = Counter()
-        self._errors: Counter[str] = Counter()
-        self._last_error: str | None = None
+        self._tally = Tally()
         self._wrote_any = False
         self._flusher = Flusher(self.flush, "journal-sends", flush_seconds)
 
@@ -48,23 +45,13 @@ class LiveSends:
                 self._waiting.append(table)
 
     def _count(self, table: pa.Table) -> None:
-        self._outcomes.update(table["outcome"].to_pylist())
-        errors = [error for error in table["error"].to_pylist() if error is not None]
-        self._errors.update(errors)
-        self._last_error = errors[-1] if errors else self._last_error
+        outcomes = [SendOutcome(outcome) for outcome in table["outcome"].to_pylist()]
+        self._tally.sent(len(outcomes))
+        self._tally.ended(outcomes, [error for error in table["error"].to_pylist() if error is not None])
 
     def progress(self) -> Progress:
         """Counts so far. Sends in flight are not known, so that none is open."""
-        with self._lock:
-            return Progress(
-                sent=self._outcomes.total(),
-                acked=self._outcomes[SendOutcome.ACKED],
-                unconfirmed=self._outcomes[SendOutcome.UNCONFIRMED],
-                rejected=self._outcomes[SendOutcome.REJECTED],
-                indeterminate=self._outcomes[SendOutcome.INDETERMINATE],
-                last_error=self._last_error,
-                errors=dict(self._errors),
-            )
+        return self._tally.progress()
 
     def flush(self) -> None:
         """Write the sends since the last part. The flusher's thread calls it."""

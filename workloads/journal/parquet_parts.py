@@ -52,13 +52,18 @@ def write_atomic(table: pa.Table, target: Path) -> None:
         pq.write_table(table, scratch, row_group_size=GROUP_ROWS, **parquet_options(table.schema))
         os.replace(scratch, target)
     except UNREADABLE as error:
-        raise JournalError(
-            "a journal cannot be written",
-            where=str(target),
-            expected="a writable folder with free space",
-            found=str(error),
-            next_step="free space or choose another results folder, then run again",
-        ) from error
+        raise unwritable(target, error) from error
+
+
+def unwritable(target: Path, error: Exception) -> JournalError:
+    """The error for a journal file that cannot be written."""
+    return JournalError(
+        "a journal cannot be written",
+        where=str(target),
+        expected="a writable folder with free space",
+        found=str(error),
+        next_step="free space or choose another results folder, then run again",
+    )
 
 
 class PartWriter:

@@ -120,4 +120,4 @@ class DeliveryReports:
     ) -> None:
         stamps = np.array(times, dtype=np.int64)
         self._journal.closed(self._producer, seq, stamps, outcomes, errors=errors, partitions=places)
-        self._tally.failed(outcomes, errors)
+        self._tally.ended(outcomes, errors)

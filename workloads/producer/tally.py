@@ -45,11 +45,12 @@ class Tally:
         with self._lock:
             self._outcomes[outcome] += count
 
-    def failed(self, outcomes: Iterable[SendOutcome], errors: list[str]) -> None:
+    def ended(self, outcomes: Iterable[SendOutcome], errors: list[str]) -> None:
+        """Count sends by outcome, and the error names of those that have one."""
         with self._lock:
             self._outcomes.update(outcomes)
             self._errors.update(errors)
-            self._last_error = errors[-1]
+            self._last_error = errors[-1] if errors else self._last_error
 
     def open(self) -> int:
         with self._lock:

@@ -254,12 +254,15 @@ class TransactionManager:
         own = time.monotonic() + self._patience
         return own if until is None else min(own, until)
 
-    def _call(self, work: Callable[[Any], None]) -> KafkaError | None:
-        """Repeat a call while its error is retriable; returns the last error (None: it succeeded)."""
+    def _call(self, work: Callable[[Any], None], client: Any = None) -> KafkaError | None:
+        """Repeat a call while its error is retriable; returns the last error (None: it succeeded).
+
+        It goes to `client` (None: the current one).
+        """
         give_up = self._deadline()
         while True:
             try:
-                work(self.client)
+                work(self.client if client is None else client)
                 return None
             except KafkaException as error:
                 self._take()
@@ -272,18 +275,9 @@ class TransactionManager:
                     time.sleep(_PAUSE_SECONDS)
 
     def _initialise(self, client: Any) -> None:
-        give_up = self._deadline()
-        while True:
-            try:
-                client.init_transactions(SLICE_SECONDS)
-                return
-            except KafkaException as error:
-                cause: KafkaError = error.args[0]
-                closing = self._until()
-                give_up = give_up if closing is None else min(give_up, closing)
-                if not cause.retriable() or time.monotonic() >= give_up:
-                    raise ClientUnusable(f"init_transactions: {cause.name()}: {cause.str()}") from error
-                time.sleep(_PAUSE_SECONDS)
+        cause = self._call(lambda client: client.init_transactions(SLICE_SECONDS), client)
+        if cause is not None:
+            raise ClientUnusable(f"init_transactions: {cause.name()}: {cause.str()}")
 
     def _call_prepare(self, client: Any) -> None:
         assert self._prepare is not None, "only called if `prepare` was given"

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Message
 
-from harness.model.errors import JournalError
 from harness.model.journal import READS, UNREADABLE
-from workloads.journal.parquet_parts import parquet_options
+from workloads.journal.parquet_parts import parquet_options, unwritable
 from workloads.record.identity import STATES, UNDECODABLE, Decoded
 from workloads.record.text_identity import BINARY, Codec
 
@@ -112,10 +111,4 @@ class PartitionFile:
         try:
             return work()
         except UNREADABLE as error:
-            raise JournalError(
-                "the journal of the final read cannot be written",
-                where=str(self._target),
-                expected="a writable folder with free space",
-                found=str(error),
-                next_step="free space or choose another results folder, then run again",
-            ) from error
+            raise unwritable(self._target, error) from error
