@@ -1,4 +1,4 @@
-"""Known bugs on real brokers, a test a bug; but for the cheapest one, on one cluster, they are `soak`."""
+"""Known bugs on real brokers, one test per bug; all but the shortest one, on one cluster, are `soak`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.chaos
 
 
 def on_one_cluster(bug: Bug) -> Bug:
-    """The bug by those arms alone that are of its first experiment: both sides are among them."""
+    """The bug with the arms of its first experiment alone, which has arms of both roles."""
     first = bug.arms[0].experiment
     return replace(bug, arms=tuple(arm for arm in bug.arms if arm.experiment == first))
 

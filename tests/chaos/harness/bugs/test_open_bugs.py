@@ -1,6 +1,6 @@
-"""Bugs that are open in clients as they are today: a test that fails here says that one has gone.
+"""Bugs that are open in current clients: a test that fails here shows that a bug has been fixed.
 
-docs/bugs.md tells of them; what the harness does about them would then no longer be needed.
+docs/bugs.md describes them; the workarounds of the harness would then no longer be needed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from harness.spec.cluster import ClusterSpec
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
 ALLOWED = 2.0
-"""Seconds that the call is given."""
+"""The time-out of the call in seconds."""
 STUCK = 20.0
-"""Seconds after which it counts as one that does not obey."""
+"""Seconds after which the call counts as ignoring its time-out."""
 
 
 @pytest.fixture
 def pair() -> Iterator[ManagedCluster]:
-    """Two brokers; what either coordinates is on it alone, so that nobody takes over."""
+    """Two brokers; the internal topics have one replica each, so that no broker takes over."""
     alone = {
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
@@ -44,7 +44,7 @@ def of_broker(cluster: ManagedCluster, broker: int, *, transactional: bool) -> s
 
 
 def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: ManagedCluster) -> None:
-    """librdkafka 5456: send_offsets_to_transaction does not keep to its time-out."""
+    """librdkafka 5456: send_offsets_to_transaction does not respect its time-out."""
     pair.admin().create("t", partitions=1, replication_factor=1, config={}, assignment=[[1]])
     group = of_broker(pair, 2, transactional=False)
     common = pair.access.properties | {"bootstrap.servers": pair.bootstrap}
@@ -67,10 +67,10 @@ def test_offsets_of_a_transaction_wait_longer_than_allowed(pair: ManagedCluster)
     send()
     producer.commit_transaction(30)
     assert took[0] < STUCK
-    # Its markers are written after the answer; until then no other transaction takes offsets.
+    # The markers are written after the answer; until then no other transaction accepts offsets.
     time.sleep(3)
     pair.kill(2)
-    # Until it is fenced: the next one finds a group without a coordinator.
+    # Wait until the broker is fenced: the next transaction finds a group without a coordinator.
     time.sleep(8)
     waiting = threading.Thread(target=send, daemon=True)
     waiting.start()

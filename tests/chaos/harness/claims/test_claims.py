@@ -1,4 +1,4 @@
-"""The textbook's claims on real brokers, a test a claim; those too long for every change are `soak`."""
+"""The textbook's claims on real brokers, one test per claim; those too long for every change are `soak`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def case(claim: Claim) -> object:
 
 
 def shares_cluster(claim: Claim) -> str:
-    """Claims with this in common come one after the other, so that each cluster is started once."""
+    """The sort key: claims on the same cluster run one after the other, so each cluster is started once."""
     return claim.arms[0].experiment.cluster.model_dump_json()
 
 
