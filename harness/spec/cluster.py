@@ -1,4 +1,4 @@
-"""What a cluster is to be, as data: validated, serialisable, the same for Testcontainers and Compose."""
+"""The specification of a cluster, as validated data: the same for Testcontainers and Compose."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from harness.spec.security import SecuritySpec
 
 
 class Profile(StrEnum):
-    """How long brokers wait before they call each other dead or late."""
+    """Timeouts after which brokers count each other as dead or out of sync."""
 
     KAFKA = "kafka"
-    """As shipped: broker.session.timeout.ms 9 s, replica.lag.time.max.ms 30 s."""
+    """Kafka's defaults: broker.session.timeout.ms 9 s, replica.lag.time.max.ms 30 s."""
     FAST = "fast"
     """For tests: 4 s and 6 s, so that elections and ISR changes come sooner."""
 
 
 class Metadata(StrEnum):
-    """Where a cluster keeps its metadata."""
+    """Where a cluster stores its metadata."""
 
     KRAFT = "kraft"
     """In a quorum of controllers (KIP-500); ready for production since Kafka 3.3."""
@@ -42,28 +42,27 @@ PROFILES: dict[Profile, dict[str, str]] = {
 }
 
 SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
-"""broker.session.timeout.ms of each profile, in seconds: how long a dead leader stays leader at most."""
+"""broker.session.timeout.ms of each profile in seconds: a dead leader stays leader for at most this long."""
 
 SMALLEST_DISK_MIB = 16
 MOST_BROKERS = 9
 
 
 class ClusterSpec(Frozen):
-    """A cluster: how many nodes of which Kafka, and their settings.
+    """A cluster: number of nodes, Kafka version, settings.
 
-    `properties` are broker and controller properties by Kafka's own names; they win over the profile's.
-    `combined` makes every broker a controller too (then `controllers` must equal `brokers`). `disk_mib` is
-    the size of each broker's log dir in MiB (None: the machine's disk): such a log dir is a volume in memory.
+    `properties` are broker and controller properties by Kafka's own names; they override the profile's.
+    `combined` makes every broker a controller, too (then `controllers` must equal `brokers`). `disk_mib` is
+    the size of each broker's log dir in MiB (None: the machine's disk); such a log dir is a volume in memory.
     `skewable_clocks` starts every node so that its clock can be shifted. With `metadata: zookeeper` there is
-    one ZooKeeper server in place of controllers. `racks` puts broker N into rack rN and lets readers that
-    name a rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by
-    broker id; they win over `properties`. `features` are levels of KRaft features that differ from those of a
-    new cluster (KIP-584), set once it is up. `loggers` are levels of the nodes' loggers, by name: with
+    one ZooKeeper server instead of controllers. `racks` puts broker N into rack rN and lets readers with a
+    rack fetch from followers (KIP-392). `broker_properties` are properties of single brokers, by broker id;
+    they override `properties`. `features` are levels of KRaft features that differ from those of a new
+    cluster (KIP-584), set once it is up. `loggers` are levels of the nodes' loggers, by name: with
     `kafka.request.logger: DEBUG` a broker prints every request that it has answered. `metadata_version` is
     the metadata.version of KRaft that storage is formatted with (KIP-778), as "3.4-IV0" (None: the newest).
-    `security` is what clients must come with (None: anyone may, in
-    plain text). `existing` is a cluster that somebody else runs: only `brokers` goes with it, how many there
-    are.
+    `security` is how clients must authenticate (None: plain text, without authentication). `existing` is a
+    cluster that kafka-chaos did not start: besides it only `brokers`, their number, may be set.
     """
 
     brokers: int = Field(default=3, ge=1, le=1000)
@@ -86,38 +85,38 @@ class ClusterSpec(Frozen):
 
     @field_validator("disk_mib")
     @classmethod
-    def _room_for_a_broker(cls, value: int | None) -> int | None:
+    def _check_disk(cls, value: int | None) -> int | None:
         if value is not None and value < SMALLEST_DISK_MIB:
             raise ValueError(
-                f"{value} MiB is too small for a log dir: a broker that stores nothing takes about 0.1 MiB, "
-                f"the records of a short run some more; {SMALLEST_DISK_MIB} is the least"
+                f"{value} MiB is too small for a log dir: an empty broker takes about 0.1 MiB, "
+                f"and the records of a short run take more; the minimum is {SMALLEST_DISK_MIB}"
             )
         return value
 
     @property
     def rack_names(self) -> tuple[str, ...]:
-        """The racks that there are, in order of broker id."""
+        """The racks in order of broker id; empty without `racks`."""
         return tuple(rack_of(number) for number in range(1, self.brokers + 1)) if self.racks else ()
 
     @model_validator(mode="after")
-    def _version_has_it(self) -> ClusterSpec:
+    def _check_version(self) -> ClusterSpec:
         numbers = [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
         if len(numbers) < 2:
             return self
         if self.metadata is Metadata.ZOOKEEPER and numbers[0] >= 4:
             raise ValueError(
-                f"Kafka {self.version} has no ZooKeeper mode: 3.9 was the last with it (KIP-833)"
+                f"Kafka {self.version} has no ZooKeeper mode: 3.9 was the last version with it (KIP-833)"
             )
         if self.metadata is Metadata.KRAFT and numbers < [3, 3]:
             raise ValueError(
-                f"Kafka {self.version} has no KRaft mode fit for use, 3.3 was the first (KIP-833): "
+                f"Kafka {self.version} has no production-ready KRaft mode, 3.3 was the first (KIP-833): "
                 "set `metadata: zookeeper`"
             )
         if self.metadata is Metadata.ZOOKEEPER and self.features:
-            raise ValueError("`features` are of KRaft clusters: with `metadata: zookeeper` leave them out")
+            raise ValueError("only KRaft clusters have `features`: with `metadata: zookeeper` leave them out")
         if self.metadata is Metadata.ZOOKEEPER and (self.loggers or self.metadata_version):
             raise ValueError(
-                "`loggers` and `metadata_version` are of KRaft clusters: with `metadata: zookeeper` leave "
+                "only KRaft clusters have `loggers` and `metadata_version`: with `metadata: zookeeper` leave "
                 "them out"
             )
         if self.metadata is Metadata.ZOOKEEPER and (self.combined or self.controllers != 1):
@@ -130,18 +129,22 @@ class ClusterSpec(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _ours_or_not(self) -> ClusterSpec:
+    def _check_existing(self) -> ClusterSpec:
         if self.existing is None and self.brokers > MOST_BROKERS:
-            raise ValueError(f"brokers is {self.brokers}: a cluster of ours has at most {MOST_BROKERS}")
-        given = self.model_fields_set - {"existing", "brokers", "profile", "controllers"}
+            raise ValueError(
+                f"brokers is {self.brokers}: a cluster that kafka-chaos starts has at most {MOST_BROKERS}"
+            )
+        changed = self.model_fields_set - {"existing", "brokers", "profile", "controllers"}
         if self.existing is not None:
-            odd = sorted(name for name in given if getattr(self, name) != _default(type(self), name))
+            odd = sorted(name for name in changed if getattr(self, name) != _default(type(self), name))
             if odd:
-                raise ValueError(f"{odd[0]} is for clusters of ours, and `existing` names one that is not")
+                raise ValueError(
+                    f"{odd[0]} is only for clusters that kafka-chaos starts: with `existing` leave it out"
+                )
         return self
 
     @model_validator(mode="after")
-    def _properties_of_brokers(self) -> ClusterSpec:
+    def _check_broker_properties(self) -> ClusterSpec:
         for number in self.broker_properties:
             if not 1 <= number <= self.brokers:
                 raise ValueError(
@@ -150,7 +153,7 @@ class ClusterSpec(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _combined_counts(self) -> ClusterSpec:
+    def _check_combined(self) -> ClusterSpec:
         if self.combined and self.controllers != self.brokers:
             raise ValueError(
                 f"with `combined: true` every broker is a controller: controllers must be {self.brokers}, "
@@ -164,5 +167,5 @@ def _default(model: type[BaseModel], name: str) -> object:
 
 
 def rack_of(broker: int) -> str:
-    """The rack of a broker of a cluster with racks."""
+    """The rack of a broker in a cluster with racks."""
     return f"r{broker}"

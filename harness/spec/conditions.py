@@ -1,7 +1,7 @@
 """States of the cluster that a wait step can wait for, read from the brokers themselves.
 
-Each is a value that a file may hold; what it looks at comes through `ConditionView`, so that what it says
-can be told without a cluster. `missing` gives in words what is seen instead; None: the state is there.
+Each condition is data of an experiment file. It reads the cluster through a `ConditionView`, so that it can
+be tested without one. `missing` says in words what was observed instead; None: the condition holds.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from harness.model.frozen import Frozen
 
 
 class ConditionView(Protocol):
-    """What conditions may look at, of the topic under test."""
+    """What conditions can read, for the topic under test."""
 
     def view(self) -> TopologyView: ...
 
     def nodes(self, target: Any) -> tuple[int, ...]:
-        """The nodes that a target means now; none: it matches nothing."""
+        """The nodes that a target matches now; may be empty."""
         ...
 
     def high_watermark(self, broker: int, partition: int) -> int | None:
-        """A broker's own high watermark, leader or follower; None: it does not tell."""
+        """A broker's own high watermark, as leader or follower; None: it does not answer."""
         ...
 
     def checkpoint(self, broker: int, file: str, partition: int) -> int | None:
-        """What a checkpoint file says of a partition (of leader-epoch-checkpoint: the last epoch)."""
+        """A partition's value in a checkpoint file (in leader-epoch-checkpoint: the last epoch)."""
         ...
 
     def log(self, broker: int) -> str:
-        """What a broker has printed since the run began."""
+        """The output of a broker since the run began."""
         ...
 
 
 class Number(Frozen):
-    """A number that is waited for: exactly one of the two."""
+    """A number to wait for: exactly one of the two."""
 
     at_least: int | None = Field(default=None, ge=0)
     exactly: int | None = Field(default=None, ge=0)
@@ -50,17 +50,17 @@ class Number(Frozen):
             raise ValueError("takes either `at_least: N` or `exactly: N`")
         return self
 
-    def holds(self, seen: int | None) -> bool:
-        if seen is None:
+    def holds(self, value: int | None) -> bool:
+        if value is None:
             return False
-        return seen == self.exactly if self.at_least is None else seen >= self.at_least
+        return value == self.exactly if self.at_least is None else value >= self.at_least
 
     def bound(self) -> str:
         return f"exactly {self.exactly}" if self.at_least is None else f"at least {self.at_least}"
 
 
 class OnReplicas(Number):
-    """A number that each of these brokers has of one partition."""
+    """A number that each of these brokers has for one partition."""
 
     of: Target = Field(description="which brokers")
     partition: int = Field(default=0, ge=0)
@@ -69,20 +69,20 @@ class OnReplicas(Number):
         numbers = look.nodes(self.of)
         if not numbers:
             return f"{self.of} matches no broker"
-        seen = {number: self.seen(look, number) for number in numbers}
-        if all(self.holds(value) for value in seen.values()):
+        values = {number: self.value_of(look, number) for number in numbers}
+        if all(self.holds(value) for value in values.values()):
             return None
-        return f"{what} of partition {self.partition} by broker: {_format_by_broker(seen)}"
+        return f"{what} of partition {self.partition} by broker: {_format_by_broker(values)}"
 
-    def seen(self, look: ConditionView, broker: int) -> int | None:
+    def value_of(self, look: ConditionView, broker: int) -> int | None:
         raise NotImplementedError
 
 
 class LogEnd(OnReplicas):
     """The log end offset of each broker's own replica."""
 
-    def seen(self, look: ConditionView, broker: int) -> int | None:
-        states = (seen for seen in look.view().answered() if seen.broker == broker)
+    def value_of(self, look: ConditionView, broker: int) -> int | None:
+        states = (one for one in look.view().answered() if one.broker == broker)
         return next(
             (
                 state.log_end_offset
@@ -101,9 +101,9 @@ class LogEnd(OnReplicas):
 
 
 class HighWatermark(OnReplicas):
-    """The high watermark as each of these brokers knows it; a follower learns it one fetch later."""
+    """The high watermark that each of these brokers knows; a follower learns it one fetch later."""
 
-    def seen(self, look: ConditionView, broker: int) -> int | None:
+    def value_of(self, look: ConditionView, broker: int) -> int | None:
         return look.high_watermark(broker, self.partition)
 
     def missing(self, look: ConditionView) -> str | None:
@@ -114,7 +114,7 @@ class HighWatermark(OnReplicas):
 
 
 class Checkpoint(OnReplicas):
-    """What a checkpoint file on each broker's disk says; of leader-epoch-checkpoint, its last epoch."""
+    """The value in a checkpoint file on each broker's disk; for leader-epoch-checkpoint, its last epoch."""
 
     file: Literal[
         "replication-offset-checkpoint",
@@ -123,7 +123,7 @@ class Checkpoint(OnReplicas):
         "leader-epoch-checkpoint",
     ]
 
-    def seen(self, look: ConditionView, broker: int) -> int | None:
+    def value_of(self, look: ConditionView, broker: int) -> int | None:
         return look.checkpoint(broker, self.file, self.partition)
 
     def missing(self, look: ConditionView) -> str | None:
@@ -134,7 +134,7 @@ class Checkpoint(OnReplicas):
 
 
 class Members(Frozen):
-    """The in-sync replicas of one partition are just these brokers, as its leader sees it."""
+    """The in-sync replicas of one partition are exactly these brokers, according to its leader."""
 
     is_: Target = Field(alias="is", description="which brokers")
     partition: int = Field(default=0, ge=0)
@@ -143,12 +143,12 @@ class Members(Frozen):
         wanted = look.nodes(self.is_)
         led = [
             state
-            for seen in look.view().answered()
-            for state in seen.partitions
-            if state.partition == self.partition and state.leader == seen.broker
+            for one in look.view().answered()
+            for state in one.partitions
+            if state.partition == self.partition and state.leader == one.broker
         ]
-        # An old leader that does not know better yet has the lower epoch.
-        state = max(led, key=lambda one: one.leader_epoch, default=None)
+        # A former leader that does not know of the new one has a lower epoch.
+        state = max(led, key=lambda state: state.leader_epoch, default=None)
         if state is None:
             return f"partition {self.partition} has no leader that answers"
         if sorted(state.isr) == sorted(wanted):
@@ -160,7 +160,7 @@ class Members(Frozen):
 
 
 class Leads(Frozen):
-    """One of these brokers leads a partition, and says so itself."""
+    """One of these brokers leads a partition, according to itself."""
 
     is_: Target = Field(alias="is", description="which brokers")
     partition: int = Field(default=0, ge=0)
@@ -168,9 +168,9 @@ class Leads(Frozen):
     def missing(self, look: ConditionView) -> str | None:
         wanted = look.nodes(self.is_)
         believed = {
-            seen.broker: state.leader
-            for seen in look.view().answered()
-            for state in seen.partitions
+            one.broker: state.leader
+            for one in look.view().answered()
+            for state in one.partitions
             if state.partition == self.partition
         }
         if any(believed.get(number) == number for number in wanted):
@@ -182,7 +182,7 @@ class Leads(Frozen):
 
 
 class Logged(Frozen):
-    """Each of these brokers has printed a text since the run began, so many times at least."""
+    """Each of these brokers has printed a text at least `times` times since the run began."""
 
     of: Target = Field(description="which brokers")
     text: str = Field(min_length=1)
@@ -204,5 +204,7 @@ class Logged(Frozen):
 ClusterCondition = LogEnd | HighWatermark | Checkpoint | Members | Leads | Logged
 
 
-def _format_by_broker(seen: Mapping[int, int | None]) -> str:
-    return ", ".join(f"{broker}: {'-' if value is None else value}" for broker, value in sorted(seen.items()))
+def _format_by_broker(values: Mapping[int, int | None]) -> str:
+    return ", ".join(
+        f"{broker}: {'-' if value is None else value}" for broker, value in sorted(values.items())
+    )

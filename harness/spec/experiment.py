@@ -28,10 +28,10 @@ _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 
 
 class TopicSpec(Frozen):
-    """The topic that every run of the experiment gets anew.
+    """The topic that is created for every run of the experiment.
 
-    `assignment` names each partition's brokers, the preferred leader first; the numbers of partitions and
-    replicas follow from it.
+    `assignment` lists each partition's brokers, the preferred leader first; it implies the numbers of
+    partitions and replicas.
     """
 
     partitions: int = Field(default=3, ge=1, le=10000)
@@ -41,10 +41,10 @@ class TopicSpec(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _follow(cls, value: Any) -> Any:
-        given = value.get("assignment") if isinstance(value, dict) else None
-        if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
-            return {"partitions": len(given), "replication_factor": len(given[0]), **value}
+    def _counts_of_assignment(cls, value: Any) -> Any:
+        assigned = value.get("assignment") if isinstance(value, dict) else None
+        if isinstance(assigned, (list, tuple)) and assigned and isinstance(assigned[0], (list, tuple)):
+            return {"partitions": len(assigned), "replication_factor": len(assigned[0]), **value}
         return value
 
     @model_validator(mode="after")
@@ -63,25 +63,25 @@ class TopicSpec(Frozen):
 
 
 class Arm(Frozen):
-    """One configuration of the experiment, and what it promises.
+    """One configuration of the experiment, and its promise.
 
     `promise` maps classes of findings to bounds: `0`, `N`, `>= N`, `<= N`, `any`, or `acked in STEP`
-    (exactly as many as were acknowledged in that write step). Left out means: nothing lost, phantom,
-    corrupt, misplaced or rejected_present; no duplicate where the producer is idempotent.
+    (exactly the number of records acknowledged in that write step). Without it: nothing lost, phantom,
+    corrupt, misplaced or rejected_present; no duplicate if the producer is idempotent.
     """
 
     name: str = Field(pattern=_NAME)
     producer: ProducerSettings = ProducerSettings()
-    workload: WorkloadSpec | None = Field(default=None, description="in place of the experiment's")
+    workload: WorkloadSpec | None = Field(default=None, description="replaces the experiment's")
     readers: tuple[ReaderSpec, ...] | None = Field(
-        default=None, description="in place of the experiment's; [] for none"
+        default=None, description="replaces the experiment's; [] for none"
     )
-    topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings of this arm only")
+    topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings for this arm only")
     promise: dict[str, Setting] = Field(default_factory=dict)
 
 
 class Experiment(Frozen):
-    """Everything that one execution needs; the same text gives the same experiment."""
+    """Everything that one execution needs; the same file always means the same experiment."""
 
     name: str = Field(pattern=_NAME)
     title: str
@@ -91,17 +91,18 @@ class Experiment(Frozen):
     workload: WorkloadSpec = WorkloadSpec()
     replicas: Literal["when_needed", "always"] = Field(
         default="when_needed",
-        description="read every replica's own files at the end, or only those of what is missing",
+        description="read every replica's own files at the end, or only if records are missing",
     )
     readers: tuple[ReaderSpec, ...] = Field(
-        default=(), description="live readers: they read while the steps go on"
+        default=(), description="live readers: they read during the steps"
     )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
     together: bool = Field(
         default=False,
-        description="all arms in one run, side by side, each on a topic of its own: the very same faults hit "
-        "all. Targets are those of the first arm's topic; an injected fault on partitions is done to each",
+        description="all arms in one run, in parallel, each on its own topic, so that all get the same "
+        "faults. Targets refer to the first arm's topic; an injected fault on partitions is applied to each "
+        "topic",
     )
 
     def workload_of(self, arm: Arm) -> WorkloadSpec:
@@ -112,12 +113,12 @@ class Experiment(Frozen):
 
     @property
     def write_names(self) -> tuple[str, ...]:
-        """Names of the steps that write: write steps, and drive steps."""
+        """Names of the write steps and drive steps."""
         actions = (step.action for step in self.steps)
         return tuple(action.name for action in actions if isinstance(action, Write | Drive))
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Experiment:
+    def _check_consistency(self) -> Experiment:
         if self.topic.replication_factor > self.cluster.brokers:
             raise ValueError(
                 f"topic.replication_factor is {self.topic.replication_factor}, "
@@ -141,7 +142,7 @@ class Experiment(Frozen):
             if twice is not None:
                 raise ValueError(f"two {what}s are named {twice!r}")
         if not self.write_names:
-            raise ValueError("no step writes anything: add a `write` step")
+            raise ValueError("no step writes records: add a `write` step")
         for arm in self.arms:
             try:
                 check_promise(arm.promise, self.write_names)
@@ -153,7 +154,7 @@ class Experiment(Frozen):
             if workload.client == "java":
                 java = java_problem(workload, arm.producer)
                 if java is None and self.readers_of(arm):
-                    java = "live readers do not understand what VerifiableProducer writes"
+                    java = "live readers cannot read the values of VerifiableProducer"
                 if java is not None:
                     raise ValueError(f"arm {arm.name!r}: {java}")
         problem = next(self._problems(), None)
@@ -163,7 +164,7 @@ class Experiment(Frozen):
 
     @property
     def shape(self) -> ClusterShape:
-        """Cluster and topic, as faults want to know them before they run."""
+        """The shape of cluster and topic, which faults check before a run."""
         return ClusterShape(
             brokers=self.cluster.brokers,
             controllers=self.cluster.controllers,
@@ -176,7 +177,7 @@ class Experiment(Frozen):
         )
 
     def open_before(self, index: int) -> dict[str, FaultSpec]:
-        """What inject steps before a step have left open, by its place in the file."""
+        """Faults that inject steps before this step leave open, by their place in the file."""
         return {place: inject.fault for place, inject in self._left_open(index).items()}
 
     def _left_open(self, index: int) -> dict[str, Inject]:
@@ -190,12 +191,12 @@ class Experiment(Frozen):
         return found
 
     def _problems(self) -> Iterator[Problem]:
-        """What does not fit together, with its place in the file."""
+        """What is inconsistent, with its place in the file."""
         yield from self._reader_problems(self.readers, "readers")
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
             if self.together and (what := self._not_together(arm)) is not None:
-                yield Problem(f"arms[{number}]", f"its {what} cannot go together with other arms in one run")
+                yield Problem(f"arms[{number}]", f"its {what} cannot be shared with other arms in one run")
             if self.workload_of(arm).transactional:
                 try:
                     arm.producer.check_transactional()
@@ -205,7 +206,7 @@ class Experiment(Frozen):
         yield from self._fault_problems()
 
     def _not_together(self, arm: Arm) -> str | None:
-        """What an arm has that is known by one name in all runs."""
+        """What an arm has that has the same name in all runs."""
         workload = self.workload_of(arm)
         if workload.transactional:
             return "transactional.id"
@@ -214,18 +215,16 @@ class Experiment(Frozen):
         return None if workload.client == "librdkafka" else "Java client"
 
     def _driving_problems(self) -> Iterator[Problem]:
-        """Write steps and drive steps are of different clients."""
+        """Write steps and drive steps need different clients."""
         driven = {self.workload_of(arm).client == "driven" for arm in self.arms}
         for number, step in enumerate(self.steps):
             place = f"steps[{number}]"
             if step.write is not None and True in driven:
-                yield Problem(f"{place}.write", "client driven knows no write steps, only drive steps")
+                yield Problem(f"{place}.write", "`client: driven` has no write steps, only drive steps")
             if step.drive is None:
                 continue
             if False in driven:
-                yield Problem(
-                    f"{place}.drive", "drive steps are of `client: driven`: set it below `workload`"
-                )
+                yield Problem(f"{place}.drive", "drive steps need `client: driven`: set it below `workload`")
             for send in step.drive.sends:
                 if send.partition >= self.topic.partitions:
                     last = self.topic.partitions - 1
@@ -267,11 +266,13 @@ class Experiment(Frozen):
                 names = {one.name for one in self._left_open(number).values()}
                 for name in step.action.only:
                     if name not in names:
-                        yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open then")
+                        yield Problem(f"{place}.heal.only", f"no fault called {name!r} is open at this step")
             elif isinstance(step.action, Write):
                 picks = (pick for track in tracks(step.action.faults) for pick in track.picks)
                 if self.together and any(isinstance(pick.fault, PartitionFault) for pick in picks):
-                    yield Problem(place, "arms that go together have faults on partitions in inject steps")
+                    yield Problem(
+                        place, "with `together: true` faults on partitions are possible in inject steps only"
+                    )
                 found = check_schedule(
                     step.action.faults,
                     self.shape,
@@ -283,7 +284,7 @@ class Experiment(Frozen):
 
 
 def _message_of(error: ValueError) -> str:
-    """The words of a validator, without pydantic's own around them."""
+    """The message of a validator, without the text that pydantic adds."""
     if isinstance(error, ValidationError):
         return words_of(error)
     return str(error)

@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs, as data: where it is, what to come with, and which containers it is."""
+"""An existing cluster, as data: addresses, client configuration, and which containers it consists of."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from pydantic import Field, field_validator
 from harness.model.frozen import Frozen
 
 PROTOCOL_FAULTS = frozenset({"command", "elect", "transfer", "reassign"})
-"""Faults that need no container: the user's own commands, and what brokers do when they are asked."""
+"""Faults that need no container: the user's own commands, and requests to brokers."""
 CONTAINER_FAULTS = frozenset({"kill", "stop", "pause", "partition", "ring", "bridge", "loss", "bandwidth"})
-"""Faults that act on a container from outside, whatever is in it."""
+"""Faults that act on a container from outside, whatever it contains."""
 
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
 
 
 class ExternalClusterSpec(Frozen):
-    """A cluster that is not ours: the topic of a run is made there and deleted at the end, nothing else is
-    touched. `client_config` is a properties file of a client's, by Java's names or librdkafka's, that says
-    how to get in. `containers` is a label (`name` or `name=value`) of the brokers' containers on this
-    machine, for faults on them; they are never removed.
+    """A cluster that kafka-chaos did not start: the topic of a run is created there and deleted at the end,
+    and nothing else is changed. `client_config` is a client's properties file with its security settings, by
+    Java's or librdkafka's names. `containers` is a label (`name` or `name=value`) of the brokers' containers
+    on this machine, for faults on them; they are never removed.
     """
 
-    bootstrap_servers: str = Field(description="host:port of some brokers, with commas between")
-    client_config: str | None = Field(default=None, description="a properties file; secrets stay in it")
+    bootstrap_servers: str = Field(description="host:port of some brokers, separated by commas")
+    client_config: str | None = Field(
+        default=None, description="a properties file; its secrets are not copied"
+    )
     containers: str | None = Field(default=None, description="label of the brokers' containers")
 
     @field_validator("bootstrap_servers")
@@ -38,6 +40,6 @@ class ExternalClusterSpec(Frozen):
 
     @property
     def servers(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of each."""
+        """Host and port of each server."""
         parts = [server.strip().rpartition(":") for server in self.bootstrap_servers.split(",")]
         return tuple((host.strip("[]"), int(port)) for host, _, port in parts)

@@ -1,4 +1,4 @@
-"""Every fault that an experiment may inject, with its place in the file; and experiments without some."""
+"""Lists the faults of an experiment with their places in the file, and removes faults from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.spec.steps import Write
 
 
 class PlacedFault(NamedTuple):
-    """A fault, where it stands (`steps[1].write.faults[0].fault`), and what to do where it cannot be had."""
+    """A fault, its place (`steps[1].write.faults[0].fault`), and what to do if it is impossible."""
 
     place: str
     fault: FaultSpec
@@ -24,7 +24,7 @@ class PlacedFault(NamedTuple):
 
 
 def placed_faults(experiment: Experiment) -> Iterator[PlacedFault]:
-    """Every fault of every step, those of menus, sequences and groups too, in the order of the file."""
+    """Every fault of every step, including those of menus, sequences and groups, in the order of the file."""
     for number, step in enumerate(experiment.steps):
         if step.inject is not None:
             yield PlacedFault(f"steps[{number}].inject", step.inject.fault, step.inject.if_impossible)
@@ -47,11 +47,11 @@ def _of_blocks(blocks: Sequence[FaultBlock | ScheduleEntry], around: str) -> Ite
 
 
 def without_faults(experiment: Experiment, places: Container[str]) -> Experiment:
-    """The experiment without the faults at these places (as `placed_faults` names them); what is empty then
-    goes too.
+    """The experiment without the faults at these places (as in `placed_faults`); entries and steps that
+    become empty are removed.
 
     Raises:
-        BadInput: what is left makes no sense: an entry waits for one that is gone, or no step is left.
+        BadInput: the rest is invalid: an entry waits for a removed one, or no step is left.
     """
     steps = []
     for number, step in enumerate(experiment.steps):
@@ -69,7 +69,7 @@ def without_faults(experiment: Experiment, places: Container[str]) -> Experiment
             "the experiment is not valid without the faults that are skipped",
             where=experiment.name,
             found=words_of(error),
-            next_step="write `if_impossible: refuse`, or let nothing else wait for what may be skipped",
+            next_step="write `if_impossible: refuse`, or let no other entry wait for one that may be skipped",
         ) from error
 
 
@@ -100,10 +100,10 @@ def _remaining(blocks: Sequence[Any], around: str, places: Container[str]) -> tu
 
 
 def schedule_seed(seed: int, write: Write) -> str:
-    """What the random choices of a write step hang on."""
+    """The seed of the random choices of a write step."""
     return f"{seed}/{write.name}"
 
 
 def down_before(experiment: Experiment, index: int) -> int:
-    """How many brokers inject steps before a step may have left down."""
+    """The largest number of brokers that inject steps before this step may leave down."""
     return sum(fault.max_brokers_down(experiment.shape) for fault in experiment.open_before(index).values())

@@ -1,4 +1,4 @@
-"""What an experiment will do, told before it runs and without a cluster (`kafka-chaos plan`)."""
+"""Predicts what an experiment will do, without a cluster (`kafka-chaos plan`)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, SendCall, Sleep, 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """One fault of a step. `at` in seconds after the step began (None: when a condition comes true), `sure`
-    whether it is exactly then, or may be later; `lasting` in seconds (least, most; None: until a heal step);
-    `down` brokers at most."""
+    """One fault of a step. `at` is in seconds after the step began (None: when a condition becomes true);
+    `sure`: exactly then, else then or later. `lasting` is (minimum, maximum) in seconds (None: until a heal
+    step); `down` is the largest number of brokers that it takes down."""
 
     entry: str
     name: str | None
@@ -34,8 +34,8 @@ class PlannedFault:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One step: `most_down` brokers down at once while it runs, at most; `cut`: repeated faults go on
-    beyond what is told."""
+    """One step. `most_down` is the largest number of brokers down at once; `cut`: repeated faults go on
+    beyond the listed ones."""
 
     index: int
     what: str
@@ -46,7 +46,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What will happen under one seed."""
+    """What will happen with one seed."""
 
     experiment: str
     seed: int
@@ -56,7 +56,7 @@ class RunPlan:
 
 
 def plan_of(experiment: Experiment, seed: int) -> RunPlan:
-    """The plan of an experiment: fixed times, what the seed draws, conditions in words."""
+    """The plan of an experiment: fixed times, random choices of the seed, conditions in words."""
     steps = tuple(_step(experiment, index, seed) for index in range(len(experiment.steps)))
     shape = experiment.shape
     controllers = "combined" if shape.combined else f"{shape.controllers} controller(s)"
@@ -98,7 +98,7 @@ def lines(plan: RunPlan) -> Iterator[str]:
             yield f"  expect: {sentence}"
     yield ""
     if any(one.at is not None and not one.sure for step in plan.steps for one in step.faults):
-        yield "or later: it begins when what it waits for has been seen to be healed"
+        yield "or later: it begins when the fault that it waits for has been verified as healed"
     yield f"brokers down at most: {plan.most_down}"
 
 
@@ -153,25 +153,25 @@ def _write(experiment: Experiment, index: int, write: Write, seed: int, down: in
         seconds=write.ends,
         at_most_down=write.at_most_down,
     )
-    sight = simulate(schedule, down_before=down)
-    told = [_simulated_fault(schedule, one) for one in sight.faults]
-    seen = {one.occurrence.track for one in sight.faults}
-    hidden = [track for number, track in enumerate(schedule.tracks) if number not in seen]
-    told += [_conditional_fault(schedule, track) for track in hidden]
+    simulation = simulate(schedule, down_before=down)
+    planned = [_simulated_fault(schedule, one) for one in simulation.faults]
+    simulated = {one.occurrence.track for one in simulation.faults}
+    conditional = [track for number, track in enumerate(schedule.tracks) if number not in simulated]
+    planned += [_conditional_fault(schedule, track) for track in conditional]
     amount = f"{write.records:,} records" if write.records is not None else f"for {write.seconds:g} s"
     if write.at_most is not None:
         amount += f", {write.at_most:g} s at most"
     if schedule.at_most_down is not None:
         amount += f", never more than {schedule.at_most_down} broker(s) down"
-    most = _most_down(schedule, sight, hidden)
-    return PlannedStep(index, f"write {write.name}, {amount}", tuple(told), most, sight.cut)
+    most = _most_down(schedule, simulation, conditional)
+    return PlannedStep(index, f"write {write.name}, {amount}", tuple(planned), most, simulation.cut)
 
 
-def _most_down(schedule: Schedule, sight: Simulation, hidden: list[Track]) -> int:
+def _most_down(schedule: Schedule, simulation: Simulation, conditional: list[Track]) -> int:
     shape = schedule.shape
-    more = sum(max(pick.fault.max_brokers_down(shape) for pick in track.picks) for track in hidden)
+    more = sum(max(pick.fault.max_brokers_down(shape) for pick in track.picks) for track in conditional)
     limits = [limit for limit in (schedule.at_most_down, shape.brokers) if limit is not None]
-    return min(sight.most_down + more, *limits)
+    return min(simulation.most_down + more, *limits)
 
 
 def _simulated_fault(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
@@ -182,7 +182,7 @@ def _simulated_fault(schedule: Schedule, one: SimulatedFault) -> PlannedFault:
 
 
 def _conditional_fault(schedule: Schedule, track: Track) -> PlannedFault:
-    """A fault that hangs on what the brokers or the workload do."""
+    """A fault that depends on what the brokers or the workload do."""
     how, pick = track.begin, track.picks[0]
     when = "when room is left"
     if isinstance(how, WhenTrue):

@@ -1,4 +1,4 @@
-"""How clients of a cluster must come: over TLS, with a name and a password, or both; as data."""
+"""How clients of a cluster must authenticate, as data: TLS, SASL with a password, or both."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pydantic import Field, model_validator
 from harness.model.frozen import Frozen
 
 TLS_SINCE = (2, 7)
-"""Kafka that takes certificates and keys as PEM (KIP-651)."""
+"""The first Kafka that accepts certificates and keys as PEM (KIP-651)."""
 SCRAM_SINCE = (3, 5)
-"""KRaft that keeps SCRAM credentials (KIP-900); with ZooKeeper any version does."""
+"""The first KRaft that stores SCRAM credentials (KIP-900); with ZooKeeper any version does."""
 
 _MECHANISMS = {"plain": "PLAIN", "scram": "SCRAM-SHA-512"}
 
 
 class SecuritySpec(Frozen):
-    """What the listeners for clients ask for. Certificates, a user and a password are made for each cluster
-    and go with it; every client of the harness has them. Between brokers and controllers nothing changes:
-    their listeners stay on the cluster's own network, in plain text.
+    """What the listeners for clients require. Certificates, a user and a password are generated for each
+    cluster and removed with it; every client of the harness uses them. The listeners between brokers and
+    controllers do not change: they are on the cluster's own network, in plain text.
     """
 
     tls: bool = Field(
-        default=False, description="TLS, with certificates of an authority made for the cluster"
+        default=False, description="TLS, with certificates of an authority generated for the cluster"
     )
     sasl: Literal["plain", "scram"] | None = Field(
         default=None, description="a user with a password: SASL PLAIN, or SCRAM-SHA-512"
     )
 
     @model_validator(mode="after")
-    def _something(self) -> SecuritySpec:
+    def _check_not_empty(self) -> SecuritySpec:
         if not self.tls and self.sasl is None:
-            raise ValueError("it asks for nothing: set `tls: true`, `sasl`, or both, or leave security out")
+            raise ValueError("it requires nothing: set `tls: true`, `sasl`, or both, or leave `security` out")
         return self
 
     @property
@@ -48,9 +48,9 @@ class SecuritySpec(Frozen):
         return None if self.sasl is None else _MECHANISMS[self.sasl]
 
     def refusal(self, version: tuple[int, ...], *, kraft: bool) -> str | None:
-        """Why a Kafka of this version (major, minor) cannot have it; None: it can."""
+        """Why Kafka of this version (major, minor) does not support it; None: it does."""
         if self.tls and version < TLS_SINCE:
-            return "`tls` needs Kafka 2.7, the first that takes certificates as PEM (KIP-651)"
+            return "`tls` needs Kafka 2.7, the first version that accepts certificates as PEM (KIP-651)"
         if self.sasl == "scram" and kraft and version < SCRAM_SINCE:
-            return "`sasl: scram` needs Kafka 3.5, the first KRaft that keeps SCRAM credentials (KIP-900)"
+            return "`sasl: scram` needs Kafka 3.5, the first KRaft that stores SCRAM credentials (KIP-900)"
         return None

@@ -25,21 +25,23 @@ from workloads.record.identity import PREFIX
 
 
 class Write(Frozen):
-    """Producers write `records` in all, or for `seconds`; `faults` happen meanwhile.
+    """Producers write `records` in total, or for `seconds`; `faults` happen meanwhile.
 
     The step ends when every send has its report, or `at_most` seconds after it began: sends that are
-    still open then go on, and are closed at the end of the run. No fault begins when `seconds` or
-    `at_most` are over, or all is written and reported; those that are open then run to their end.
+    still open then continue, and are closed at the end of the run. No fault begins after `seconds` or
+    `at_most`, or once everything is written and reported; open faults last until their own end.
     """
 
     name: str = Field(pattern=NAME)
     records: int | None = Field(default=None, ge=1)
     seconds: float | None = Field(default=None, gt=0)
     at_most: float | None = Field(default=None, gt=0)
-    rate: float | None = Field(default=None, gt=0, description="records/s in all; default: the workload's")
+    rate: float | None = Field(default=None, gt=0, description="records/s in total; default: the workload's")
     faults: tuple[ScheduleEntry, ...] = ()
     at_most_down: int | None = Field(
-        default=None, ge=0, description="never more brokers down than this: faults that would exceed it wait"
+        default=None,
+        ge=0,
+        description="maximum number of brokers down at once: a fault that would exceed it waits",
     )
 
     @model_validator(mode="after")
@@ -50,13 +52,13 @@ class Write(Frozen):
 
     @property
     def ends(self) -> float | None:
-        """Seconds after which no fault begins any more; None: when all is written."""
+        """Seconds after which no fault begins; None: once everything is written."""
         return min((end for end in (self.seconds, self.at_most) if end is not None), default=None)
 
 
 class Send(Frozen):
-    """Send `records` to a partition, each of `size` bytes (default: the workload's record_size); their
-    reports are waited for, or, with `awaited: false`, only at the end of the run."""
+    """Send `records` to a partition, each of `size` bytes (default: the workload's record_size), and wait for
+    their reports; with `awaited: false` wait only at the end of the run."""
 
     partition: int = Field(default=0, ge=0)
     records: int = Field(default=1, ge=1, le=100_000)
@@ -74,10 +76,10 @@ Call = Literal["begin", "commit", "abort", "flush"] | SendCall
 
 
 class Drive(Frozen):
-    """A Java producer makes calls, one after the other, each when the one before has returned.
+    """A Java producer makes calls one after the other, each when the previous one has returned.
 
-    `by` names the producer; it is made when it is first named. What a call comes to is in the journals, also
-    if it fails: expect it there. `begin`, `commit` and `abort` are of transactions.
+    `by` names the producer, which is created when it is first named. The journals have the outcome of each
+    call, even if it fails. `begin`, `commit` and `abort` are for transactions.
     """
 
     name: str = Field(pattern=NAME)
@@ -90,14 +92,14 @@ class Drive(Frozen):
 
 
 class Wait(Frozen):
-    """Wait until the cluster is seen in a state; a deadline that passes makes the verdict `unknown`.
+    """Wait until the cluster is in a state; a timeout makes the verdict `unknown`.
 
     `replicated: true` - every replica's log end offset equals the leader's high watermark.
-    `isr: N` - every partition's ISR has N members, as its leader sees it; `isr: {is: TARGET}` - just these.
-    `leader: {is: TARGET}` - one of these leads. `log_end`, `high_watermark`: {of: TARGET, at_least: N} (or
-    `exactly: N`) - as each of these brokers has it itself. `checkpoint: {of, file, exactly}` - on their
-    disks. `logged: {of, text}` - printed since the run began. All but the first are of `partition` 0 or
-    another.
+    `isr: N` - every partition's ISR has N members, according to its leader; `isr: {is: TARGET}` - exactly
+    these. `leader: {is: TARGET}` - one of these leads. `log_end`, `high_watermark`: {of: TARGET, at_least: N}
+    (or `exactly: N`) - as each of these brokers reports its own. `checkpoint: {of, file, exactly}` - on their
+    disks. `logged: {of, text}` - printed since the run began. All but the first are about one `partition`
+    (default 0).
     """
 
     replicated: Literal[True] | None = None
@@ -111,10 +113,10 @@ class Wait(Frozen):
 
     @model_validator(mode="after")
     def _one(self) -> Wait:
-        given = [
+        chosen = [
             name for name in type(self).model_fields if name != "within" and getattr(self, name) is not None
         ]
-        if len(given) != 1:
+        if len(chosen) != 1:
             kinds = ", ".join(name for name in type(self).model_fields if name != "within")
             raise ValueError(f"a wait step takes exactly one of {kinds}")
         if isinstance(self.isr, int) and self.isr < 1:
@@ -123,20 +125,20 @@ class Wait(Frozen):
 
     @property
     def condition(self) -> ClusterCondition | None:
-        """What is looked for on single brokers; None: `replicated`, or the size of every ISR."""
+        """The condition on single brokers; None: `replicated`, or the size of every ISR."""
         members = None if isinstance(self.isr, int) else self.isr
         return members or self.leader or self.log_end or self.high_watermark or self.checkpoint or self.logged
 
 
 class Inject(Frozen):
-    """Inject a fault and wait until it is verified; it stays until a heal step or the end.
+    """Inject a fault and wait until it is verified; it lasts until a heal step or the end.
 
-    `if_impossible` and `name` stand beside the fault: `inject: {partition: {...}, name: cut}`.
+    `if_impossible` and `name` are written beside the fault: `inject: {partition: {...}, name: cut}`.
     """
 
     fault: WrittenFault
     if_impossible: IfImpossible = "refuse"
-    name: str | None = Field(default=None, pattern=NAME, description="for a heal step to name it")
+    name: str | None = Field(default=None, pattern=NAME, description="for heal steps that refer to it")
 
     @model_validator(mode="before")
     @classmethod
@@ -159,10 +161,10 @@ class Inject(Frozen):
 
 
 class Heal(Frozen):
-    """Heal every fault that is open, or `only` those of inject steps with these names, in this order.
+    """Heal every open fault, or `only` those of inject steps with these names, in this order.
 
-    With `awaited: false` they are taken back, and nobody waits until the cluster is whole again: a broker
-    that is started while its partition has no leader comes into no ISR.
+    With `awaited: false` the faults are undone without waiting until the cluster has recovered: a broker that
+    is started while its partition has no leader does not join an ISR.
     """
 
     only: tuple[str, ...] = ()
@@ -171,7 +173,9 @@ class Heal(Frozen):
     @model_validator(mode="after")
     def _named(self) -> Heal:
         if not self.awaited and not self.only:
-            raise ValueError("`awaited: false` needs `only`: the rest is healed at the end, and seen")
+            raise ValueError(
+                "`awaited: false` needs `only`: all other faults are healed and verified at the end"
+            )
         return self
 
 
@@ -191,14 +195,14 @@ Question = Literal[
 
 
 class Ask(Frozen):
-    """Ask single brokers, one question after the other, and keep the answers (`answers/` in the run folder).
+    """Ask single brokers, one question after the other, and store the answers (`answers/` in the run folder).
 
-    `leader`: who leads, in which epoch, with which ISR. `log_end`, `high_watermark`: as the broker has it
-    itself. `list_offsets`: the end of the partition as a consumer is told. `fetch`: what a consumer is given
-    from the beginning; `fetch_v10`: the same by the protocol from before Kafka 2.3. `produce`: what it says
-    to a record sent to it, whoever leads. `epoch_ends`: where each leader epoch ends. From its disk, whether
-    it runs or not: `checkpoint`, its replication-offset-checkpoint; `files`, its segment files and leader
-    epochs. `printed`: the lines with `text` that it (or a controller) has printed since the run
+    `leader`: the leader, its epoch and its ISR. `log_end`, `high_watermark`: the broker's own.
+    `list_offsets`: the end of the partition for a consumer. `fetch`: the records for a consumer from the
+    beginning; `fetch_v10`: the same by the protocol from before Kafka 2.3. `produce`: its response to a
+    record sent to it, whether it leads or not. `epoch_ends`: the end of each leader epoch. From its disk,
+    whether it runs or not: `checkpoint`, its replication-offset-checkpoint; `files`, its segment files and
+    leader epochs. `printed`: the lines with `text` that it (or a controller) has printed since the run
     began.
     """
 
@@ -207,17 +211,19 @@ class Ask(Frozen):
     what: tuple[Question, ...] = Field(min_length=1)
     partition: int = Field(default=0, ge=0)
     text: str | None = Field(default=None, min_length=1)
-    seconds: float | None = Field(default=None, gt=0, description="ask again and again for so long")
+    seconds: float | None = Field(
+        default=None, gt=0, description="repeat the questions for this many seconds"
+    )
 
     @model_validator(mode="after")
     def _text(self) -> Ask:
         if ("printed" in self.what) != (self.text is not None):
-            raise ValueError("`printed` needs `text`, and only that does")
+            raise ValueError("`printed` needs `text`, and the other questions take none")
         return self
 
 
 class Sleep(Frozen):
-    """Do nothing for a while. Prefer a wait step: a sleep proves nothing."""
+    """Do nothing for a while. Prefer a wait step, which verifies a state."""
 
     seconds: float = Field(gt=0)
 
@@ -249,7 +255,7 @@ class Step(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
-        # `- heal:` reads as null.
+        # YAML reads `- heal:` as null.
         return {"heal": {}} if value == {"heal": None} else value
 
     @model_validator(mode="after")
@@ -260,6 +266,6 @@ class Step(Frozen):
 
     @property
     def action(self) -> Action:
-        given = (getattr(self, name) for name in STEPS)
-        chosen: Action = next(one for one in given if one is not None)
+        actions = (getattr(self, name) for name in STEPS)
+        chosen: Action = next(action for action in actions if action is not None)
         return chosen

@@ -45,7 +45,7 @@ def test_what_is_for_clusters_of_ours_alone() -> None:
     assert SPEC.existing.servers == (("a", 1), ("b", 2))
     odds: list[dict[str, Any]] = [{"version": "3.9.2"}, {"racks": True}, {"security": {"tls": True}}]
     for odd in [*odds, {"properties": {"a": "b"}}]:
-        with pytest.raises(ValidationError, match="clusters of ours"):
+        with pytest.raises(ValidationError, match="only for clusters that kafka-chaos starts"):
             ClusterSpec.model_validate({"existing": {"bootstrap_servers": "a:1"}, **odd})
     with pytest.raises(ValidationError, match="at most 9"):
         ClusterSpec(brokers=10)

@@ -38,8 +38,8 @@ def _environment(security: SecuritySpec | None, **more: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("given", "version", "refused"),
     [
-        ({}, "4.3.1", "asks for nothing"),
-        ({"tls": False}, "4.3.1", "asks for nothing"),
+        ({}, "4.3.1", "requires nothing"),
+        ({"tls": False}, "4.3.1", "requires nothing"),
         ({"sasl": "gssapi"}, "4.3.1", "plain"),
         ({"sasl": "scram"}, "3.4.1", "KIP-900"),
         ({"sasl": "scram"}, "3.5.0", None),

@@ -59,7 +59,7 @@ def test_a_drive_step_is_data_and_described_in_words() -> None:
         (
             "client: driven, driven: {transactional: true, coordinator: 1}",
             "client: java",
-            "drive steps are of",
+            "drive steps need",
         ),
         (
             "- drive: {name: two, do: [flush, send: {awaited: false}]}",
@@ -98,7 +98,7 @@ def test_loggers_and_the_metadata_version_reach_the_nodes() -> None:
         assert node.command is None
         assert "KAFKA_LOG4J_LOGGERS" not in node.environment
     for setting in ({"loggers": {"a": "INFO"}}, {"metadata_version": "3.4-IV0"}):
-        with pytest.raises(ValueError, match="of KRaft clusters"):
+        with pytest.raises(ValueError, match="only KRaft clusters"):
             ClusterSpec.model_validate({"metadata": "zookeeper", "version": "3.9.2", **setting})
 
 

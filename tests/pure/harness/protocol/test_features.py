@@ -58,7 +58,7 @@ def test_a_refusal_is_told() -> None:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"features": {"a": 1}, "metadata": "zookeeper", "version": "3.9.2"}, "are of KRaft clusters"),
+        ({"features": {"a": 1}, "metadata": "zookeeper", "version": "3.9.2"}, "only KRaft clusters have"),
         ({"features": {"a": -1}}, "greater than or equal to 0"),
     ],
 )

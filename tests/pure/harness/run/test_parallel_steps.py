@@ -49,12 +49,12 @@ def experiment(**changes: Any) -> Experiment:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"workload": {"transactions": {"records": 5}}}, "its transactional.id cannot go together"),
-        ({"readers": [{"name": "r", "group": "g"}]}, "its consumer group cannot go together"),
-        ({"workload": {"client": "java"}}, "its Java client cannot go together"),
+        ({"workload": {"transactions": {"records": 5}}}, "its transactional.id cannot be shared"),
+        ({"readers": [{"name": "r", "group": "g"}]}, "its consumer group cannot be shared"),
+        ({"workload": {"client": "java"}}, "its Java client cannot be shared"),
         (
             {"steps": [{"write": {"name": "w", "seconds": 9, "faults": [ELECT]}}]},
-            "faults on partitions in inject steps",
+            "faults on partitions are possible in inject steps only",
         ),
     ],
 )

@@ -169,8 +169,8 @@ def test_step_by_step_in_a_file() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("only: [cut]", "only: [cutt]", "no fault called 'cutt' is open then"),
-        ("only: [cut]", "only: [death]", "no fault called 'death' is open then"),
+        ("only: [cut]", "only: [cutt]", "no fault called 'cutt' is open at this step"),
+        ("only: [cut]", "only: [death]", "no fault called 'death' is open at this step"),
         ("name: death", "name: cut", "two faults are named 'cut'"),
         ("[[2, 1, 3]]", "[[2, 1, 1]]", "expected 3 different brokers"),
         ("[[2, 1, 3]]", "[[2, 1, 3], [1, 2]]", "assignment[1] is [1, 2]"),

@@ -118,7 +118,7 @@ def test_broken_yaml_names_the_line() -> None:
         parse("name: x\n  bad: [", "my.yaml")
     with pytest.raises(BadInput, match="a mapping"):
         parse("- 1", "my.yaml")
-    with pytest.raises(BadInput, match="not YAML"):
+    with pytest.raises(BadInput, match="this YAML cannot be used"):
         parse("a: \x00", "my.yaml")
 
 

@@ -144,7 +144,7 @@ KILL_1 = "{kill: {target: {broker: 1}}}"
         (f"{{fault: {KILL_1}, at: 20, for: 3}}", "", "a fault at 20 s never comes"),
         ("{fault: {kill: {target: {leader: 7}}}, at: 1, for: 2}", ".fault", "partitions 0 to 2"),
         ("{fault: {kill: {target: {broker: 7}}}, at: 1, for: 2}", ".fault", "the brokers are 1 to 3"),
-        ("{fault: {kill: {target: client}}, at: 1, for: 2}", ".fault", "client's process is not ours"),
+        ("{fault: {kill: {target: client}}, at: 1, for: 2}", ".fault", "client's process cannot be affected"),
         ("{random: {menu: [], every: 3}}", ".random.menu", "at least 1 item"),
         (f"{{random: {{menu: [{{fault: {KILL_1}, for: 1, weight: 0}}], every: 3}}}}", ".weight", "than 0"),
         (f"{{random: {{menu: [{{fault: {KILL_1}, for: [2, 1]}}], every: 3}}}}", ".for", "least comes first"),
