@@ -1,5 +1,5 @@
-"""Checks over the journals of a run: Spark measures, a pure step judges.
+"""Checks of a run's journals: Spark finds and counts findings, a pure step judges the counts.
 
-`judge` needs no Spark and may be imported anywhere; everything else needs PySpark and Java, and no module
-here knows Docker or a Kafka client: a saved run folder is enough.
+`judgement.judge` needs no Spark and can be imported anywhere; almost everything else needs PySpark and Java.
+No module here uses Docker or a Kafka client: a saved run folder is enough.
 """

@@ -13,14 +13,14 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from checkers.checks.run import attempt, claimed
+from checkers.checks.run import attempt, run_checks
 from checkers.facts.availability import unavailable_seconds
 from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.facts.planning import BLOCK_ROWS
 from checkers.findings.delivery_findings import deliveries, replicas
 from checkers.findings.evidence import FINDINGS, corrupt_deliveries, corrupt_values, evidence
-from checkers.findings.leadership_history import LeadershipHistory, beliefs
-from checkers.findings.record_context import prepare
+from checkers.findings.leadership_history import LeadershipHistory, read_leadership
+from checkers.findings.record_context import with_context
 from checkers.journals.load import RunFrames, load_run, read_parquet
 from checkers.judgement.summary import summarise
 from harness.model.errors import CheckError
@@ -40,14 +40,14 @@ def check_run(
 ) -> Summary:
     """Classify every record of a saved run; write `findings/` (Parquet) and `summary.json` into its folder.
 
-    Results of an earlier check of the folder are replaced; the journals are only read. A check of a class
-    that fails is a problem of the summary, so the verdict is unknown.
+    Results of an earlier check of the folder are replaced; the journals are only read. If the check of a
+    class fails, the summary has a problem, so the verdict is unknown.
 
     Args:
-        results: write there instead; with a cluster, a place that its workers can write to.
+        results: write to this folder instead; on a Spark cluster, its workers must be able to write to it.
         reads_folder: the journal of the final read, if it is not the run's own.
-        plan: how the rows of a block come together (None: by what the files' footers tell).
-        block_rows: sends that one task tells of.
+        plan: how the rows of a block come together (None: chosen from the files' footers).
+        block_rows: number of sends whose facts one task computes.
 
     Raises:
         JournalError: the folder or a journal of it cannot be read (`checkers.journals.load.load_run`).
@@ -55,8 +55,8 @@ def check_run(
     """
     started = time.perf_counter()
     folder = folder.resolve()
-    results = folder if results is None else _made(results.resolve())
-    with _told_to_the_user(folder), _scratch(results) as scratch:
+    results = folder if results is None else _make_folder(results.resolve())
+    with _failures_as_check_errors(folder), _scratch(results) as scratch:
         frames = load_run(spark, folder, reads_folder=reads_folder)
         # A check that fails must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)
@@ -82,34 +82,35 @@ def check_run(
 def _write_findings(
     frames: RunFrames, facts: RunFacts, target: StoragePath, scratch: StoragePath
 ) -> list[str]:
-    """Returns what failed."""
-    rows, problems = claimed(prepare(frames, facts), "record")
-    belief = LeadershipHistory(())
+    """Write the findings of records, deliveries and replicas; returns the problems of what failed."""
+    rows, problems = run_checks(with_context(frames, facts), "record")
+    leadership = LeadershipHistory(())
     if frames.files.samples and facts.count:
-        read, problem = attempt("blame", lambda: beliefs(frames.files.samples, frames.meta.topic))
-        belief = read or belief
+        found, problem = attempt("blame", lambda: read_leadership(frames.files.samples, frames.meta.topic))
+        leadership = found or leadership
         problems += [problem] if problem else []
-    records = evidence(rows, frames, facts, belief, facts.count)
+    records = evidence(rows, frames, facts, leadership, facts.count)
     if any(len(ranges.start) for ranges in facts.held.bad.values()):
         records = records.unionByName(corrupt_values(frames))
     if frames.live is not None:
         records = records.unionByName(corrupt_deliveries(frames, frames.live))
     records.write.mode("overwrite").parquet(spark_path(target))
 
-    def of_deliveries() -> list[str]:
-        told = deliveries(frames, facts, scratch)
-        if told is None:
+    def write_deliveries() -> list[str]:
+        found = deliveries(frames, facts, scratch)
+        if found is None:
             return []
-        told[0].write.mode("append").parquet(spark_path(target))
-        return told[1]
+        findings, failed = found
+        findings.write.mode("append").parquet(spark_path(target))
+        return failed
 
-    def of_replicas() -> list[str]:
+    def write_replicas() -> list[str]:
         found = replicas(frames, facts)
         if found is not None:
             found.write.mode("append").parquet(spark_path(target))
         return []
 
-    for name, work in (("deliveries", of_deliveries), ("replicas", of_replicas)):
+    for name, work in (("deliveries", write_deliveries), ("replicas", write_replicas)):
         more, problem = attempt(name, work)
         problems += [*(more or ()), *([problem] if problem else [])]
     return problems
@@ -117,26 +118,26 @@ def _write_findings(
 
 @contextmanager
 def _scratch(folder: StoragePath) -> Iterator[StoragePath]:
-    """A folder beside the results, for what tasks write for each other."""
+    """A temporary folder next to the results, for files that tasks write for each other."""
     with ExitStack() as stack:
         try:
             path = stack.enter_context(scratch_in(folder))
         except OSError:
-            # Not a folder that can be written to: what is wrong with it is said by whoever reads it.
+            # The folder cannot be written to; whatever reads it next raises the error that says why.
             path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-chaos-check-")))
         yield path
 
 
-def _made(results: StoragePath) -> StoragePath:
+def _make_folder(results: StoragePath) -> StoragePath:
     try:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CheckError(
-            "there can be no folder for what the check finds",
+            "the folder for the results of the check cannot be made",
             where=str(results),
-            expected="a place that can be written to",
+            expected="a folder that can be written to",
             found=error.strerror or str(error),
-            next_step="name another place with --results",
+            next_step="name another folder with --results",
         ) from error
     return results
 
@@ -150,12 +151,12 @@ def _save(summary: Summary, target: StoragePath) -> None:
             where=str(target),
             expected="a place that can be written to",
             found=str(error),
-            next_step="correct its permissions, or name another place with --results",
+            next_step="correct its permissions, or name another folder with --results",
         ) from error
 
 
 @contextmanager
-def _told_to_the_user(folder: StoragePath) -> Iterator[None]:
+def _failures_as_check_errors(folder: StoragePath) -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError, OSError, pa.ArrowException) as error:
@@ -163,12 +164,12 @@ def _told_to_the_user(folder: StoragePath) -> Iterator[None]:
             "Spark failed while checking; the journals are untouched",
             where=str(folder),
             found=_first_line(error),
-            next_step=f"see that memory and disk suffice, then run `kafka-chaos check {folder.name}` again",
+            next_step=f"check memory and disk space, then run `kafka-chaos check {folder.name}` again",
         ) from error
 
 
 def _first_line(error: Exception) -> str:
-    """What Spark's deepest cause says, which is the one that tells the disk is full or a page is damaged."""
+    """The first line of Spark's deepest cause, which says for example that the disk is full."""
     text = str(error)
     if isinstance(error, Py4JJavaError):
         cause = error.java_exception

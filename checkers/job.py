@@ -15,7 +15,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from checkers.spark.master import parsed_settings
+from checkers.spark.master import parse_settings
 from checkers.spark.session import spark_session
 from harness.model.errors import KafkaChaosError
 from harness.model.result import Summary
@@ -53,7 +53,7 @@ def _session(master: str, conf: list[str]) -> SparkSession:
     # spark-submit starts the JVM first and tells us its port; so do the launchers of other platforms.
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return SparkSession.builder.appName("kafka-chaos").getOrCreate()
-    return spark_session(master=master, settings=parsed_settings(conf))
+    return spark_session(master=master, settings=parse_settings(conf))
 
 
 if __name__ == "__main__":

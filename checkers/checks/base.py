@@ -58,18 +58,18 @@ def check(
 
 
 def claim(rows: DataFrame, finding: FindingClass, condition: Column) -> DataFrame:
-    """Rows that no class has yet and for which the condition holds get this one."""
+    """Rows with this class in `finding` where the condition holds and no earlier check claimed them."""
     named = F.coalesce(F.col("finding"), F.when(condition, F.lit(finding.value)))
     return rows.withColumn("finding", named)
 
 
 def outcome(word: SendOutcome) -> Column:
-    """Whether the send's outcome is this one."""
+    """Whether the send has this outcome."""
     return F.col("outcome") == OUTCOMES.index(word)
 
 
 def txn_outcome(word: TxnOutcome) -> Column:
-    """Whether the send's transaction ended so."""
+    """Whether the send's transaction has this outcome."""
     return F.col("txn_outcome") == TXN_OUTCOMES.index(word)
 
 

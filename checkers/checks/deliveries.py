@@ -1,6 +1,6 @@
-"""Checks of what readers were given, beside the class of the record itself.
+"""Checks of deliveries to readers; a record that is concerned may have a class of its own in addition.
 
-Each takes what `checkers.facts.deliveries.DELIVERIES` describes, with names.
+Each takes the columns of `checkers.facts.deliveries.DELIVERIES`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.checks.base import check, claim
-from checkers.facts.deliveries import AGAIN, BACK, PASSED
+from checkers.facts.deliveries import REDELIVERED, SKIPPED, WENT_BACK
 from harness.model.result import FindingClass
 
 
@@ -21,16 +21,16 @@ from harness.model.result import FindingClass
     subject="delivery",
 )
 def skipped(rows: DataFrame) -> DataFrame:
-    """The final read (for readers of committed records, that of committed records) holds offsets that a
-    reader passed over: a reader without a group between two offsets that it got one after the other in one
-    session; a group between its first offset of a partition and its last, or a later one that it committed,
-    when no member ever got them. One finding a run of consecutive offsets, `count` of them.
+    """A reader skipped offsets that the final read holds (for readers of committed records: the final read of
+    committed records). A reader without a group skips offsets between two consecutive deliveries of one
+    session. A group skips offsets that no member ever got, between its first offset of a partition and its
+    last, or a later one that it committed. One finding per run of consecutive offsets, `count` of them.
 
     Source: a consumer gets a partition's records in the order of their offsets (Kafka documentation,
     Consumer).
     Example: a reader got offsets 4 and 8 one after the other; 5 to 7 are in the log.
     """
-    return claim(rows, FindingClass.SKIPPED, F.col("kind") == PASSED)
+    return claim(rows, FindingClass.SKIPPED, F.col("kind") == SKIPPED)
 
 
 @check(
@@ -40,13 +40,13 @@ def skipped(rows: DataFrame) -> DataFrame:
     subject="delivery",
 )
 def nonmonotonic_read(rows: DataFrame) -> DataFrame:
-    """Within one session of a reader a partition's offset is not above the one that it got before.
+    """Within one session of a reader, an offset is not above the previous one of the same partition.
 
     Source: a consumer's position only rises until it seeks or is assigned anew (Kafka documentation,
     Consumer).
     Example: offset 8, then offset 5, with no rebalance between them.
     """
-    return claim(rows, FindingClass.NONMONOTONIC_READ, F.col("kind") == BACK)
+    return claim(rows, FindingClass.NONMONOTONIC_READ, F.col("kind") == WENT_BACK)
 
 
 @check(
@@ -55,9 +55,9 @@ def nonmonotonic_read(rows: DataFrame) -> DataFrame:
     subject="delivery",
 )
 def redelivered(rows: DataFrame) -> DataFrame:
-    """One group was given an offset more than once: allowed, and counted (`count` deliveries).
+    """An offset was delivered to a group more than once: allowed, and counted (`count` deliveries).
 
     Source: at-least-once delivery (Kafka documentation, Message Delivery Semantics).
-    Example: offset 5 was given before the rebalance and, not committed yet, after it again.
+    Example: offset 5 was delivered before the rebalance and, because it was not committed, again after it.
     """
-    return claim(rows, FindingClass.REDELIVERED, F.col("kind") == AGAIN)
+    return claim(rows, FindingClass.REDELIVERED, F.col("kind") == REDELIVERED)

@@ -1,7 +1,7 @@
-"""Checks of records, in the order in which they claim: a record counts in the first class that applies.
+"""Checks of records. A record is in the first class that applies, in the order of the functions here.
 
-Each takes the facts of records (`checkers.facts.record.FACTS`) with what `checkers.findings.record_context`
-adds.
+Each takes the facts of records (`checkers.facts.record.FACTS`) with the columns that
+`checkers.findings.record_context` adds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harness.model.result import FindingClass
         '; read from ', first_at, coalesce(concat(' at offset ', {FIRST_READ}), ''))""",
 )
 def phantom(rows: DataFrame) -> DataFrame:
-    """Read somewhere (final read or live), never sent by this run.
+    """Read (by the final read or a live reader), but never sent by this run.
 
     Source: a log may hold only what producers sent (Kafka documentation, Design, Message Delivery Semantics).
     Example: seq 3 of producer 0 is read, the journal of sends ends at seq 2.
@@ -51,8 +51,8 @@ def misplaced(rows: DataFrame) -> DataFrame:
         ', read with key ', coalesce(cast(read_key AS string), 'none'))""",
 )
 def corrupt(rows: DataFrame) -> DataFrame:
-    """A value, read by any reader, that does not decode or whose CRC does not match (a finding each, beside
-    the records); or another key read, by any reader, than was sent.
+    """A value, read by any reader, that does not decode or whose CRC does not match (one finding per value,
+    in addition to those of records); or any reader got another key than was sent.
 
     Source: brokers keep keys and values as they are (Kafka documentation, Message Format).
     Example: sent with key 5, read with key 6.
@@ -65,7 +65,8 @@ def corrupt(rows: DataFrame) -> DataFrame:
     "concat('refused (', coalesce(error, 'no error'), '), yet read from ', first_at)",
 )
 def rejected_present(rows: DataFrame) -> DataFrame:
-    """`rejected`, that is certainly never written, yet in the final read or given to a live reader.
+    """`rejected`, which means that it was certainly not written, yet in the final read or given to a live
+    reader.
 
     Source: the errors that prove it are listed with their sources in `workloads/producer/outcomes.py`.
     Example: refused with NOT_ENOUGH_REPLICAS on the first attempt, read at offset 7.
@@ -118,11 +119,11 @@ def duplicate(rows: DataFrame) -> DataFrame:
              ELSE '; not in the log' END)""",
 )
 def inconsistent_offset(rows: DataFrame) -> DataFrame:
-    """Two records at one offset: it was acknowledged at an offset where the final read holds another while it
-    is elsewhere, or a live reader got it at an offset where the final read holds another (if it was
-    acknowledged and is gone, that counts as lost).
+    """Two records at one offset: the final read holds another record at the offset at which this one was
+    acknowledged, and this one elsewhere; or a live reader got it at an offset at which the final read holds
+    another record (one that was acknowledged and is absent counts as lost).
 
-    Source: an offset names one record for ever (Kafka documentation, Design; KIP-101 on logs that diverged).
+    Source: the record at an offset never changes (Kafka documentation, Design; KIP-101 on diverged logs).
     Example: a live reader got seq 8 at offset 20; the final read holds seq 9 there.
     """
     moved = outcome(SendOutcome.ACKED) & present() & F.col("overwritten")
@@ -136,7 +137,7 @@ def inconsistent_offset(rows: DataFrame) -> DataFrame:
     concat({ACKED_AT}, ', below the log start offset ', log_start_offset, '; retention may delete it')""",
 )
 def expired(rows: DataFrame) -> DataFrame:
-    """Acknowledged and gone by policy: its offset is below the log start offset, and the topic's retention
+    """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
     may have deleted a record of that age.
 
     Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes.
@@ -152,8 +153,8 @@ def expired(rows: DataFrame) -> DataFrame:
     concat({ACKED_AT}, '; key ', key, ' is at offset ', newer_offset, ', so compaction may remove it')""",
 )
 def compacted(rows: DataFrame) -> DataFrame:
-    """Acknowledged and gone by policy: the topic is compacted, and the final read holds a record of the same
-    key at a higher offset than acknowledged.
+    """Acknowledged and deleted by policy: the topic is compacted, and the final read holds a record of the
+    same key at a higher offset than acknowledged.
 
     Source: Kafka documentation, Log Compaction.
     Example: key 5 was acknowledged at offset 3, and key 5 is read at offset 90.
@@ -166,14 +167,14 @@ def compacted(rows: DataFrame) -> DataFrame:
     f"concat({ACKED_AT}, {STANDING}, {HOLDERS}, {SEEN_LIVE})",
 )
 def lost(rows: DataFrame) -> DataFrame:
-    """Acknowledged, not gone by policy, absent from a complete final read; or of a committed transaction of
-    which the final read of committed records holds nothing, though the log does.
+    """Acknowledged, not deleted by policy, absent from a complete final read; or in the log, but the final
+    read of committed records holds no record of its committed transaction.
 
-    `place`: overwritten (something else stands at its acknowledged offset), tail (its offset is at or beyond
-    the end), not committed, unknown.
+    `place`: overwritten (another record is at its acknowledged offset), tail (its offset is at or beyond the
+    end), not committed, unknown.
 
-    Source: acks (Kafka documentation, Producer Configs); what follows from min.insync.replicas and elections.
-    Example: acknowledged at offset 20 under acks=1; after the election another record stands there.
+    Source: Kafka documentation, Producer Configs, acks; min.insync.replicas and leader elections.
+    Example: acknowledged at offset 20 under acks=1; after an election another record is at offset 20.
     """
     acked = outcome(SendOutcome.ACKED)
     uncommitted = F.col("not_committed") & ~F.col("torn")
@@ -185,10 +186,9 @@ def lost(rows: DataFrame) -> DataFrame:
     f"concat(outcome, ', not in the log of ', sent_to, {SEEN_LIVE})",
 )
 def vanished(rows: DataFrame) -> DataFrame:
-    """Not acknowledged, given to a live reader, absent from the final read, not gone by policy.
+    """Not acknowledged, given to a live reader, absent from the final read, not deleted by policy.
 
-    Source: readers get only what lies below the high watermark, which no election may lose (KIP-101,
-    KIP-279).
+    Source: readers get only records below the high watermark, which no election may lose (KIP-101, KIP-279).
     Example: a send that timed out was given to a live reader at offset 20 and is not in the log.
     """
     gone = ~outcome(SendOutcome.ACKED) & ~present() & (F.col("live_rows") > 0)
@@ -201,7 +201,7 @@ def vanished(rows: DataFrame) -> DataFrame:
     "concat('sent to ', sent_to, ' under acks=0, not in the log')",
 )
 def unconfirmed_absent(rows: DataFrame) -> DataFrame:
-    """Sent under acks=0, absent: counted apart from `lost`, since no broker ever confirmed it.
+    """Sent under acks=0 and absent: counted separately from `lost`, because no broker ever confirmed it.
 
     Source: Kafka documentation, Producer Configs, acks=0.
     Example: the client reported success at once, the record is not in the log.
@@ -232,11 +232,11 @@ def torn_transaction(rows: DataFrame) -> DataFrame:
     "concat('at offset ', get(offsets, 0), ' of ', sent_to, ', after one that was sent later')",
 )
 def reordered(rows: DataFrame) -> DataFrame:
-    """Late: some record of the same producer and partition with a higher seq has a lower first offset.
+    """Late: a record of the same producer and partition with a higher seq has a lower first offset.
 
     Source: Kafka documentation, Producer Configs, max.in.flight.requests.per.connection and
     enable.idempotence.
-    Example: seq 7 lies at offset 21, seq 8 at offset 20: seq 7 is late.
+    Example: seq 7 is at offset 21, seq 8 at offset 20: seq 7 is late.
     """
     return claim(rows, FindingClass.REORDERED, present() & F.col("late"))
 

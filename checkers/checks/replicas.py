@@ -1,4 +1,4 @@
-"""Checks of what lies in the replicas' own segment files."""
+"""Checks of the records in the replicas' own segment files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from harness.model.result import FindingClass
     FindingClass.DIVERGED,
     """
     concat('replicas of ', at, ' differ at offset ', offset, ': ', array_join(transform(
-        partings, one -> concat('broker ', one.broker, ' parts at offset ', one.parting)), ', '))""",
+        partings, one -> concat('broker ', one.broker, ' differs from offset ', one.parting, ' on')
+    ), ', '))""",
     subject="replica",
 )
 def diverged(rows: DataFrame) -> DataFrame:
     """Two replicas hold different records (checksum, identity or leader epoch) at one offset below the high
     watermark, or one lacks an offset between its own first and last that the leader holds.
 
-    Takes records of replicas: `spot`, `offset`, `broker`, `leader`, `end_offset`, `content` (a hash of what
-    lies there). Gives one row an offset: `spot`, `offset`, `brokers` (that differ from the leader or, where
-    the leader holds nothing, all that differ among themselves), and `partings`: of each such broker the first
-    offset of the partition at which it does.
+    Takes records of replicas: `spot`, `offset`, `broker`, `leader`, `end_offset`, `content` (a hash of the
+    record). Returns one row per offset: `spot`, `offset`, `brokers` (those that differ from the leader; if
+    the leader holds nothing there, all that differ from each other), and `partings`: for each of these
+    brokers the first offset of the partition at which it differs.
 
-    Source: followers copy the leader's log as it is (Kafka documentation, Replication; KIP-101, KIP-279).
+    Source: followers copy the leader's log unchanged (Kafka documentation, Replication; KIP-101, KIP-279).
     Example: at offset 20 brokers 1 and 2 hold seq 8 of epoch 3, broker 3 holds seq 9 of epoch 2.
     """
     of_leader = F.when(F.col("broker") == F.col("leader"), F.col("content"))
@@ -37,7 +38,7 @@ def diverged(rows: DataFrame) -> DataFrame:
         F.max("content").alias("most"),
         F.collect_set(F.struct("broker", "content")).alias("holders"),
     )
-    # Where the leader holds nothing, all that differ among themselves do.
+    # Where the leader holds nothing, all brokers that differ from each other count.
     differs = F.transform(
         F.filter(
             "holders",

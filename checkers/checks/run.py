@@ -1,4 +1,4 @@
-"""Runs the checks: each subject's in one pass, and a check that fails is a reason, not a crash."""
+"""Runs the checks of a subject; a check that fails is a reason for an unknown verdict, not a crash."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from checkers.checks import FindingSubject, checks_of
 Result = TypeVar("Result")
 
 
-def claimed(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
-    """Rows with their findings named by all checks of a subject, and what failed."""
+def run_checks(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
+    """Rows with their findings named by all checks of a subject, and the problems of checks that failed."""
     problems = []
     for check in checks_of(subject):
         outcome, problem = attempt(check.finding.value, partial(check.find, rows))
@@ -24,9 +24,9 @@ def claimed(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[s
 
 
 def attempt(name: str, work: Callable[[], Result]) -> tuple[Result | None, str | None]:
-    """What `work` gives, or why it failed."""
+    """The result of `work`, or a sentence that says why it failed."""
     try:
         return work(), None
-    except Exception as error:  # whatever a check does wrong makes the verdict unknown, and is shown
+    except Exception as error:  # any error of a check makes the verdict unknown, and is shown
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return None, f"the check of {name} failed ({reason}), so the verdict is unknown"

@@ -16,7 +16,7 @@ ACKED_AT = """
 STANDING = """
     CASE WHEN place = 'not committed'
               THEN '; the log holds it, but readers of committed records get nothing of its transaction'
-         WHEN overwritten_badly THEN '; a value that does not check stands there now'
+         WHEN overwritten_badly THEN '; a damaged value stands there now'
          WHEN place = 'overwritten' THEN '; another record stands there now'
          WHEN place = 'tail' THEN concat('; the log ends at offset ', end_offset)
          ELSE '; not in the log' END"""

@@ -1,7 +1,6 @@
-"""Facts: what the journals tell of every record that is not plain, and of every delivery that is odd.
+"""Facts about records with an anomaly and about deliveries with one, computed from the journals.
 
-A record is plain if there is nothing to say of it: sent once, acknowledged, in the final read exactly once,
-where and as it was sent, in order, and whoever else read it saw the same; or not acknowledged and nowhere to
-be found. Nearly all records are plain, so the work is done by numpy over blocks of numbers, inside Spark's
-tasks; only facts, numbers too, travel on to the checks (`checkers.checks`).
-"""
+A record without an anomaly is *clean* and produces no row. It was sent once, acknowledged, and is in the
+final read exactly once, where and as it was sent, in order, and every other reader got the same; or it was
+not acknowledged and nobody read it. Nearly all records are clean, so numpy finds the others in blocks of
+numbers inside Spark's tasks. Only facts, which are numbers too, go on to the checks (`checkers.checks`)."""

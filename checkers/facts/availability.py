@@ -1,4 +1,4 @@
-"""How long a partition took no writes."""
+"""How long a partition acknowledged no writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checkers.facts.places import ranked
 from harness.model.run import RunMeta
 
 SHORTEST_NS = 1_000_000_000
-"""Shorter stretches are not counted: batching and scheduling make them too."""
+"""Shorter stretches are not counted: batching and scheduling cause them too."""
 
 AckRun = tuple[int, int]
 """First and last of success reports that lie less than `SHORTEST_NS` apart."""
@@ -21,10 +21,11 @@ AckRun = tuple[int, int]
 
 @dataclass(frozen=True)
 class AckTimes:
-    """When one partition (`spot`) reported in one step, in ns: of some of its sends, or of all.
+    """When some or all sends of one partition (`spot`) in one step were reported, in ns.
 
-    `sent` is the first send, `closed` the last report of any outcome (None: none), `left_open` whether a send
-    never got one. `runs` rise; there are as many as there were stretches of a second without a success.
+    `sent` is the time of the first send, `closed` of the last report of any outcome (None: none), `left_open`
+    whether a send never got a report. `runs` are in ascending order; a stretch of a second without a success
+    lies between two of them.
     """
 
     spot: int
@@ -36,7 +37,7 @@ class AckTimes:
 
 
 def reports_of(sends: ColumnBatch) -> list[AckTimes]:
-    """When partitions reported, by partition and step.
+    """When sends were reported, by partition and step.
 
     A success report is one of outcome `acked` or `unconfirmed`. Sends of unknown partition (-1) do not count.
 
@@ -74,12 +75,12 @@ def reports_of(sends: ColumnBatch) -> list[AckTimes]:
 
 
 def _runs(group: Ints, closed: Ints) -> dict[int, list[AckRun]]:
-    """By group, the runs of these reports."""
+    """The runs of these reports by group."""
     found: dict[int, list[AckRun]] = defaultdict(list)
     if not len(group):
         return found
-    # Reports within one bucket are less than the shortest gap apart: its first and last are all that matters,
-    # and what is left to look at does not grow with the records.
+    # Reports within one bucket are less than the shortest gap apart, so only its first and last matter, and
+    # the number of values does not grow with the records.
     bucket = closed // SHORTEST_NS
     span = int(bucket.max() - bucket.min()) + 1
     cells, cell = ranked(group * span + (bucket - bucket.min()))
@@ -87,7 +88,7 @@ def _runs(group: Ints, closed: Ints) -> dict[int, list[AckRun]]:
     np.minimum.at(first, cell, closed)
     np.maximum.at(last, cell, closed)
     of = cells // span
-    # Near the end of the numbers' range a sum would turn negative.
+    # Near the end of the range of 64-bit integers the sum would overflow.
     soon = np.minimum(last[:-1], MOST - SHORTEST_NS) + SHORTEST_NS
     begins = np.concatenate([[True], (of[1:] != of[:-1]) | (first[1:] >= soon)])
     starts = np.flatnonzero(begins)

@@ -1,4 +1,4 @@
-"""The records of one block: which of them are plain, and the facts of the rest."""
+"""Which records of one block are clean, and the journal rows of those that are not."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TXN_COLUMNS = ("producer", "txn", "outcome")
 
 @dataclass(frozen=True)
 class BlockFacts:
-    """What the journals tell of the records of one block.
+    """The journal rows of the records of one block.
 
-    `sends` has `SEND_COLUMNS`, `txns` `TXN_COLUMNS`, the reads `READ_COLUMNS`: `final` is the final read,
-    `committed` the second one, of committed records only (None: there was none), `live` what live readers
-    were given, `source` being the reader's number; `committed_readers` are those that read committed records
-    only.
+    `sends` has `SEND_COLUMNS`, `txns` has `TXN_COLUMNS`, the reads have `READ_COLUMNS`: `final` is the final
+    read, `committed` the second one, of committed records only (None: there was none), `live` the deliveries
+    to live readers, `source` being the reader's number. `committed_readers` are the numbers of live readers
+    of committed records only.
     """
 
     run: int
@@ -59,7 +59,7 @@ class BlockFacts:
 
 @dataclass(frozen=True)
 class Edge:
-    """First offsets of one producer's records of a block in one spot: the least and the greatest."""
+    """The least and the greatest first offset of one producer's records in one spot, within a block."""
 
     producer: int
     spot: int
@@ -68,10 +68,13 @@ class Edge:
 
 
 @dataclass
-class Sorted:
-    """Rows of records that are not plain; `sends` also has `journaled` (rows of it) and `txn_outcome`.
-    Records are numbered 0 to `records` - 1; each `*_of` array says which record a row is of. `late` tells by
-    record whether one with a higher seq lies at a lower offset."""
+class AnomalousRecords:
+    """Journal rows of records that are not clean.
+
+    Records are numbered 0 to `records` - 1; each `*_of` array has the record's number for each row. `sends`
+    also has `journaled` (the number of rows that the journal has of the send) and `txn_outcome`. `late` says
+    for each record whether one with a higher seq lies at a lower offset.
+    """
 
     records: int
     sends: ColumnBatch
@@ -86,26 +89,26 @@ class Sorted:
     edges: list[Edge] = field(default_factory=list)
 
 
-def sort_out(told: BlockFacts, later: dict[tuple[int, int], int]) -> Sorted:
-    """Leave out what is plain.
+def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> AnomalousRecords:
+    """The rows of all records of a block but the clean ones.
 
     Args:
-        later: by producer and spot the least first offset of records with seqs beyond this block.
+        later: the least first offset of records with seqs beyond this block, by producer and spot.
     """
-    final, live = told.final, told.live
-    committed = told.committed if told.committed is not None else ColumnBatch.empty(READ_COLUMNS)
-    places = Places(told.sends["producer"], told.sends["seq"])
+    final, live = block.final, block.live
+    committed = block.committed if block.committed is not None else ColumnBatch.empty(READ_COLUMNS)
+    places = Places(block.sends["producer"], block.sends["seq"])
     n = places.size
-    sends, place, journaled = _once(told.sends, places)
+    sends, place, journaled = _deduplicated(block.sends, places)
     send_of = np.full(n, -1, np.int64)
     send_of[place] = np.arange(len(place))
-    odd: Flags = np.zeros(n, bool)
-    odd[place[journaled > 1]] = True
+    anomalous: Flags = np.zeros(n, bool)
+    anomalous[place[journaled > 1]] = True
 
     at = {}
     for name, rows in (("final", final), ("committed", committed), ("live", live)):
         spot_of = places.of(rows["producer"], rows["seq"])
-        ours = rows["run"] == told.run
+        ours = rows["run"] == block.run
         if not ours.all():
             spot_of[~ours] = -1
         if n:
@@ -114,12 +117,14 @@ def sort_out(told: BlockFacts, later: dict[tuple[int, int], int]) -> Sorted:
                 spot_of[unsent] = -1
         at[name] = spot_of
 
-    # Of the final read: as sent, where it was acknowledged, once.
-    here, rows = _known(at["final"], final)
+    # The final read has it as it was sent, where it was acknowledged, once.
+    here, rows = _sent_by_this_run(at["final"], final)
     sent = send_of[here]
     home = rows["spot"] == sends["spot"][sent]
     acked_at = sends["offset"][sent]
-    odd[here[~(home & _same(rows, sends, sent) & ((rows["offset"] == acked_at) | (acked_at == NULL)))]] = True
+    anomalous[
+        here[~(home & _same_key(rows, sends, sent) & ((rows["offset"] == acked_at) | (acked_at == NULL)))]
+    ] = True
     copies = np.bincount(here, minlength=n)
     first = np.full(n, MOST, np.int64)
     if n and copies.max() > 1:
@@ -129,48 +134,50 @@ def sort_out(told: BlockFacts, later: dict[tuple[int, int], int]) -> Sorted:
     seen, outcome = copies[place], sends["outcome"]
     settled = (seen == 1) & ((outcome == ACKED) | (outcome == OTHER))
     nowhere = (seen == 0) & ((outcome == INDETERMINATE) | (outcome == REJECTED) | (outcome == OTHER))
-    odd[place[~(settled | nowhere)]] = True
+    anomalous[place[~(settled | nowhere)]] = True
 
-    # Whoever else read it saw the same.
+    # Every other reader got the same.
     given_committed = np.zeros(n, bool)
     for name, rows in (("committed", committed), ("live", live)):
-        here, rows = _known(at[name], rows)
+        here, rows = _sent_by_this_run(at[name], rows)
         sent = send_of[here]
         same = (rows["spot"] == sends["spot"][sent]) & (rows["offset"] == first[here])
-        odd[here[~(same & _same(rows, sends, sent))]] = True
+        anomalous[here[~(same & _same_key(rows, sends, sent))]] = True
         if name == "committed":
             given_committed[here] = True
             in_committed = given_committed.copy()
-        elif told.committed_readers:
-            given_committed[here[np.isin(rows["source"], list(told.committed_readers))]] = True
+        elif block.committed_readers:
+            given_committed[here[np.isin(rows["source"], list(block.committed_readers))]] = True
 
-    txn_outcome = _txn_outcomes(told.txns, sends)
-    if len(told.txns):
-        odd[place[(txn_outcome == ABORTED) & given_committed[place]]] = True
-        if told.committed is not None:
+    txn_outcome = _txn_outcomes(block.txns, sends)
+    if len(block.txns):
+        anomalous[place[(txn_outcome == ABORTED) & given_committed[place]]] = True
+        if block.committed is not None:
             missing = (txn_outcome == COMMITTED) & (outcome == ACKED) & (seen > 0) & ~in_committed[place]
-            odd[place[missing]] = True
+            anomalous[place[missing]] = True
 
-    late, edges = _order(places, first, sends["spot"], send_of, later)
-    odd |= late
+    late, edges = _late_records(places, first, sends["spot"], send_of, later)
+    anomalous |= late
     reads = {"final": final, "committed": committed, "live": live}
     sent_rows = ColumnBatch(sends.columns | {"journaled": journaled, "txn_outcome": txn_outcome})
-    return _rest(odd, place, sent_rows, late, reads, at, edges)
+    return _rows_of_anomalous(anomalous, place, sent_rows, late, reads, at, edges)
 
 
-def _known(place: Ints, rows: ColumnBatch) -> tuple[Ints, ColumnBatch]:
-    """Rows of records that this run sent, and their places."""
+def _sent_by_this_run(place: Ints, rows: ColumnBatch) -> tuple[Ints, ColumnBatch]:
+    """Rows of records that this run sent, and the places of those records."""
     known = place >= 0
     return (place, rows) if known.all() else (place[known], rows.where(known))
 
 
-def _same(rows: ColumnBatch, sends: ColumnBatch, sent: Ints) -> Flags:
+def _same_key(rows: ColumnBatch, sends: ColumnBatch, sent: Ints) -> Flags:
     return np.asarray(rows["key"] == sends["key"][sent])
 
 
-def _once(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints, Ints]:
-    """One row a send, its place, and how many the journal holds of it (of several: the greatest of each
-    column, so that their order does not matter)."""
+def _deduplicated(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints, Ints]:
+    """One row per send, its place, and the number of rows that the journal has of it.
+
+    Of several rows, the greatest value of each column counts, so that their order does not matter.
+    """
     place = places.of(sends["producer"], sends["seq"])
     seen = np.zeros(places.size, bool)
     seen[place] = True
@@ -186,7 +193,7 @@ def _once(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints, Ints]:
 
 
 def _txn_outcomes(txns: ColumnBatch, sends: ColumnBatch) -> Ints:
-    """By send, how its transaction ended; NULL: it was sent in none, or nothing is known of its end."""
+    """How the transaction of each send ended; NULL: it was sent in none, or its end is not known."""
     found = np.full(len(sends), NULL, np.int64)
     if not len(txns) or not len(sends):
         return found
@@ -199,7 +206,7 @@ def _txn_outcomes(txns: ColumnBatch, sends: ColumnBatch) -> Ints:
     return found
 
 
-def _order(
+def _late_records(
     places: Places, first: Ints, spot: Ints, send_of: Ints, later: dict[tuple[int, int], int]
 ) -> tuple[Flags, list[Edge]]:
     """Which records are late: a record of the same producer and spot with a higher seq has a lower offset."""
@@ -210,7 +217,7 @@ def _order(
     many, spot_rank = ranked(spot[send_of[present]])
     group = places.group(present) * len(many) + spot_rank
     groups = len(places.producers()) * len(many)
-    # Sorting small numbers stably is a radix sort: a fraction of a general sort's time.
+    # numpy sorts 16-bit numbers by radix sort, which takes a fraction of the time of a general sort.
     order = np.argsort(group.astype(np.uint16) if groups <= 65_536 else group, kind="stable")
     group, present = group[order], present[order]
     offset = first[present]
@@ -236,29 +243,29 @@ def _order(
     return late, edges
 
 
-def _rest(
-    odd: Flags,
+def _rows_of_anomalous(
+    anomalous: Flags,
     place: Ints,
     sends: ColumnBatch,
     late: Flags,
     reads: dict[str, ColumnBatch],
     at: dict[str, Ints],
     edges: list[Edge],
-) -> Sorted:
-    """Rows of records that are not plain, and of those that were never sent, with their records' numbers."""
-    number = np.cumsum(odd) - 1
-    records = sent = int(odd.sum())
-    chosen = np.flatnonzero(odd[place]) if records else np.empty(0, np.int64)
+) -> AnomalousRecords:
+    """Rows of anomalous records and of those that were never sent, with the numbers of their records."""
+    number = np.cumsum(anomalous) - 1
+    records = sent = int(anomalous.sum())
+    chosen = np.flatnonzero(anomalous[place]) if records else np.empty(0, np.int64)
     picked: dict[str, tuple[ColumnBatch, Ints]] = {}
     strays = {}
     for name, rows in reads.items():
         here = at[name]
         stray = here < 0
         strays[name] = rows.where(np.flatnonzero(stray))
-        mask = np.flatnonzero(~stray & odd[here]) if records else np.empty(0, np.int64)
+        mask = np.flatnonzero(~stray & anomalous[here]) if records else np.empty(0, np.int64)
         picked[name] = rows.where(mask), number[here[mask]]
     if any(len(rows) for rows in strays.values()):
-        number_of, extra = _identities(ColumnBatch.joined(list(strays.values()), READ_COLUMNS))
+        number_of, extra = _number_identities(ColumnBatch.joined(list(strays.values()), READ_COLUMNS))
         begin = 0
         for name, rows in strays.items():
             known, known_of = picked[name]
@@ -270,8 +277,8 @@ def _rest(
             )
         records += extra
     flags = np.zeros(records, bool)
-    flags[:sent] = late[odd]
-    return Sorted(
+    flags[:sent] = late[anomalous]
+    return AnomalousRecords(
         records=records,
         sends=sends.where(chosen),
         sends_of=number[place[chosen]],
@@ -286,8 +293,8 @@ def _rest(
     )
 
 
-def _identities(rows: ColumnBatch) -> tuple[Ints, int]:
-    """The rows' records numbered from 0, and how many there are."""
+def _number_identities(rows: ColumnBatch) -> tuple[Ints, int]:
+    """The number of each row's record, from 0, and how many records there are."""
     run, producer, seq = rows["run"], rows["producer"], rows["seq"]
     order = np.lexsort((seq, producer, run))
     changes = np.zeros(len(order), bool)

@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 NULL = int(np.iinfo(np.int64).min)
-"""A null. Of the columns here only a key could hold this very number; it then counts as none."""
+"""Stands for a null. Of the columns here only a key could have this value; it then counts as no key."""
 MOST = int(np.iinfo(np.int64).max)
 
 OUTCOMES = tuple(outcome.value for outcome in SendOutcome)
@@ -28,12 +28,12 @@ ACKED, UNCONFIRMED, REJECTED, INDETERMINATE = (
 TXN_OUTCOMES = tuple(outcome.value for outcome in TxnOutcome)
 COMMITTED, ABORTED = (TXN_OUTCOMES.index(word) for word in (TxnOutcome.COMMITTED, TxnOutcome.ABORTED))
 READABLE = (ReadState.OK.value, ReadState.FOREIGN.value)
-"""States of values whose identity can be believed."""
+"""States of values whose identity can be trusted."""
 OTHER = -1
-"""Code of a word that this version does not know."""
+"""Code of a word that is unknown to this version."""
 
 WIDTH = 2**32
-"""Partition numbers are 32 bits wide: topic index times this plus partition is one number a pair (a spot)."""
+"""Partition numbers have 32 bits: topic index * WIDTH + partition is one number per pair, called a *spot*."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def words(column: Any) -> tuple[npt.NDArray[np.int32], list[str]]:
 
 
 def codes(column: Any, known: Mapping[str, int]) -> Ints:
-    """An Arrow column of strings as the numbers that `known` gives them (else OTHER); nulls are NULL."""
+    """An Arrow column of strings as the numbers that they have in `known` (else OTHER); nulls are NULL."""
     indices, found = words(column)
     numbers = np.array([known.get(word, OTHER) for word in found] + [NULL], np.int64)
     return np.asarray(numbers[indices])
@@ -113,7 +113,7 @@ def partitions(spot: Ints) -> Ints:
 
 
 class Words:
-    """Strings that are met on the way, numbered from 0 as they come."""
+    """Different strings of a column, numbered from 0 in the order in which they first occur."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -1,5 +1,5 @@
-"""What live readers and consumer groups were given: where they went back, got something again, or passed it
-over."""
+"""Deliveries with an anomaly: a live reader or consumer group went back, got a record again or skipped
+some."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.facts.columns import NULL, ColumnBatch, Ints, integers, nullable, spots
-from checkers.facts.offsets import NOTHING, Ranges, unpacked
-from checkers.facts.tasks import answer
+from checkers.facts.offsets import NOTHING, Ranges, index_from_bytes
+from checkers.facts.tasks import answer_batch
 from harness.model.storage import open_parquet, place, write_parquet
 
-BACK, AGAIN, PASSED = range(3)
-"""Kinds of deliveries: an offset not above the one before it, one given more than once, some passed over."""
+WENT_BACK, REDELIVERED, SKIPPED = range(3)
+"""Kinds of deliveries: an offset not above the previous one, one delivered more than once, skipped
+offsets."""
 
 DELIVERIES = pa.schema(
     [
@@ -33,10 +34,12 @@ DELIVERIES = pa.schema(
         ("seq", pa.int64()),
     ]
 )
-"""One row a delivery to tell of. `unit` is the group or the reader without one (index into the units),
-`reader` the reader (null: the group as a whole). `offset` is where it went back to, got again, or the
-first one that it passed over; `count` how many times it was given, or how many offsets were passed over;
-`before` the offset before it. Identity is the delivered record's (null: not known)."""
+"""One row per delivery with an anomaly.
+
+`unit` is the group, or the reader without a group (index into the units), `reader` the reader (null: the
+group as a whole). `offset` is the one that it went back to, the one that was delivered again, or the first
+skipped one; `count` is the number of deliveries or of skipped offsets; `before` is the previous offset.
+`run`, `producer` and `seq` identify the delivered record (null: not known)."""
 
 _COLUMNS = ["topic", "partition", "offset", "run", "producer", "seq", "session", "position"]
 _NAMES = ("spot", "offset", "run", "producer", "seq", "session", "position", "reader")
@@ -45,7 +48,11 @@ SHARE_ROWS = 8_000_000
 
 @dataclass(frozen=True)
 class Unit:
-    """A consumer group with its readers, or one reader without a group. Readers go by number and files."""
+    """A consumer group with its readers, or one reader without a group.
+
+    `readers` has number, name and journal files of each; `committed`: one of them reads committed records
+    only.
+    """
 
     name: str
     group: bool
@@ -56,11 +63,11 @@ class Unit:
 
 @dataclass(frozen=True)
 class DeliveryTask:
-    """For `mapInArrow` over the numbers of shares, each a unit and some of its partitions."""
+    """For `mapInArrow` over the numbers of shares; a share is a unit and some of its partitions."""
 
     units: tuple[Unit, ...]
     shares: tuple[tuple[int, int, int], ...]
-    """Unit, and which of how many parts of its partitions."""
+    """Index of the unit, and which of how many parts of its partitions."""
     topics: Mapping[str, int]
     commits: tuple[str, ...]
     index: str
@@ -70,10 +77,10 @@ class DeliveryTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                yield answer(str(self.tell(index)).encode())
+                yield answer_batch(str(self.write_share(index)).encode())
 
-    def tell(self, index: int) -> int:
-        """Write what there is to tell of a share; returns how many rows."""
+    def write_share(self, index: int) -> int:
+        """Write the rows of `DELIVERIES` of a share; returns their number."""
         number, part, parts = self.shares[index]
         unit = self.units[number]
         rows = ColumnBatch.joined(
@@ -84,17 +91,19 @@ class DeliveryTask:
             ],
             _NAMES,
         )
-        held = unpacked(place(self.index_committed if unit.committed else self.index).read_bytes())
+        index_of_read = index_from_bytes(
+            place(self.index_committed if unit.committed else self.index).read_bytes()
+        )
         there = {
-            spot: _both(held.readable.get(spot, NOTHING), held.bad.get(spot, NOTHING))
-            for spot in {*held.readable, *held.bad}
+            spot: _union(index_of_read.readable.get(spot, NOTHING), index_of_read.bad.get(spot, NOTHING))
+            for spot in {*index_of_read.readable, *index_of_read.bad}
         }
-        told = [_went_back(rows)]
+        anomalies = [_went_back(rows)]
         if unit.group:
-            told += [_again(rows), _passed_by_group(rows, there, self._committed_to(unit))]
+            anomalies += [_redelivered(rows), _skipped_by_group(rows, there, self._committed_to(unit))]
         else:
-            told.append(_passed_by_reader(rows, there))
-        found = ColumnBatch.joined(told, [name for name in DELIVERIES.names if name != "unit"])
+            anomalies.append(_skipped_by_reader(rows, there))
+        found = ColumnBatch.joined(anomalies, [name for name in DELIVERIES.names if name != "unit"])
         if len(found):
             columns = found.columns | {"unit": np.full(len(found), number)}
             arrays = [nullable(columns[field.name], field.type) for field in DELIVERIES]
@@ -103,7 +112,7 @@ class DeliveryTask:
         return len(found)
 
     def _committed_to(self, unit: Unit) -> dict[int, int]:
-        """By spot the highest offset that the unit's readers committed."""
+        """The highest offset that the unit's readers committed, by spot."""
         names = {name for _, name, _ in unit.readers}
         highest: dict[int, int] = {}
         for path in self.commits:
@@ -132,15 +141,15 @@ def _rows(path: str, reader: int, topics: Mapping[str, int], part: int, parts: i
     return rows if parts == 1 else rows.where(columns["spot"] % parts == part)
 
 
-def _both(one: Ranges, other: Ranges) -> Ranges:
+def _union(one: Ranges, other: Ranges) -> Ranges:
     if not len(other.start):
         return one
     return Ranges(np.concatenate([one.start, other.start]), np.concatenate([one.end, other.end])).merged()
 
 
 def _in_order(rows: ColumnBatch) -> tuple[ColumnBatch, Ints]:
-    """Rows by reader, session and partition as they were given, and the indices of those that follow
-    another."""
+    """Rows in order of delivery by reader, session and partition, and the indices of those that follow
+    another row of the same reader, session and partition."""
     rows = rows.where(np.flatnonzero(rows["position"] != NULL))
     order = np.lexsort((rows["position"], rows["spot"], rows["session"], rows["reader"]))
     rows = rows.where(order)
@@ -150,22 +159,24 @@ def _in_order(rows: ColumnBatch) -> tuple[ColumnBatch, Ints]:
     return rows, np.flatnonzero(same) + 1
 
 
-def _told(kind: int, rows: ColumnBatch, **columns: Any) -> ColumnBatch:
-    """Rows of DELIVERIES; what `columns` do not give comes from `rows`."""
+def _delivery_rows(kind: int, rows: ColumnBatch, **columns: Any) -> ColumnBatch:
+    """Rows of DELIVERIES; a column that is not in `columns` comes from `rows`, or is null."""
     count = len(columns["offset"]) if "offset" in columns else len(rows)
     nothing = np.full(count, NULL, np.int64)
     names = [name for name in DELIVERIES.names if name not in ("unit", "kind")]
-    given = {name: columns[name] if name in columns else rows.columns.get(name, nothing) for name in names}
-    return ColumnBatch({"kind": np.full(count, kind, np.int64), **given})
+    values = {name: columns[name] if name in columns else rows.columns.get(name, nothing) for name in names}
+    return ColumnBatch({"kind": np.full(count, kind, np.int64), **values})
 
 
 def _went_back(rows: ColumnBatch) -> ColumnBatch:
     rows, follow = _in_order(rows)
     back = follow[rows["offset"][follow] <= rows["offset"][follow - 1]]
-    return _told(BACK, rows.where(back), before=rows["offset"][back - 1], count=np.ones(len(back), np.int64))
+    return _delivery_rows(
+        WENT_BACK, rows.where(back), before=rows["offset"][back - 1], count=np.ones(len(back), np.int64)
+    )
 
 
-def _again(rows: ColumnBatch) -> ColumnBatch:
+def _redelivered(rows: ColumnBatch) -> ColumnBatch:
     order = np.lexsort((rows["seq"], rows["producer"], rows["run"], rows["offset"], rows["spot"]))
     rows = rows.where(order)
     new = np.ones(len(rows), bool)
@@ -174,10 +185,12 @@ def _again(rows: ColumnBatch) -> ColumnBatch:
     count = np.diff(np.append(first, len(rows)))
     several = count > 1
     nobody = np.full(int(several.sum()), NULL, np.int64)
-    return _told(AGAIN, rows.where(first[several]), count=count[several], reader=nobody, session=nobody)
+    return _delivery_rows(
+        REDELIVERED, rows.where(first[several]), count=count[several], reader=nobody, session=nobody
+    )
 
 
-def _passed_by_reader(rows: ColumnBatch, there: Mapping[int, Ranges]) -> ColumnBatch:
+def _skipped_by_reader(rows: ColumnBatch, there: Mapping[int, Ranges]) -> ColumnBatch:
     rows, follow = _in_order(rows)
     found: list[tuple[int, ...]] = []
     gaps = follow[rows["offset"][follow] - 1 > rows["offset"][follow - 1]]
@@ -196,25 +209,25 @@ def _passed_by_reader(rows: ColumnBatch, there: Mapping[int, Ranges]) -> ColumnB
                 (int(rows["reader"][row]), int(rows["session"][row]), spot, start, end - start + 1)
                 for start, end in zip(inner.start.tolist(), inner.end.tolist(), strict=True)
             ]
-    return _passed(found)
+    return _skipped_rows(found)
 
 
-def _passed_by_group(
+def _skipped_by_group(
     rows: ColumnBatch, there: Mapping[int, Ranges], commits: Mapping[int, int]
 ) -> ColumnBatch:
     found: list[tuple[int, ...]] = []
     for spot in np.unique(rows["spot"]).tolist():
-        given = Ranges.of(rows["offset"][rows["spot"] == spot])
-        last = max(int(given.end[-1]), commits.get(spot, NULL + 1) - 1)
-        missing = there.get(spot, NOTHING).between(int(given.start[0]), last).without(given)
+        delivered = Ranges.of(rows["offset"][rows["spot"] == spot])
+        last = max(int(delivered.end[-1]), commits.get(spot, NULL + 1) - 1)
+        missing = there.get(spot, NOTHING).between(int(delivered.start[0]), last).without(delivered)
         found += [
             (NULL, NULL, spot, start, end - start + 1)
             for start, end in zip(missing.start.tolist(), missing.end.tolist(), strict=True)
         ]
-    return _passed(found)
+    return _skipped_rows(found)
 
 
-def _passed(found: Sequence[tuple[int, ...]]) -> ColumnBatch:
+def _skipped_rows(found: Sequence[tuple[int, ...]]) -> ColumnBatch:
     columns = np.array(found, np.int64).reshape(len(found), 5).T
     names = ("reader", "session", "spot", "offset", "count")
-    return _told(PASSED, ColumnBatch.empty(()), **dict(zip(names, columns, strict=True)))
+    return _delivery_rows(SKIPPED, ColumnBatch.empty(()), **dict(zip(names, columns, strict=True)))

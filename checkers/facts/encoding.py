@@ -1,4 +1,4 @@
-"""Strings of a run as numbers, in SQL: a topic and its partition travel as one bigint."""
+"""Strings of a run as numbers, in SQL: a topic and its partition are one bigint (a spot)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from checkers.facts.columns import WIDTH as _WIDTH
 
 @dataclass(frozen=True)
 class Codes:
-    """Strings of a run that travel as their index: topic names, sorted."""
+    """Strings of a run that are replaced by their index: topic names, sorted."""
 
     topics: tuple[str, ...]
 
@@ -35,7 +35,7 @@ def decode(code: Column, names: Sequence[str]) -> Column:
 
 
 def spot(topic: Column, partition: Column, codes: Codes) -> Column:
-    """Topic and partition as one bigint, so that they can be compared and sent around as a number."""
+    """Topic and partition as one bigint, so that they can be compared and shuffled as a number."""
     return encode(topic, codes.topics).cast("bigint") * F.lit(_WIDTH) + partition
 
 

@@ -1,4 +1,4 @@
-"""The facts of a run: chooses the plan, lets Spark's tasks work, and gathers what they tell."""
+"""The facts of a run: chooses the plan, runs Spark's tasks, and gathers their reports."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pyspark.sql import functions as F
 
 from checkers.facts.availability import AckTimes
 from checkers.facts.encoding import Codes
-from checkers.facts.offsets import Held, packed, together, unpacked
+from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes, merge_indexes
 from checkers.facts.planning import BLOCK_ROWS, ReadPlan, plan
 from checkers.facts.record import FACTS
 from checkers.facts.shuffle import ShuffleTask, bands_of, blocks_of
-from checkers.facts.tasks import BlockTask, Common, IndexTask, Later, TaskReport, empty_facts
-from checkers.journals.footers import Group, JournalFile, NoStatistics, groups, words
-from checkers.journals.load import RunFrames, columns, read_parquet
+from checkers.facts.tasks import BlockTask, IndexTask, Later, RunContext, TaskReport, write_empty_facts
+from checkers.journals.footers import JournalFile, NoStatistics, RowGroup, distinct_words, row_groups
+from checkers.journals.load import RunFrames, read_parquet, schema_of
 from harness.model.journal import ReadState, SendOutcome
 from harness.model.storage import StoragePath
 
 PlanName = Literal["blocks", "shuffle"]
 
 MOST_READ = 2.5
-"""Blocks may read so many bytes for each byte there is; beyond that the rows are shuffled instead."""
+"""Most bytes that blocks may read per byte of the journals; if it is more, the rows are shuffled instead."""
 _LARGER = (1, 2, 4)
 _SHARE_ROWS = 4_000_000
 _DDL = "answer binary"
-FACTS_READ = columns(
+FACTS_READ = schema_of(
     ", ".join(
         f"{field.name} {kind}"
         for field in FACTS
@@ -48,12 +48,12 @@ FACTS_READ = columns(
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of a run after every record was looked at.
+    """What is known of a run after every record was examined.
 
-    `frame` has the columns of `record.FACTS`, `count` rows. `outcomes` counts sends by outcome,
-    `acked_by_step` by step index, `reports` tells when partitions reported. `repeated`: sends that the
-    journal holds more than once. `held` and `held_committed` tell what the final reads hold. `problems` say
-    what makes the verdict unknown.
+    `frame` has the columns of `record.FACTS` and `count` rows. `outcomes` counts sends by outcome and
+    `acked_by_step` acknowledged ones by step index; `reports` says when sends were reported. `repeated` is
+    the number of sends that the journal holds more than once. `held` and `held_committed` are the indexes of
+    the final reads. `problems` are reasons why the verdict is unknown.
     """
 
     frame: DataFrame
@@ -64,8 +64,8 @@ class RunFacts:
     reads: int
     repeated: int
     codes: Codes
-    held: Held
-    held_committed: Held
+    held: OffsetIndex
+    held_committed: OffsetIndex
     plan: PlanName
     problems: tuple[str, ...]
 
@@ -73,24 +73,26 @@ class RunFacts:
 def measure(
     frames: RunFrames, scratch: StoragePath, *, force: PlanName | None = None, block_rows: int = BLOCK_ROWS
 ) -> RunFacts:
-    """Tell plain records from the others; facts are written below `scratch`, an empty folder.
+    """Find the records that are not clean; facts are written below `scratch`, an empty folder.
 
     Args:
-        force: this plan, whatever the statistics of the files say (None: the better one).
-        block_rows: sends in a block.
+        force: use this plan, whatever the statistics of the files say (None: the better one).
+        block_rows: number of sends in a block.
     """
     spark = frames.sends.sparkSession
     topics = _topics(frames)
     codes = Codes(topics=topics)
     numbers = {name: number for number, name in enumerate(topics)}
-    held = _index(spark, frames.files.final, numbers)
+    held = _index_read(spark, frames.files.final, numbers)
     committed_readers = frozenset(n for n, reader in enumerate(frames.readers) if reader.committed)
-    held_committed = _index(spark, frames.files.committed, numbers) if committed_readers else Held({}, {}, {})
+    held_committed = (
+        _index_read(spark, frames.files.committed, numbers) if committed_readers else OffsetIndex({}, {}, {})
+    )
     folder = scratch / "facts"
     folder.mkdir()
-    (scratch / "index").write_bytes(packed(held))
-    empty_facts(str(folder))
-    common = Common(
+    (scratch / "index").write_bytes(index_to_bytes(held))
+    write_empty_facts(str(folder))
+    common = RunContext(
         run=frames.meta.run_id,
         topics=numbers,
         committed_readers=committed_readers,
@@ -101,7 +103,7 @@ def measure(
     )
     chosen = None if force == "shuffle" else _plan(frames, block_rows)
     if chosen is not None and (force == "blocks" or chosen.ratio <= MOST_READ):
-        reports = _in_blocks(spark, common, chosen)
+        reports = _run_blocks(spark, common, chosen)
     else:
         chosen = None
         bands = bands_of(frames, block_rows)
@@ -110,7 +112,7 @@ def measure(
         def work(later: Mapping[int, Later]) -> list[TaskReport]:
             return _reports(rows.mapInArrow(ShuffleTask(common, later), _DDL))
 
-        reports = _ordered(work, bands.count)
+        reports = _run_until_ordered(work, bands.count)
     outcomes: Counter[str] = Counter()
     acked: Counter[int] = Counter()
     for report in reports:
@@ -135,16 +137,19 @@ def measure(
 
 
 def _plan(frames: RunFrames, block_rows: int) -> ReadPlan | None:
-    """The plan of blocks. Where small ones would read too much twice, larger ones are tried: more partitions
-    than usual spread the records of a band over more row groups."""
+    """The plan of blocks.
+
+    If small blocks would read too many row groups several times, larger ones are tried: with many partitions
+    the records of a band are spread over more row groups.
+    """
     files = frames.files
     try:
-        live = [group for number, parts in enumerate(files.live) for group in groups(parts, number)]
-        journals: dict[str, Sequence[Group]] = {
-            "sends": groups(files.sends),
-            "opened": groups(files.opened),
-            "final": groups(files.final),
-            "committed": groups(files.committed),
+        live = [group for number, parts in enumerate(files.live) for group in row_groups(parts, number)]
+        journals: dict[str, Sequence[RowGroup]] = {
+            "sends": row_groups(files.sends),
+            "opened": row_groups(files.opened),
+            "final": row_groups(files.final),
+            "committed": row_groups(files.committed),
             "live": live,
         }
     except NoStatistics:
@@ -157,29 +162,31 @@ def _plan(frames: RunFrames, block_rows: int) -> ReadPlan | None:
     return chosen
 
 
-def _in_blocks(spark: SparkSession, common: Common, chosen: ReadPlan) -> list[TaskReport]:
+def _run_blocks(spark: SparkSession, common: RunContext, chosen: ReadPlan) -> list[TaskReport]:
     def work(later: Mapping[int, Later]) -> list[TaskReport]:
-        """All blocks, or those that must know of later ones."""
+        """Reports of all blocks, or of those that need the offsets of later ones."""
         blocks = tuple(block for block in chosen.blocks if not later or block.number in later)
         task = BlockTask(common, chosen.bands, blocks, later)
         if len(blocks) <= 1:
-            # Not worth a process of its own.
+            # A process of its own would take longer.
             return [task.report(index) for index in range(len(blocks))]
         numbers = spark.range(0, len(blocks), 1, len(blocks))
         return _reports(numbers.mapInArrow(task, _DDL))
 
-    return _ordered(work, chosen.bands.count)
+    return _run_until_ordered(work, chosen.bands.count)
 
 
 def _reports(answers: DataFrame) -> list[TaskReport]:
     return [TaskReport.read(bytes(row.answer).decode()) for row in answers.collect()]
 
 
-def _ordered(work: Callable[[Mapping[int, Later]], list[TaskReport]], bands: int) -> list[TaskReport]:
-    """Reports of all blocks, in which a record also counts as late if what it follows is in another block.
+def _run_until_ordered(
+    work: Callable[[Mapping[int, Later]], list[TaskReport]], bands: int
+) -> list[TaskReport]:
+    """Reports of all blocks, in which a record is also late if the record it follows is in another block.
 
-    Order is kept from block to block nearly always. Where it is not, the blocks concerned are told of again,
-    knowing the lowest offset of all blocks after them.
+    Records of later blocks nearly always have higher offsets. Where they do not, the blocks concerned are
+    processed again with the lowest offset of all blocks after them.
     """
     reports = {report.number: report for report in work({})}
     edges = defaultdict(list)
@@ -200,9 +207,10 @@ def _ordered(work: Callable[[Mapping[int, Later]], list[TaskReport]], bands: int
     return list(reports.values())
 
 
-def _index(spark: SparkSession, files: Sequence[JournalFile], topics: Mapping[str, int]) -> Held:
-    """What a read holds. Any order of rows will do, so the row groups are dealt out as they lie."""
-    shares: list[list[Group]] = [[]]
+def _index_read(spark: SparkSession, files: Sequence[JournalFile], topics: Mapping[str, int]) -> OffsetIndex:
+    """The index of a read. The order of rows does not matter, so row groups are divided as they are in the
+    files."""
+    shares: list[list[RowGroup]] = [[]]
     rows = 0
     for file in files:
         for number in range(file.footer.num_row_groups):
@@ -210,13 +218,13 @@ def _index(spark: SparkSession, files: Sequence[JournalFile], topics: Mapping[st
             if rows + count > _SHARE_ROWS and shares[-1]:
                 shares.append([])
                 rows = 0
-            shares[-1].append(Group(file.path, number, count, 0, None))
+            shares[-1].append(RowGroup(file.path, number, count, 0, None))
             rows += count
     task = IndexTask(topics, tuple(tuple(share) for share in shares))
     if len(shares) == 1:
         return task.index(0)
     answers = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, _DDL).collect()
-    return together(unpacked(bytes(row.answer)) for row in answers)
+    return merge_indexes(index_from_bytes(bytes(row.answer)) for row in answers)
 
 
 def _topics(frames: RunFrames) -> tuple[str, ...]:
@@ -225,23 +233,23 @@ def _topics(frames: RunFrames) -> tuple[str, ...]:
     found = {frames.meta.topic}
     if frames.meta.final_read is not None:
         found |= {bound.topic for bound in frames.meta.final_read.bounds}
-    found |= _words(files.sends + files.opened, frames.sends, "topic")
+    found |= _distinct_words(files.sends + files.opened, frames.sends, "topic")
     for parts, frame in _reads(frames):
-        found |= _words(parts, frame, "topic")
+        found |= _distinct_words(parts, frame, "topic")
     return tuple(sorted(found))
 
 
 def _reads(frames: RunFrames) -> list[tuple[Iterable[JournalFile], DataFrame | None]]:
-    """All journals of reads: files, and the same as a frame."""
+    """All journals of reads: files, and their DataFrame."""
     files = frames.files
     live = [file for parts in files.live for file in parts]
     return [(files.final, frames.reads), (files.committed, frames.committed), (live, frames.live)]
 
 
-def _words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> set[str]:
+def _distinct_words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> set[str]:
     if frame is None:
         return set()
-    found = words(list(files), name)
+    found = distinct_words(list(files), name)
     if found is not None:
         return found
     return {row[0] for row in frame.select(F.col(name)).distinct().collect() if row[0] is not None}
@@ -250,7 +258,7 @@ def _words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> 
 def _unknown_words(frames: RunFrames, outcomes: Mapping[str, Any]) -> tuple[str, ...]:
     states: set[str] = set()
     for parts, frame in _reads(frames):
-        states |= _words(parts, frame, "state")
+        states |= _distinct_words(parts, frame, "state")
     return tuple(
         f"the {journal} journal holds the {what} '{word}', which this version does not know, "
         "so the verdict is unknown"

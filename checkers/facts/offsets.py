@@ -1,4 +1,4 @@
-"""Which offsets a read holds, as ranges: a log is dense, so a few numbers tell of millions of records."""
+"""Which offsets a read holds, as ranges: a log is dense, so a few numbers stand for millions of records."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from checkers.facts.places import ranked
 
 @dataclass(frozen=True)
 class Ranges:
-    """Offsets of one spot: each range from `start` to `end`, both included, rising, none touching."""
+    """Offsets of one spot: ranges from `start` to `end`, both included, ascending, none touching the next."""
 
     start: Ints
     end: Ints
 
     @classmethod
     def of(cls, offsets: Ints) -> Ranges:
-        """Of offsets in any order, also several times."""
+        """The ranges of offsets in any order, with repetitions."""
         if len(offsets) > 1 and not (offsets[1:] > offsets[:-1]).all():
             offsets = np.unique(offsets)
         new = np.ones(len(offsets), bool)
@@ -28,25 +28,25 @@ class Ranges:
         return cls(offsets[new], offsets[np.append(new[1:], True)] if len(offsets) else offsets)
 
     def merged(self) -> Ranges:
-        """The same offsets of ranges in any order, overlapping or not."""
+        """The same offsets, from ranges in any order that may overlap."""
         if not len(self.start):
             return self
         order = np.argsort(self.start, kind="stable")
         start, end = self.start[order], np.maximum.accumulate(self.end[order])
-        # Not end + 1: offsets may be as great as a number can be.
+        # Not end + 1, which would overflow for the greatest offset.
         new = np.concatenate([[True], (start[1:] > end[:-1]) & (start[1:] - 1 > end[:-1])])
         last = np.concatenate([new[1:], [True]])
         return Ranges(start[new], end[last])
 
     def holds(self, offsets: Ints) -> Flags:
-        """Which of these offsets are there."""
+        """Which of these offsets are in the ranges."""
         if not len(self.start):
             return np.zeros(len(offsets), bool)
         at = np.searchsorted(self.start, offsets, "right") - 1
         return np.asarray((at >= 0) & (offsets <= self.end[at]))
 
     def between(self, low: int, high: int) -> Ranges:
-        """What lies in [low, high]."""
+        """The part in [low, high]."""
         first = int(np.searchsorted(self.end, low))
         last = int(np.searchsorted(self.start, high, "right"))
         if first >= last:
@@ -54,13 +54,13 @@ class Ranges:
         return Ranges(np.maximum(self.start[first:last], low), np.minimum(self.end[first:last], high))
 
     def without(self, other: Ranges) -> Ranges:
-        """What lies in these and not in `other`."""
+        """The part that is not in `other`."""
         if not len(self.start) or not len(other.start):
             return self
         starts, ends = [], []
         for low, high in zip(self.start.tolist(), self.end.tolist(), strict=True):
             inner = other.between(low, high)
-            # From behind each hole's filling to before the next.
+            # From the end of each range of `other` to the start of the next.
             left = np.concatenate([[low], np.minimum(inner.end, high - 1) + 1])
             right = np.concatenate([np.maximum(inner.start, low + 1) - 1, [high]])
             keep = left <= right
@@ -71,19 +71,17 @@ class Ranges:
             ends.append(right[keep])
         return Ranges(np.concatenate(starts), np.concatenate(ends))
 
-    def count(self) -> int:
-        return int((self.end - self.start).sum()) + len(self.start)
-
 
 NOTHING = Ranges(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
-class Held:
+class OffsetIndex:
     """What a read holds, by spot.
 
-    `readable`: offsets of records whose identity can be believed; `bad`: of values that do not check or
-    decode; `epochs`: where each leader epoch begins (`start` the offset, `end` the epoch).
+    `readable`: offsets of records whose identity can be trusted; `bad`: offsets of values that do not decode
+    or whose CRC does not match; `epochs`: where each leader epoch begins (`start` the offset, `end` the
+    epoch).
     """
 
     readable: Mapping[int, Ranges]
@@ -91,7 +89,7 @@ class Held:
     epochs: Mapping[int, Ranges]
 
     def has(self, kind: Mapping[int, Ranges], spot: Ints, offset: Ints) -> Flags:
-        """Which of these places are among `kind`, one of this index's own."""
+        """Which of these places are in `kind`, which is `readable` or `bad`."""
         found = np.zeros(len(spot), bool)
         for here in np.unique(spot).tolist():
             ranges = kind.get(here)
@@ -101,7 +99,7 @@ class Held:
         return found
 
     def epoch(self, spot: Ints, offset: Ints) -> Ints:
-        """Leader epoch in which what stands at each place was written; NULL: not known."""
+        """Leader epoch in which the record at each place was written; NULL: not known."""
         found = np.full(len(spot), NULL, np.int64)
         for here in np.unique(spot).tolist():
             steps = self.epochs.get(here)
@@ -112,10 +110,7 @@ class Held:
         return found
 
 
-EMPTY = Held({}, {}, {})
-
-
-def held(spot: Ints, offset: Ints, readable: Flags, epoch: Ints) -> Held:
+def index_offsets(spot: Ints, offset: Ints, readable: Flags, epoch: Ints) -> OffsetIndex:
     """Index of these rows of a read."""
     kinds: tuple[dict[int, Ranges], dict[int, Ranges], dict[int, Ranges]] = ({}, {}, {})
     for here in ranked(spot)[0].tolist():
@@ -131,7 +126,7 @@ def held(spot: Ints, offset: Ints, readable: Flags, epoch: Ints) -> Held:
         known = era != NULL
         if known.any():
             kinds[2][here] = _steps(at[known], era[known])
-    return Held(*kinds)
+    return OffsetIndex(*kinds)
 
 
 def _steps(offset: Ints, epoch: Ints) -> Ranges:
@@ -143,8 +138,8 @@ def _steps(offset: Ints, epoch: Ints) -> Ranges:
     return Ranges(low[order], many[order])
 
 
-def together(parts: Iterable[Held]) -> Held:
-    """The index of all that the parts index."""
+def merge_indexes(parts: Iterable[OffsetIndex]) -> OffsetIndex:
+    """One index of everything in the parts."""
     collected: tuple[dict[int, list[Ranges]], ...] = ({}, {}, {})
     for part in parts:
         for kind, mapping in zip(collected, (part.readable, part.bad, part.epochs), strict=True):
@@ -158,7 +153,7 @@ def together(parts: Iterable[Held]) -> Held:
         for here, several in collected[2].items()
         for every in [_all(several)]
     }
-    return Held(readable, bad, epochs)
+    return OffsetIndex(readable, bad, epochs)
 
 
 def _all(several: list[Ranges]) -> Ranges:
@@ -167,8 +162,8 @@ def _all(several: list[Ranges]) -> Ranges:
     )
 
 
-def packed(index: Held) -> bytes:
-    """The index as bytes, to be sent between processes."""
+def index_to_bytes(index: OffsetIndex) -> bytes:
+    """The index as bytes, to send it to another process."""
     flat = [
         np.stack(
             [np.full(len(ranges.start), kind), np.full(len(ranges.start), here), ranges.start, ranges.end]
@@ -179,7 +174,7 @@ def packed(index: Held) -> bytes:
     return (np.concatenate(flat, axis=1) if flat else np.empty((4, 0), np.int64)).astype("<i8").tobytes()
 
 
-def unpacked(data: bytes) -> Held:
+def index_from_bytes(data: bytes) -> OffsetIndex:
     """What `packed` gave."""
     kind, spot, start, end = np.frombuffer(data, "<i8").reshape(4, -1)
     kinds: tuple[dict[int, Ranges], dict[int, Ranges], dict[int, Ranges]] = ({}, {}, {})
@@ -187,4 +182,4 @@ def unpacked(data: bytes) -> Held:
         new = np.flatnonzero(np.diff(kind) | np.diff(spot)) + 1
         for rows in np.split(np.arange(len(kind)), new):
             kinds[int(kind[rows[0]])][int(spot[rows[0]])] = Ranges(start[rows], end[rows])
-    return Held(*kinds)
+    return OffsetIndex(*kinds)

@@ -8,17 +8,17 @@ from checkers.facts.columns import Ints
 
 _ROOM = 4
 _LEAST_ROOM = 65_536
-"""Up to so many places a number are kept free; sparser numbers are ranked instead."""
+"""If more places than these per number would stay empty, the numbers are ranked instead."""
 
 
 class Places:
-    """Places of the pairs (a, b) that are given once here; they rise with a, then b.
+    """Places of the pairs (a, b) of the constructor's columns, ordered by a, then b.
 
-    Where b is about dense, as sequence numbers are, a place is computed by adding; else by binary search.
+    If b is nearly dense, as sequence numbers are, a place is computed by addition; else by binary search.
     """
 
     def __init__(self, a: Ints, b: Ints) -> None:
-        self._many, inverse = _ranks(a)
+        self._many, inverse = ranked(a)
         groups = len(self._many)
         if groups == 1:
             low, high = np.array([b.min()]), np.array([b.max()])
@@ -39,7 +39,8 @@ class Places:
         self.size = len(self._pairs)
 
     def of(self, a: Ints, b: Ints) -> Ints:
-        """Place of each pair; -1 where there is none (and some that were not given have one, if dense)."""
+        """Place of each pair; -1 if it has none. If dense, some pairs that are not in the columns have
+        one."""
         if not len(self._many) or not len(a):
             return np.full(len(a), -1, np.int64)
         if len(self._many) == 1:
@@ -59,7 +60,7 @@ class Places:
         return np.where(inside & (self._pairs[place] == pair), place, -1)
 
     def producers(self) -> Ints:
-        """The different a, rising."""
+        """The distinct values of a, ascending."""
         return self._many
 
     def group(self, place: Ints) -> Ints:
@@ -74,8 +75,8 @@ class Places:
 _SMALL = 65_536
 
 
-def _ranks(a: Ints) -> tuple[Ints, Ints]:
-    """Different numbers of `a`, rising, and the index of each in them."""
+def ranked(a: Ints) -> tuple[Ints, Ints]:
+    """The distinct numbers of `a`, ascending, and the index of each number in them."""
     if not len(a):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     low, high = int(a.min()), int(a.max())
@@ -90,15 +91,10 @@ def _ranks(a: Ints) -> tuple[Ints, Ints]:
 
 
 def _rank(many: Ints, a: Ints) -> Ints:
-    """Index in `many` of each number, or of some other where it is not there."""
+    """Index in `many` of each number; of another number if it is not in `many`."""
     low, high = int(many[0]), int(many[-1])
     if high - low < _SMALL:
         table = np.zeros(high - low + 1, np.int64)
         table[many - low] = np.arange(len(many))
         return np.asarray(table[np.clip(a, low, high) - low])
     return np.minimum(np.searchsorted(many, a), len(many) - 1)
-
-
-def ranked(a: Ints) -> tuple[Ints, Ints]:
-    """Different numbers of `a`, rising, and the index of each in them."""
-    return _ranks(a)

@@ -1,7 +1,7 @@
-"""Which row groups to read together: blocks of records that one task tells the facts of.
+"""Which row groups are read together: blocks of records whose facts one task computes.
 
-A block is a band: of every producer the same share of its sequence numbers. Producers write side by side, so
-what lies close in a journal lies in one band or two, also where the records of all producers are mixed.
+A block is a band: the same share of the sequence numbers of every producer. Producers write at the same time,
+so rows that are close in a journal are in one band or two, even if it mixes the records of all producers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 
 from checkers.facts.columns import Ints
 from checkers.facts.places import ranked
-from checkers.journals.footers import Group
+from checkers.journals.footers import RowGroup
 
 BLOCK_ROWS = 2**19
-"""Sends in a block, or reads of a journal, if they are more. A task holds about 400 bytes for each."""
+"""Number of sends in a block, or of reads of a journal if that is more. A task needs about 400 bytes for
+each."""
 MOST_READS = 16
 STRAY_ROWS = 2**21
 MOST_PRODUCERS = 100_000
@@ -24,7 +25,7 @@ MOST_PRODUCERS = 100_000
 
 @dataclass(frozen=True)
 class Bands:
-    """Of each producer (rising) the least and the greatest seq sent, cut into `count` bands of `width`."""
+    """The least and the greatest seq sent of each producer (ascending), cut into `count` bands of `width`."""
 
     producer: Ints
     low: Ints
@@ -34,7 +35,7 @@ class Bands:
 
     @classmethod
     def of(cls, producer: Ints, low: Ints, high: Ints, rows: int, block_rows: int) -> Bands:
-        """Bands for so many sends in all. Each producer may be given several times."""
+        """Bands for `rows` sends in total. A producer may occur several times."""
         many, inverse = ranked(producer)
         lowest, highest = np.full(len(many), 2**63 - 1), np.full(len(many), -(2**63))
         np.minimum.at(lowest, inverse, low)
@@ -48,7 +49,7 @@ class Bands:
         return cls(many, lowest, highest, np.array(widths, np.int64), count)
 
     def band(self, number: int) -> tuple[Ints, Ints]:
-        """Of each producer the least and the greatest seq of a band; empty where the least is greater."""
+        """The least and the greatest seq of each producer in a band; none where the least is greater."""
         low = [
             bottom + number * width
             for bottom, width in zip(self.low.tolist(), self.width.tolist(), strict=True)
@@ -66,28 +67,28 @@ class Bands:
 class JournalBlock:
     """What one task reads: row groups by journal ("sends", "opened", "final", "committed", "live").
 
-    It tells of the records of a band, or, with `stray` (one of how many), of those that are in no band: their
+    Its records are those of a band, or, with `stray` (part, number of parts), those in no band: their
     producer or sequence number was never sent.
     """
 
     number: int
-    groups: dict[str, tuple[Group, ...]]
+    groups: dict[str, tuple[RowGroup, ...]]
     stray: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """Blocks of a run, and how many bytes they read for each byte there is."""
+    """Blocks of a run, and the number of bytes that they read per byte of the journals."""
 
     bands: Bands
     blocks: tuple[JournalBlock, ...]
     ratio: float
 
 
-def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> ReadPlan | None:
-    """Plan the blocks of a run, with about so many rows of each journal in a block.
+def plan(journals: dict[str, Sequence[RowGroup]], block_rows: int = BLOCK_ROWS) -> ReadPlan | None:
+    """Plan the blocks of a run, with about `block_rows` rows of each journal in a block.
 
-    None: there are too many producers, or sends without an identity.
+    Returns None if there are too many producers, or sends without an identity.
     """
     sent = [*journals["sends"], *journals["opened"]]
     producer: list[int] = []
@@ -113,8 +114,8 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
         top - bottom >= 2**63 for bottom, top in zip(bands.low.tolist(), bands.high.tolist(), strict=True)
     ):
         return None
-    parts: list[dict[str, list[Group]]] = [{name: [] for name in journals} for _ in range(bands.count)]
-    strays: dict[str, list[Group]] = {name: [] for name in journals}
+    parts: list[dict[str, list[RowGroup]]] = [{name: [] for name in journals} for _ in range(bands.count)]
+    strays: dict[str, list[RowGroup]] = {name: [] for name in journals}
     there = read = 0
     for name, of_journal in journals.items():
         for group in of_journal:
@@ -140,15 +141,18 @@ def plan(journals: dict[str, Sequence[Group]], block_rows: int = BLOCK_ROWS) -> 
     return ReadPlan(bands, tuple(blocks), read / there if there else 1.0)
 
 
-def _weight(sent: int, journals: Iterable[Sequence[Group]]) -> int:
-    """Sends, or reads where they are more: of records that were read many times each a block holds fewer. But
-    only up to a point: all reads may be of one record, which no band divides."""
+def _weight(sent: int, journals: Iterable[Sequence[RowGroup]]) -> int:
+    """Number of sends, or of reads if that is more: a block holds fewer records if each was read many times.
+
+    Limited by `MOST_READS`, because all reads may be of one record, which no band divides.
+    """
     most = max(sum(group.rows for group in of) for of in journals)
     return max(sent, min(most, MOST_READS * sent))
 
 
 def _touched(bands: Bands, bounds: tuple[int, int, int, int]) -> tuple[range, bool]:
-    """Bands that a row group of these bounds may hold records of, and whether it holds of no others."""
+    """Bands of which a row group with these bounds may hold records, and whether it holds records of no
+    others."""
     first, last, bottom, top = bounds
     begin, end = np.searchsorted(bands.producer, first), np.searchsorted(bands.producer, last, "right")
     if begin == end:

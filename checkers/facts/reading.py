@@ -1,4 +1,4 @@
-"""Columns of numbers from the row groups of journals: what a task reads."""
+"""Reads the row groups of journals of a task as columns of numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from checkers.facts.columns import (
     spots,
     words,
 )
-from checkers.journals.footers import Group
+from checkers.journals.footers import RowGroup
 from harness.model.storage import open_parquet
 
 _TEXTS = {"topic", "outcome", "error", "state"}
@@ -39,11 +39,11 @@ _OF_READS = ["topic", "partition", "offset", "leader_epoch", "state", "run", "pr
 _OF_INDEX = ["topic", "partition", "offset", "leader_epoch", "state"]
 
 Wanted = Callable[[Ints, Ints], Flags]
-"""From producer and seq: the rows that are wanted."""
+"""Selects rows by producer and seq."""
 
 
-def tables(groups: Iterable[Group], columns: list[str]) -> Iterable[tuple[Group, Any]]:
-    """Row groups that lie next to each other in a file are read as one table."""
+def tables(groups: Iterable[RowGroup], columns: list[str]) -> Iterable[tuple[RowGroup, Any]]:
+    """Each row group with its table; a file is opened once for all its consecutive row groups."""
     texts = [name for name in columns if name in _TEXTS]
     for path, of_file in groupby(groups, attrgetter("path")):
         with open_parquet(path, read_dictionary=texts, memory_map=True) as file:
@@ -52,24 +52,24 @@ def tables(groups: Iterable[Group], columns: list[str]) -> Iterable[tuple[Group,
 
 
 @dataclass
-class Met:
-    """Words that were met in a sends journal: names of errors, outcomes as they are written there."""
+class SendWords:
+    """Different words in a sends journal: names of errors, and outcomes as they are written there."""
 
     errors: Words = field(default_factory=Words)
     outcomes: Words = field(default_factory=Words)
 
 
-def sends_of(table: Any, topics: Mapping[str, int], met: Met) -> ColumnBatch:
+def sends_of(table: Any, topics: Mapping[str, int], sent_words: SendWords) -> ColumnBatch:
     """Rows of the sends journal as `SEND_COLUMNS`, and `word`, the outcome as it is written there."""
     columns = {
         name: integers(table.column(name))
         for name in ("producer", "seq", "key", "step", "sent_ns", "closed_ns", "offset", "txn")
     }
     columns["spot"] = spots(table.column("topic"), table.column("partition"), topics)
-    columns["word"] = met.outcomes.code(table.column("outcome"))
-    known = [_OUTCOME_CODES.get(word, OTHER) for word in met.outcomes.names]
+    columns["word"] = sent_words.outcomes.code(table.column("outcome"))
+    known = [_OUTCOME_CODES.get(word, OTHER) for word in sent_words.outcomes.names]
     columns["outcome"] = np.array([*known, OTHER], np.int64)[columns["word"]]
-    columns["error"] = met.errors.code(table.column("error"))
+    columns["error"] = sent_words.errors.code(table.column("error"))
     return ColumnBatch({name: columns[name] for name in (*SEND_COLUMNS, "word")})
 
 
@@ -78,7 +78,7 @@ _TXN_CODES = {word: code for code, word in enumerate(TXN_OUTCOMES)}
 
 
 def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted) -> ColumnBatch:
-    """Rows of a journal of reads whose identity can be believed, as `READ_COLUMNS`."""
+    """Rows of a journal of reads whose identity can be trusted, as `READ_COLUMNS`."""
     identity = [integers(table.column(name)) for name in ("run", "producer", "seq")]
     chosen = readable(table)
     inside = wanted(*identity[1:])
@@ -96,34 +96,35 @@ def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted)
 
 
 def readable(table: Any) -> Flags | None:
-    """Rows whose identity can be believed; None: all."""
+    """Which rows have an identity that can be trusted; None: all."""
     indices, found = words(table.column("state"))
     good = np.array([word in READABLE for word in found] + [False], bool)
     return None if good[:-1].all() and not (indices < 0).any() else np.asarray(good[indices])
 
 
 def read_sends(
-    groups: Sequence[Group],
-    opened: Sequence[Group],
+    groups: Sequence[RowGroup],
+    opened: Sequence[RowGroup],
     topics: Mapping[str, int],
-    met: Met,
+    sent_words: SendWords,
     wanted: Wanted,
 ) -> ColumnBatch:
-    """Sends of a block. What a crash left open is indeterminate, unless it closed after all."""
+    """Sends of a block. A send that a crash left open is indeterminate unless the journal also has its
+    report."""
     parts: list[ColumnBatch] = []
     for listed, left_open in ((groups, False), (opened, True)):
         for _, table in tables(listed, _OF_SENDS):
-            rows = sends_of(table, topics, met)
+            rows = sends_of(table, topics, sent_words)
             chosen = wanted(rows["producer"], rows["seq"])
             rows = rows if chosen.all() else rows.where(chosen)
             if left_open:
-                rows = _still_open(rows, ColumnBatch.joined(parts, (*SEND_COLUMNS, "word")), met)
+                rows = _still_open(rows, ColumnBatch.joined(parts, (*SEND_COLUMNS, "word")), sent_words)
             parts.append(rows)
     return ColumnBatch.joined(parts, (*SEND_COLUMNS, "word"))
 
 
-def _still_open(rows: ColumnBatch, closed: ColumnBatch, met: Met) -> ColumnBatch:
-    (word,) = met.outcomes.code(pa.array([OUTCOMES[INDETERMINATE]])).tolist()
+def _still_open(rows: ColumnBatch, closed: ColumnBatch, sent_words: SendWords) -> ColumnBatch:
+    (word,) = sent_words.outcomes.code(pa.array([OUTCOMES[INDETERMINATE]])).tolist()
     pairs = set(zip(closed["producer"].tolist(), closed["seq"].tolist(), strict=True))
     here = zip(rows["producer"].tolist(), rows["seq"].tolist(), strict=True)
     rows = rows.where(np.array([pair not in pairs for pair in here], bool))
@@ -131,7 +132,7 @@ def _still_open(rows: ColumnBatch, closed: ColumnBatch, met: Met) -> ColumnBatch
     return ColumnBatch(rows.columns | fate)
 
 
-def read_reads(groups: Sequence[Group], topics: Mapping[str, int], wanted: Wanted) -> ColumnBatch:
+def read_reads(groups: Sequence[RowGroup], topics: Mapping[str, int], wanted: Wanted) -> ColumnBatch:
     """Reads of a block; `source` is the reader's number (-1: the final read)."""
     parts = [reads_of(table, topics, group.reader, wanted) for group, table in tables(groups, _OF_READS)]
     return ColumnBatch.joined(parts, READ_COLUMNS)
@@ -158,7 +159,7 @@ def txns_of(table: Any) -> ColumnBatch:
 
 
 def index_columns(table: Any, topics: Mapping[str, int]) -> tuple[Ints, Ints, Flags, Ints]:
-    """Spot, offset, whether the identity can be believed, and leader epoch of each row."""
+    """Spot, offset, whether the identity can be trusted, and leader epoch of each row."""
     good = readable(table)
     return (
         spots(table.column("topic"), table.column("partition"), topics),
@@ -169,7 +170,7 @@ def index_columns(table: Any, topics: Mapping[str, int]) -> tuple[Ints, Ints, Fl
 
 
 def read_index(
-    groups: Sequence[Group], topics: Mapping[str, int]
+    groups: Sequence[RowGroup], topics: Mapping[str, int]
 ) -> Iterable[tuple[Ints, Ints, Flags, Ints]]:
     for _, table in tables(groups, _OF_INDEX):
         yield index_columns(table, topics)

@@ -1,17 +1,17 @@
-"""Facts of records that are not plain: one row a record, numbers (and the error's name)."""
+"""Facts about records that are not clean: one row per record, of numbers and the name of the error."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.facts.block import SEND_COLUMNS, Sorted
+from checkers.facts.block import SEND_COLUMNS, AnomalousRecords
 from checkers.facts.columns import ACKED, MOST, NULL, ColumnBatch, Flags, Ints, Words, nullable, partitions
-from checkers.facts.offsets import Held
+from checkers.facts.offsets import OffsetIndex
 
 MOST_OFFSETS = 5
 _LAST = 2**32
-"""Added to a reader's number, so that others come first."""
+"""Added to the number of a reader of all records, so that readers of committed records come first."""
 
 FACTS = pa.schema(
     [
@@ -50,24 +50,25 @@ FACTS = pa.schema(
         ("late", pa.bool_()),
     ]
 )
-"""Facts of a record, one row each.
+"""Facts of a record, one row per record.
 
-`send_rows`: rows of the sends journal (0: never sent; then what is known of a send is null). `spot` is where
-it was sent to (`columns.WIDTH`), `outcome` and `txn_outcome` are indices into `OUTCOMES` and `TXN_OUTCOMES`.
-Of the final read: `read_rows`, `copies` (different places), `epochs` (different leader epochs, at least 1),
-`offsets` (the first few, rising). `committed_rows`: rows of the final read of committed records. Of live
-readers: `live_rows`, `live_committed` (rows of readers of committed records), `live_reader` (the first one's
-number, readers of committed records before others), `live_offset` (the lowest). Of any read: `seen_spot` the
-least spot, `away_spot` one that it was not sent to, `first_key` the least key, `wrong_key` whether a read had
-another key than sent, `read_key` which (null: none). `overwritten`: it is not at its acknowledged offset, but
-another identity is; `overwritten_badly`: only a value that does not check is; `epoch_there`: leader epoch in
-which that was written. `other_at_live`: a live reader got it where the final read holds another identity.
-`late`: some record of the same producer and spot with a higher seq has a lower first offset.
+`send_rows`: number of rows in the sends journal (0: never sent; then the columns of the send are null).
+`spot` is where it was sent to (`columns.WIDTH`); `outcome` and `txn_outcome` are indices into `OUTCOMES` and
+`TXN_OUTCOMES`. Of the final read: `read_rows`, `copies` (number of different places), `epochs` (number of
+different leader epochs, at least 1), `offsets` (the first few, ascending). `committed_rows`: number of rows
+in the final read of committed records. Of live readers: `live_rows`, `live_committed` (number of rows of
+readers of committed records), `live_reader` (the first one's number, readers of committed records before
+others), `live_offset` (the lowest). Of any read: `seen_spot` is the least spot, `away_spot` one that it was
+not sent to, `first_key` the least key, `wrong_key` whether a read had another key than sent, `read_key` which
+(null: no key). `overwritten`: another identity is at its acknowledged offset, and it is not;
+`overwritten_badly`: only a value that does not decode or whose CRC does not match is there; `epoch_there`:
+the leader epoch in which that was written. `other_at_live`: a live reader got it where the final read holds
+another identity. `late`: a record of the same producer and spot with a higher seq has a lower first offset.
 """
 
 
 def facts_of(
-    rest: Sorted, run: int, errors: Words, index: Held, committed_readers: frozenset[int]
+    rest: AnomalousRecords, run: int, errors: Words, index: OffsetIndex, committed_readers: frozenset[int]
 ) -> pa.Table:
     """Facts of all records of `rest`, in no order."""
     count = rest.records
@@ -75,21 +76,17 @@ def facts_of(
     for name, column in send.items():
         column[rest.sends_of] = rest.sends[name]
     identity = {"run": np.full(count, run), "producer": send["producer"], "seq": send["seq"]}
-    for rows, of in (
-        (rest.final, rest.final_of),
-        (rest.committed, rest.committed_of),
-        (rest.live, rest.live_of),
-    ):
-        for name, column in identity.items():
-            column[of] = rows[name]
-    copies, epochs, offsets = _copies(rest.final, rest.final_of, count)
     reads = (
         (rest.final, rest.final_of),
         (rest.committed, rest.committed_of),
         (rest.live, rest.live_of),
     )
+    for rows, of in reads:
+        for name, column in identity.items():
+            column[of] = rows[name]
+    copies, epochs, offsets = _copies(rest.final, rest.final_of, count)
     least, most = _extremes(reads, "spot", count)
-    # Partition -1: the client did not say where it sent to, so any one partition is the right one.
+    # Partition -1: the client did not report where it sent to, so any one partition is right.
     wanted = np.where(partitions(send["spot"]) < 0, least, send["spot"])
     away = np.where(least != wanted, least, np.where(most != wanted, most, NULL))
     sent = send["journaled"] != NULL
@@ -99,13 +96,13 @@ def facts_of(
         rest.final["offset"] == send["offset"][rest.final_of]
     )
     at_ack[rest.final_of[there]] = True
-    asked = np.flatnonzero(~at_ack & (send["outcome"] == ACKED) & (send["offset"] != NULL))
-    place = send["spot"][asked], send["offset"][asked]
+    elsewhere = np.flatnonzero(~at_ack & (send["outcome"] == ACKED) & (send["offset"] != NULL))
+    place = send["spot"][elsewhere], send["offset"][elsewhere]
     by_other, by_bad = index.has(index.readable, *place), index.has(index.bad, *place)
     overwritten, badly = np.zeros(count, bool), np.zeros(count, bool)
-    overwritten[asked], badly[asked] = by_other, by_bad & ~by_other
+    overwritten[elsewhere], badly[elsewhere] = by_other, by_bad & ~by_other
     epoch_there = np.full(count, NULL, np.int64)
-    epoch_there[asked] = np.where(by_other | by_bad, index.epoch(*place), NULL)
+    epoch_there[elsewhere] = np.where(by_other | by_bad, index.epoch(*place), NULL)
     live_reader, live_offset = np.full(count, MOST), np.full(count, MOST)
     of_committed = np.isin(rest.live["source"], list(committed_readers))
     np.minimum.at(live_reader, rest.live_of, rest.live["source"] + np.where(of_committed, 0, _LAST))
@@ -146,7 +143,7 @@ def facts_of(
 
 
 def _copies(rows: ColumnBatch, of: Ints, count: int) -> tuple[Ints, Ints, pa.Array]:
-    """Of the final read, by record: different places, different leader epochs, the first few offsets."""
+    """By record of the final read: number of places, number of leader epochs, the first few offsets."""
     how_many = np.bincount(of, minlength=count)
     if not len(of) or how_many.max() <= 1:
         starts = np.concatenate([[0], np.cumsum(how_many)])
@@ -177,7 +174,7 @@ def _lists(starts: Ints, values: Ints) -> pa.Array:
 
 
 def _extremes(reads: tuple[tuple[ColumnBatch, Ints], ...], name: str, count: int) -> tuple[Ints, Ints]:
-    """By record the least and the greatest of a column over all reads; MOST and NULL where there are none."""
+    """The least and the greatest value of a column over all reads, by record; MOST and NULL without any."""
     least, most = np.full(count, MOST), np.full(count, NULL)
     for rows, of in reads:
         known = np.flatnonzero(rows[name] != NULL)
@@ -187,7 +184,7 @@ def _extremes(reads: tuple[tuple[ColumnBatch, Ints], ...], name: str, count: int
 
 
 def _keys(reads: tuple[tuple[ColumnBatch, Ints], ...], key: Ints, count: int) -> tuple[Ints, Flags, Ints]:
-    """By record: the least key read, whether any differs from the one sent, and which."""
+    """By record: the least key that was read, whether one differs from the key sent, and which one."""
     least, most = _extremes(reads, "key", count)
     without = np.zeros(count, bool)
     rows_read = np.zeros(count, np.int64)
@@ -201,8 +198,8 @@ def _keys(reads: tuple[tuple[ColumnBatch, Ints], ...], key: Ints, count: int) ->
     return least, wrong, different
 
 
-def _other_at_live(rest: Sorted, index: Held, count: int) -> Flags:
-    """Which records a live reader got where the final read holds another identity."""
+def _other_at_live(rest: AnomalousRecords, index: OffsetIndex, count: int) -> Flags:
+    """Whether a live reader got the record where the final read holds another identity."""
     found = np.zeros(count, bool)
     if not len(rest.live):
         return found

@@ -1,9 +1,8 @@
-"""The general plan: Spark brings the rows of a block together, for journals in any order and from anywhere.
+"""The general plan: Spark shuffles the rows of a block together, for journals in any order and of any origin.
 
-The same blocks as in `checkers.facts.planning`, told of by the same code; only the way in which their rows
-come is another: every row is read once by Spark and sent to the task of its block, instead of being read
-where it lies.
-"""
+The blocks are those of `checkers.facts.planning` and the same code computes their facts. The difference is
+how rows reach a task: Spark reads every row once and sends it to the task of its block, instead of the task
+reading row groups itself."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, BlockFacts
 from checkers.facts.columns import OTHER, OUTCOMES, READABLE, ColumnBatch, integers
 from checkers.facts.encoding import Codes, spot
 from checkers.facts.planning import BLOCK_ROWS, MOST_PRODUCERS, Bands
-from checkers.facts.reading import Met, read_txns
-from checkers.facts.tasks import Common, Later, answer, tell
+from checkers.facts.reading import SendWords, read_txns
+from checkers.facts.tasks import Later, RunContext, answer_batch, write_facts
 from checkers.journals.load import RunFrames
 from harness.model.errors import CheckError
 
@@ -32,10 +31,10 @@ _NUMBERS = (
 
 
 def bands_of(frames: RunFrames, block_rows: int = BLOCK_ROWS) -> Bands:
-    """Bands of a run, from a first look at all its sends.
+    """Bands of a run, from a first pass over all its sends.
 
     Raises:
-        CheckError: more producers than can be told apart one by one.
+        CheckError: there are more than `MOST_PRODUCERS` producers.
     """
     found = (
         frames.sends.groupBy("producer")
@@ -57,7 +56,7 @@ def bands_of(frames: RunFrames, block_rows: int = BLOCK_ROWS) -> Bands:
 
 
 def blocks_of(frames: RunFrames, codes: Codes, bands: Bands) -> DataFrame:
-    """All rows of sends and reads, a block a partition.
+    """All rows of sends and reads, one block per partition.
 
     Columns: `kind` (int), `block` (int), the numbers of `_NUMBERS` (bigint), `word` and `error` (string).
     """
@@ -116,34 +115,36 @@ def _big(name: str) -> Column:
 
 @dataclass(frozen=True)
 class ShuffleTask:
-    """For `mapInArrow` over `blocks_of`: one report a block."""
+    """For `mapInArrow` over `blocks_of`: one report per block."""
 
-    common: Common
+    common: RunContext
     later: Mapping[int, Later]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts: list[tuple[ColumnBatch, Met]] = []
-        met = Met()
+        parts: list[tuple[ColumnBatch, SendWords]] = []
+        sent_words = SendWords()
         for batch in batches:
-            parts.append((self._rows(pa.Table.from_batches([batch]), met), met))
+            parts.append((self._rows(pa.Table.from_batches([batch]), sent_words), sent_words))
         if not parts:
             return
         names = (*_NUMBERS, "kind", "block", "word", "outcome", "error")
         rows = ColumnBatch.joined([part for part, _ in parts], names)
         for block in np.unique(rows["block"]).tolist():
             here = rows if (rows["block"] == block).all() else rows.where(rows["block"] == block)
-            report = tell(self.common, block, self._told(here), met, self.later.get(block, {}))
-            yield answer(report.text().encode())
+            report = write_facts(
+                self.common, block, self._block_rows(here), sent_words, self.later.get(block, {})
+            )
+            yield answer_batch(report.text().encode())
 
-    def _rows(self, table: pa.Table, met: Met) -> ColumnBatch:
+    def _rows(self, table: pa.Table, sent_words: SendWords) -> ColumnBatch:
         columns = {name: integers(table.column(name)) for name in (*_NUMBERS, "kind", "block")}
-        columns["word"] = met.outcomes.code(table.column("word"))
-        columns["error"] = met.errors.code(table.column("error"))
-        known = [OUTCOMES.index(word) if word in OUTCOMES else OTHER for word in met.outcomes.names]
+        columns["word"] = sent_words.outcomes.code(table.column("word"))
+        columns["error"] = sent_words.errors.code(table.column("error"))
+        known = [OUTCOMES.index(word) if word in OUTCOMES else OTHER for word in sent_words.outcomes.names]
         columns["outcome"] = np.array([*known, OTHER], np.int64)[np.maximum(columns["word"], -1)]
         return ColumnBatch(columns)
 
-    def _told(self, rows: ColumnBatch) -> BlockFacts:
+    def _block_rows(self, rows: ColumnBatch) -> BlockFacts:
         def of(kind: int, names: tuple[str, ...]) -> ColumnBatch:
             chosen = rows["kind"] == kind
             return ColumnBatch({name: rows[name][chosen] for name in names})

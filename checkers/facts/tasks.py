@@ -10,26 +10,29 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.facts.availability import AckTimes, reports_of
-from checkers.facts.block import SEND_COLUMNS, BlockFacts, Edge, sort_out
+from checkers.facts.block import SEND_COLUMNS, BlockFacts, Edge, select_anomalous
 from checkers.facts.columns import NULL, ColumnBatch, Flags, Ints
-from checkers.facts.offsets import Held, held, packed, together, unpacked
+from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_offsets, index_to_bytes, merge_indexes
 from checkers.facts.places import ranked
 from checkers.facts.planning import Bands, JournalBlock
-from checkers.facts.reading import Met, read_index, read_reads, read_sends, read_txns
+from checkers.facts.reading import SendWords, read_index, read_reads, read_sends, read_txns
 from checkers.facts.record import FACTS, facts_of
-from checkers.journals.footers import Group
+from checkers.journals.footers import RowGroup
 from harness.model.storage import place, write_parquet
 
 _INDEX_PARTS = 64
-"""Indices of row groups that are held before they are made one."""
+"""Number of indexes of row groups in memory before they are merged into one."""
 
 Later = dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True)
-class Common:
-    """What all blocks of a run need to know. `index` names the file of the index of the final read, `facts`
-    the folder to write to. `transactional`: there was a second final read, of committed records."""
+class RunContext:
+    """What the tasks of all blocks of a run need.
+
+    `index` is the file with the index of the final read, `facts` the folder to write to. `transactional`:
+    there was a second final read, of committed records.
+    """
 
     run: int
     topics: Mapping[str, int]
@@ -42,8 +45,11 @@ class Common:
 
 @dataclass
 class TaskReport:
-    """What a task tells the driver of its block: facts written, sends by step and outcome, edges, when
-    partitions reported."""
+    """What a task reports to the driver about its block.
+
+    The number of facts written and of repeated sends, sends by step and outcome, edges, and when sends were
+    reported.
+    """
 
     number: int
     facts: int = 0
@@ -57,19 +63,19 @@ class TaskReport:
 
     @classmethod
     def read(cls, text: str) -> TaskReport:
-        told = json.loads(text)
-        told["edges"] = [Edge(**edge) for edge in told["edges"]]
-        told["sends"] = [tuple(cell) for cell in told["sends"]]
-        told["reports"] = [
+        fields = json.loads(text)
+        fields["edges"] = [Edge(**edge) for edge in fields["edges"]]
+        fields["sends"] = [tuple(cell) for cell in fields["sends"]]
+        fields["reports"] = [
             AckTimes(**each | {"runs": [(first, last) for first, last in each["runs"]]})
-            for each in told["reports"]
+            for each in fields["reports"]
         ]
-        return cls(**told)
+        return cls(**fields)
 
 
-def report_block(common: Common, bands: Bands, block: JournalBlock, later: Later) -> TaskReport:
-    """Read the row groups of a block, write its facts, and tell what there was."""
-    met = Met()
+def report_block(common: RunContext, bands: Bands, block: JournalBlock, later: Later) -> TaskReport:
+    """Read the row groups of a block, write its facts, and report."""
+    sent_words = SendWords()
 
     def wanted(producer: Ints, seq: Ints) -> Flags:
         inside = _inside(bands, block, producer, seq)
@@ -78,9 +84,9 @@ def report_block(common: Common, bands: Bands, block: JournalBlock, later: Later
         which, several = block.stray
         return np.asarray(~inside & ((producer ^ seq ^ (seq >> 20)) % several == which))
 
-    told = BlockFacts(
+    rows = BlockFacts(
         run=common.run,
-        sends=read_sends(block.groups["sends"], block.groups["opened"], common.topics, met, wanted)
+        sends=read_sends(block.groups["sends"], block.groups["opened"], common.topics, sent_words, wanted)
         if block.stray is None
         else _no_sends(),
         final=read_reads(block.groups["final"], common.topics, wanted),
@@ -91,7 +97,7 @@ def report_block(common: Common, bands: Bands, block: JournalBlock, later: Later
         txns=read_txns(common.txns),
         committed_readers=common.committed_readers,
     )
-    return tell(common, block.number, told, met, later)
+    return write_facts(common, block.number, rows, sent_words, later)
 
 
 def _no_sends() -> ColumnBatch:
@@ -99,7 +105,7 @@ def _no_sends() -> ColumnBatch:
 
 
 def _inside(bands: Bands, block: JournalBlock, producer: Ints, seq: Ints) -> Flags:
-    """Rows of the block's own band; for strays, of any."""
+    """Rows of the block's own band; for stray records, rows of any band."""
     found = np.zeros(len(producer), bool)
     if not len(bands.producer):
         return found
@@ -110,26 +116,28 @@ def _inside(bands: Bands, block: JournalBlock, producer: Ints, seq: Ints) -> Fla
     return np.asarray((bands.producer[at] == producer) & (seq >= low[at]) & (seq <= high[at]))
 
 
-def tell(common: Common, number: int, told: BlockFacts, met: Met, later: Later) -> TaskReport:
-    """Work out the facts of a block's rows, write them, and tell what there was."""
-    rest = sort_out(told, later)
+def write_facts(
+    common: RunContext, number: int, rows: BlockFacts, sent_words: SendWords, later: Later
+) -> TaskReport:
+    """Compute the facts of a block's rows, write them, and report."""
+    rest = select_anomalous(rows, later)
     report = TaskReport(number, edges=rest.edges)
-    if "word" in told.sends.columns:
-        report.sends = _counted(told.sends, met)
-        report.reports = reports_of(told.sends)
+    if "word" in rows.sends.columns:
+        report.sends = _count_sends(rows.sends, sent_words)
+        report.reports = reports_of(rows.sends)
     if rest.records:
-        index = unpacked(place(common.index).read_bytes())
-        facts = facts_of(rest, common.run, met.errors, index, common.committed_readers)
+        index = index_from_bytes(place(common.index).read_bytes())
+        facts = facts_of(rest, common.run, sent_words.errors, index, common.committed_readers)
         report.facts = facts.num_rows
         report.repeated = int(np.count_nonzero(rest.sends["journaled"] > 1))
         write_parquet(facts, place(common.facts) / f"part-{number:06}.parquet", compression="lz4")
     return report
 
 
-def _counted(sends: ColumnBatch, met: Met) -> list[tuple[int, str, int]]:
+def _count_sends(sends: ColumnBatch, sent_words: SendWords) -> list[tuple[int, str, int]]:
     if not len(sends):
         return []
-    names = [*met.outcomes.names, "none"]
+    names = [*sent_words.outcomes.names, "none"]
     steps, step = ranked(sends["step"])
     word = np.where(sends["word"] == NULL, len(names) - 1, sends["word"])
     counts = np.bincount(step * len(names) + word, minlength=len(steps) * len(names))
@@ -141,9 +149,9 @@ def _counted(sends: ColumnBatch, met: Met) -> list[tuple[int, str, int]]:
 
 @dataclass(frozen=True)
 class BlockTask:
-    """For `mapInArrow` over the numbers of blocks: one report a block."""
+    """For `mapInArrow` over the numbers of blocks: one report per block."""
 
-    common: Common
+    common: RunContext
     bands: Bands
     blocks: tuple[JournalBlock, ...]
     later: Mapping[int, Later]
@@ -151,7 +159,7 @@ class BlockTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                yield answer(self.report(index).text().encode())
+                yield answer_batch(self.report(index).text().encode())
 
     def report(self, index: int) -> TaskReport:
         block = self.blocks[index]
@@ -160,37 +168,37 @@ class BlockTask:
 
 @dataclass(frozen=True)
 class IndexTask:
-    """For `mapInArrow` over the numbers of shares: the index of one share's row groups, and states seen."""
+    """For `mapInArrow` over the numbers of shares: the index of one share's row groups."""
 
     topics: Mapping[str, int]
-    shares: tuple[tuple[Group, ...], ...]
+    shares: tuple[tuple[RowGroup, ...], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                yield answer(packed(self.index(index)))
+                yield answer_batch(index_to_bytes(self.index(index)))
 
-    def index(self, index: int) -> Held:
+    def index(self, index: int) -> OffsetIndex:
         return index_of(read_index(self.shares[index], self.topics))
 
 
-def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> Held:
-    """Index of these rows (spot, offset, readable, epoch); few of them are held at once."""
-    done: list[Held] = []
+def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> OffsetIndex:
+    """Index of these rows (spot, offset, readable, epoch), merged while they are read to save memory."""
+    done: list[OffsetIndex] = []
     for part in parts:
-        done.append(held(*part))
+        done.append(index_offsets(*part))
         if len(done) >= _INDEX_PARTS:
-            done = [together(done)]
-    return together(done)
+            done = [merge_indexes(done)]
+    return merge_indexes(done)
 
 
 ANSWER = pa.schema([("answer", pa.binary())])
 
 
-def answer(data: bytes) -> pa.RecordBatch:
+def answer_batch(data: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], schema=ANSWER)
 
 
-def empty_facts(folder: str) -> None:
-    """A file of no facts, so that a run without any can be read too."""
+def write_empty_facts(folder: str) -> None:
+    """Write a file without rows, so that the facts of a run without any can be read too."""
     write_parquet(FACTS.empty_table(), place(folder) / "part-none.parquet")

@@ -1,1 +1,1 @@
-"""Findings with their evidence: what is joined to a record, and findings beside the records."""
+"""Findings with their evidence: of records, of deliveries and of replicas."""

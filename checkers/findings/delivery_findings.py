@@ -1,4 +1,4 @@
-"""Findings beside the records: what readers were given, and where replicas differ."""
+"""Findings about deliveries to readers, and about replicas that differ."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.checks import checks_of, detail_of
-from checkers.checks.run import claimed
+from checkers.checks.run import run_checks
 from checkers.facts.columns import READABLE
 from checkers.facts.deliveries import DELIVERIES, SHARE_ROWS, DeliveryTask, Unit
 from checkers.facts.encoding import decode, name_of, partition_of, spot, spot_number
 from checkers.facts.measure import RunFacts
-from checkers.facts.offsets import packed
+from checkers.facts.offsets import index_to_bytes
 from checkers.findings.evidence import as_findings
-from checkers.findings.record_context import hinted
-from checkers.journals.load import RunFrames, columns, local_frame, read_parquet
+from checkers.findings.record_context import broadcast_if_small
+from checkers.journals.load import RunFrames, local_frame, read_parquet, schema_of
 from harness.model.result import FindingClass
 from harness.model.storage import StoragePath, write_parquet
 
-_DELIVERIES_READ = columns(
+_DELIVERIES_READ = schema_of(
     "kind int, unit int, reader int, session int, spot bigint, offset bigint, count bigint, before bigint, "
     "run bigint, producer int, seq bigint"
 )
@@ -47,15 +47,15 @@ def units_of(frames: RunFrames) -> tuple[Unit, ...]:
 def deliveries(
     frames: RunFrames, facts: RunFacts, scratch: StoragePath
 ) -> tuple[DataFrame, list[str]] | None:
-    """Findings of what live readers were given, as `evidence.FINDINGS`, and what failed; None: there is
-    nothing to tell."""
+    """Findings about deliveries to live readers, as `evidence.FINDINGS`, and what failed; None: there are
+    none."""
     units = units_of(frames)
     if not units:
         return None
     spark = frames.sends.sparkSession
     folder = scratch / "deliveries"
     folder.mkdir()
-    (scratch / "index-committed").write_bytes(packed(facts.held_committed))
+    (scratch / "index-committed").write_bytes(index_to_bytes(facts.held_committed))
     write_parquet(DELIVERIES.empty_table(), folder / "part-none.parquet")
     shares = tuple(
         (number, part, parts)
@@ -73,24 +73,24 @@ def deliveries(
         target=str(folder),
     )
     if sum(unit.rows for unit in units) <= SHARE_ROWS // 16:
-        told = sum(task.tell(index) for index in range(len(shares)))
+        found = sum(task.write_share(index) for index in range(len(shares)))
     else:
         numbers = spark.range(0, len(shares), 1, len(shares))
-        told = sum(int(bytes(row.answer)) for row in numbers.mapInArrow(task, "answer binary").collect())
-    if not told:
+        found = sum(int(bytes(row.answer)) for row in numbers.mapInArrow(task, "answer binary").collect())
+    if not found:
         return None
     rows = read_parquet(spark, _DELIVERIES_READ, folder).withColumn("finding", F.lit(None).cast("string"))
-    rows, problems = claimed(rows, "delivery")
+    rows, problems = run_checks(rows, "delivery")
     names = [reader.name for reader in frames.readers]
     rows = (
-        _with_passed(rows.where(F.col("finding").isNotNull()), frames, facts, told)
+        _with_skipped_identity(rows.where(F.col("finding").isNotNull()), frames, facts, found)
         .withColumn("partition", partition_of(F.col("spot")))
         .withColumn("at", name_of(F.col("spot"), facts.codes))
         .withColumn(
             "who", F.coalesce(decode(F.col("reader"), names), decode(F.col("unit"), [u.name for u in units]))
         )
     )
-    found = as_findings(
+    findings = as_findings(
         rows,
         {
             "finding": "finding",
@@ -103,13 +103,13 @@ def deliveries(
             "detail": detail_of("delivery"),
         },
     )
-    return found, problems
+    return findings, problems
 
 
-def _with_passed(rows: DataFrame, frames: RunFrames, facts: RunFacts, count: int) -> DataFrame:
-    """The identity of the first record that was passed over, from the final read."""
-    passed = F.col("finding") == FindingClass.SKIPPED.value
-    places = rows.where(passed).select("spot", "offset").distinct()
+def _with_skipped_identity(rows: DataFrame, frames: RunFrames, facts: RunFacts, count: int) -> DataFrame:
+    """Rows of skipped offsets with the identity of the first skipped record, from the final read."""
+    skipped = F.col("finding") == FindingClass.SKIPPED.value
+    places = rows.where(skipped).select("spot", "offset").distinct()
     records = (
         frames.reads.where(F.col("state").isin(*READABLE))
         .select(
@@ -117,18 +117,18 @@ def _with_passed(rows: DataFrame, frames: RunFrames, facts: RunFacts, count: int
             "offset",
             F.struct("producer", "seq").alias("record"),
         )
-        .join(hinted(places, count), ["spot", "offset"])
+        .join(broadcast_if_small(places, count), ["spot", "offset"])
         .groupBy("spot", "offset")
         .agg(F.min("record").alias("record"))
     )
-    rows = rows.join(hinted(records, count), ["spot", "offset"], "left")
+    rows = rows.join(broadcast_if_small(records, count), ["spot", "offset"], "left")
     return rows.withColumns(
-        {name: F.when(passed, F.col("record")[name]).otherwise(F.col(name)) for name in ("producer", "seq")}
+        {name: F.when(skipped, F.col("record")[name]).otherwise(F.col(name)) for name in ("producer", "seq")}
     )
 
 
 def replicas(frames: RunFrames, facts: RunFacts) -> DataFrame | None:
-    """Findings of where replicas differ, as `evidence.FINDINGS`; None: no replica's files were read."""
+    """Findings about replicas that differ, as `evidence.FINDINGS`; None: no replica's files were read."""
     final = frames.meta.final_read
     if frames.replicas is None or final is None:
         return None
@@ -137,7 +137,7 @@ def replicas(frames: RunFrames, facts: RunFacts) -> DataFrame | None:
         (spot_number(bound.topic, bound.partition, facts.codes), bound.leader, bound.end_offset)
         for bound in final.bounds
     ]
-    limits = local_frame(spark, bounds, columns("spot bigint, leader int, end_offset bigint"))
+    limits = local_frame(spark, bounds, schema_of("spot bigint, leader int, end_offset bigint"))
     nothing = F.lit(-1).cast("bigint")
     content = F.xxhash64(
         "control",

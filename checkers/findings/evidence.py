@@ -1,5 +1,5 @@
-"""What goes with each finding: names for numbers, replicas that hold it, open faults, leader epochs, a
-sentence."""
+"""The evidence of each finding: names instead of numbers, replicas that hold the record, open faults, leader
+epochs, a sentence."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from checkers.checks.sentences import BAD_DELIVERY, BAD_VALUE
 from checkers.facts.columns import OUTCOMES
 from checkers.facts.encoding import decode, name_of, partition_of
 from checkers.facts.measure import RunFacts
-from checkers.findings.leadership_history import LeadershipHistory, with_ack
-from checkers.findings.record_context import hinted
-from checkers.journals.load import RunFrames, columns
+from checkers.findings.leadership_history import LeadershipHistory, with_acknowledging_leader
+from checkers.findings.record_context import broadcast_if_small
+from checkers.journals.load import RunFrames, schema_of
 from harness.model.journal import ReadState
 from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
 
-FINDINGS = columns(
+FINDINGS = schema_of(
     "finding string, producer int, seq bigint, partition int, key bigint, step int, outcome string, "
     "sent_ns bigint, closed_ns bigint, acked_offset bigint, error string, offsets array<bigint>, copies int, "
     "epochs int, place string, held_by array<int>, windows string, detail string, reader string, "
     "count bigint, txn bigint, acked_by int, acked_epoch int, replaced_epoch int"
 )
-"""The findings journal, one row a finding; columns that do not apply are null.
+"""The findings journal, one row per finding; columns that do not apply are null.
 
 `partition` is the one sent to (of a phantom or a corrupt value: the one read from). `offsets` are the first 5
-at which the final read holds it, sorted; `copies` how many places there are, `epochs` under how many leader
-epochs they were written. `place` says of a lost record what stands at its acknowledged offset: "overwritten"
-(something else), "tail" (the log ends before it), "not committed" (the record itself, but readers of
-committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by` are the
-brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the names of
-the faults that were open between send and report (of a lost or vanished record: at any time since it was
-sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
-finding about deliveries: the reader or group), `count` how many deliveries or offsets the finding stands for,
-`txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker that led when
-it was acknowledged and its leader epoch, as brokers themselves told, `replaced_epoch` the epoch of what
-stands in its place.
+at which the final read holds it, sorted; `copies` is the number of its places, `epochs` the number of leader
+epochs in which they were written. `place` says what is at the acknowledged offset of a lost record:
+"overwritten" (something else), "tail" (the log ends before it), "not committed" (the record itself, but
+readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
+are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
+names of the faults that were open between send and report (of a lost or vanished record: at any time since it
+was sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
+finding about deliveries: the reader or group), `count` the number of deliveries or offsets that the finding
+stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker
+that led when it was acknowledged and its leader epoch, as brokers themselves reported; `replaced_epoch` is
+the epoch of the record in its place.
 """
 
 _FOR_EVER = 2**63 - 1
 
 
 def evidence(
-    rows: DataFrame, frames: RunFrames, facts: RunFacts, belief: LeadershipHistory, lost: int
+    rows: DataFrame, frames: RunFrames, facts: RunFacts, leadership: LeadershipHistory, lost: int
 ) -> DataFrame:
     """Findings of records, as `FINDINGS`.
 
     Args:
         rows: facts whose `finding` is named.
-        belief: who led when, as brokers told.
-        lost: how many are lost; 0 leaves the evidence of losses out.
+        leadership: which broker led when, as brokers reported.
+        lost: the number of lost records; 0 leaves out the evidence of losses.
     """
     is_lost = F.col("finding") == FindingClass.LOST.value
     not_committed = is_lost & F.col("not_committed")
@@ -66,7 +66,9 @@ def evidence(
     )
     rows = rows.where(F.col("finding").isNotNull()).withColumn("place", F.when(is_lost, place))
     if lost:
-        rows = with_ack(_with_holders(rows, frames, is_lost & ~not_committed, lost), belief, is_lost)
+        rows = with_acknowledging_leader(
+            _with_holders(rows, frames, is_lost & ~not_committed, lost), leadership, is_lost
+        )
     else:
         rows = rows.withColumns(
             {
@@ -101,25 +103,26 @@ def evidence(
 
 
 def _with_holders(rows: DataFrame, frames: RunFrames, wanted: Column, count: int) -> DataFrame:
-    """`held_by` of what is wanted."""
+    """Rows with `held_by`, for those in `wanted`."""
     if frames.replicas is None:
         return rows.withColumn("held_by", F.lit(None).cast("array<int>"))
     identity = ["run", "producer", "seq"]
     held = (
         frames.replicas.where(F.col("state") == ReadState.OK.value)
-        .join(hinted(rows.where(wanted).select(*identity), count), identity)
+        .join(broadcast_if_small(rows.where(wanted).select(*identity), count), identity)
         .groupBy(*identity)
         .agg(F.array_sort(F.collect_set("broker")).alias("held_by"))
     )
-    rows = rows.join(hinted(held, count), identity, "left")
+    rows = rows.join(broadcast_if_small(held, count), identity, "left")
     nobody = F.array().cast("array<int>")
     return rows.withColumn("held_by", F.when(wanted, F.coalesce(F.col("held_by"), nobody)))
 
 
 def open_windows(windows: Sequence[FaultWindow]) -> Column:
-    """Names of the fault windows that touch [sent, closed]; of what is gone, all that were open since then.
+    """Names of the fault windows that overlap [sent, closed]; for lost and vanished records, [sent, end of
+    run].
 
-    A send without a report was open to the end.
+    A send without a report counts as open until the end.
     """
     gone = F.col("finding").isin(FindingClass.LOST.value, FindingClass.VANISHED.value)
     until = F.when(gone, F.lit(_FOR_EVER)).otherwise(F.coalesce(F.col("closed_ns"), F.lit(_FOR_EVER)))
@@ -147,14 +150,18 @@ def _bad(reads: DataFrame) -> DataFrame:
 
 
 def corrupt_values(frames: RunFrames) -> DataFrame:
-    """One finding a value of the final read that does not check or decode; identity is what it claims to
-    be."""
+    """One finding per value of the final read that does not decode or whose CRC does not match; its identity
+    is the one that the value claims."""
     return as_findings(_bad(frames.reads), _OF_BAD_VALUE | {"copies": "1", "detail": BAD_VALUE})
 
 
 def corrupt_deliveries(frames: RunFrames, live: DataFrame) -> DataFrame:
-    """One finding a live reader and place whose value did not check or decode as that reader got it, where
-    the final read's does: the damage was one leader's, or passed. `count` deliveries; none is in the log."""
+    """One finding per live reader and place at which that reader got a damaged value and the final read did
+    not.
+
+    The damage was in one leader's log only, or temporary. `count` is the number of deliveries; no copy is in
+    the log.
+    """
     place = ["topic", "partition", "offset"]
     rest = ("producer", "seq", "key", "state")
     given = (

@@ -1,4 +1,4 @@
-"""Who led a partition when, as the brokers themselves told the sampler."""
+"""Which broker led a partition when, as the brokers themselves reported to the sampler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.journals.footers import JournalFile
-from checkers.journals.load import columns, local_frame
+from checkers.journals.load import local_frame, schema_of
 from harness.model.storage import open_parquet
 
 MOST_SPANS = 10_000
@@ -24,16 +24,20 @@ LeaderSpan = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class LeadershipHistory:
-    """Spans of time in which a broker told that it led a partition of the run's topic in a leader epoch."""
+    """Spans of time in which a broker reported that it led a partition of the run's topic in a leader
+    epoch."""
 
     spans: tuple[LeaderSpan, ...]
 
 
-def beliefs(files: Sequence[JournalFile], topic: str) -> LeadershipHistory:
-    """Read off the samples. A span lasts until the broker tells of another leader, or of another epoch of
-    its own; a broker that is cut off may go on to believe that it leads, so spans may overlap."""
-    told: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    silent: dict[tuple[int, int], list[int]] = defaultdict(list)
+def read_leadership(files: Sequence[JournalFile], topic: str) -> LeadershipHistory:
+    """The spans in the samples.
+
+    A span lasts until the broker reports another leader, or another epoch of its own. A broker that is cut
+    off may still believe that it leads, so spans may overlap.
+    """
+    led: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    not_led: dict[tuple[int, int], list[int]] = defaultdict(list)
     for file in files:
         with open_parquet(file.path) as parquet:
             table = parquet.read(columns=["at_ns", "broker", "topic", "partition", "leader", "leader_epoch"])
@@ -41,36 +45,37 @@ def beliefs(files: Sequence[JournalFile], topic: str) -> LeadershipHistory:
         for row in table.to_pylist():
             place = row["partition"], row["broker"]
             if row["leader"] == row["broker"] and row["leader_epoch"] is not None:
-                told[place].append((row["at_ns"], row["leader_epoch"]))
+                led[place].append((row["at_ns"], row["leader_epoch"]))
             else:
-                silent[place].append(row["at_ns"])
+                not_led[place].append(row["at_ns"])
     spans: list[LeaderSpan] = []
-    for (partition, broker), moments in told.items():
+    for (partition, broker), moments in led.items():
         moments.sort()
-        ends = sorted(silent[partition, broker])
+        ends = sorted(not_led[partition, broker])
         begun, epoch = moments[0]
         for at, now in [*moments[1:], (_FOR_EVER, -1)]:
             if now != epoch:
-                # Until it told of another leader, or of another epoch of its own.
-                silence = bisect_left(ends, begun)
-                end = min(ends[silence], at) if silence < len(ends) else at
+                # Until it reported another leader, or another epoch of its own.
+                next_end = bisect_left(ends, begun)
+                end = min(ends[next_end], at) if next_end < len(ends) else at
                 spans.append((partition, begun, end, broker, epoch))
                 begun, epoch = at, now
     return LeadershipHistory(tuple(sorted(spans)[:MOST_SPANS]))
 
 
-def with_ack(rows: DataFrame, belief: LeadershipHistory, wanted: Column) -> DataFrame:
-    """`acked_by`, `acked_epoch`: the broker that led the partition when the report came, and in which epoch.
+def with_acknowledging_leader(rows: DataFrame, leadership: LeadershipHistory, wanted: Column) -> DataFrame:
+    """Rows with `acked_by` and `acked_epoch`: the broker that led the partition when the report came, and its
+    leader epoch.
 
-    If several believed to lead, the one of the lowest epoch: it is what the others replaced.
+    If several brokers believed that they led, it is the one of the lowest epoch, which the others replaced.
     """
-    if not belief.spans:
+    if not leadership.spans:
         return rows.withColumns({"acked_by": F.lit(None).cast("int"), "acked_epoch": F.lit(None).cast("int")})
     table = (
         local_frame(
             rows.sparkSession,
-            list(belief.spans),
-            columns("in_partition int, begun bigint, ended bigint, broker int, epoch int"),
+            list(leadership.spans),
+            schema_of("in_partition int, begun bigint, ended bigint, broker int, epoch int"),
         )
         .groupBy("in_partition")
         .agg(F.array_sort(F.collect_list(F.struct("epoch", "begun", "ended", "broker"))).alias("spans"))

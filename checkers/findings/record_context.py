@@ -1,4 +1,5 @@
-"""Facts of records with what the checks must know besides: policies, other records of a transaction."""
+"""Facts of records with the context that checks need: retention, compaction, other records of a
+transaction."""
 
 from __future__ import annotations
 
@@ -9,21 +10,24 @@ from checkers.checks.base import outcome, present, txn_outcome
 from checkers.facts.columns import READABLE
 from checkers.facts.encoding import spot, spot_number
 from checkers.facts.measure import RunFacts
-from checkers.journals.load import RunFrames, columns, local_frame
+from checkers.journals.load import RunFrames, local_frame, schema_of
 from checkers.judgement.policy import compacts, retention
 from harness.model.journal import SendOutcome, TxnOutcome
 
-SMALL = 100_000
-"""Up to so many records travel to the journals, rather than the journals to them (about 5 MB)."""
+BROADCAST_RECORDS = 100_000
+"""Up to this number records are broadcast to the journals (about 5 MB); more are joined by a shuffle."""
 
 
-def prepare(frames: RunFrames, facts: RunFacts) -> DataFrame:
-    """The facts, and these columns: `log_start_offset`, `end_offset` (bigint, of the partition sent to; null:
-    not known), `may_expire`, `may_compact` (policy explains that it is absent; where it was is its
-    acknowledged offset, else the lowest at which a live reader got it), `newer_offset` (highest of its key,
-    where that was looked for), `not_committed` (acknowledged in a committed transaction, in the log, but not
-    in the final read of committed records), `torn` (and another record of that transaction is), `finding`
-    (string, null)."""
+def with_context(frames: RunFrames, facts: RunFacts) -> DataFrame:
+    """The facts with these columns added.
+
+    `log_start_offset`, `end_offset` (bigint): of the partition sent to; null: not known. `may_expire`,
+    `may_compact` (boolean): retention or compaction explains that it is absent; its offset is the
+    acknowledged one, else the lowest at which a live reader got it. `newer_offset` (bigint): the highest
+    offset of its key, if compaction is possible. `not_committed` (boolean): acknowledged in a committed
+    transaction and in the log, but not in the final read of committed records. `torn` (boolean): and another
+    record of that transaction is. `finding` (string): null.
+    """
     meta = frames.meta
     final = meta.final_read
     known = F.when(outcome(SendOutcome.ACKED), F.col("acked_offset")).otherwise(F.col("live_offset"))
@@ -33,7 +37,7 @@ def prepare(frames: RunFrames, facts: RunFacts) -> DataFrame:
             (spot_number(bound.topic, bound.partition, facts.codes), bound.log_start_offset, bound.end_offset)
             for bound in (final.bounds if final else ())
         ],
-        columns("spot bigint, log_start_offset bigint, end_offset bigint"),
+        schema_of("spot bigint, log_start_offset bigint, end_offset bigint"),
     )
     newest = retention(meta.topic_config, meta.cluster.properties).newest_deletable_ns(
         final.finished_ns if final else None
@@ -56,48 +60,56 @@ def prepare(frames: RunFrames, facts: RunFacts) -> DataFrame:
         }
     )
     compacting = compacts(meta.topic_config, meta.cluster.properties)
-    asked = ~present() & F.col("key").isNotNull() & F.col("known").isNotNull() & F.lit(compacting)
-    needs = _needs(rows, asked) if facts.count and (compacting or frames.committed is not None) else None
-    rows = _with_newer(rows, frames, facts, asked, needs.gone if needs else 0)
+    candidates = ~present() & F.col("key").isNotNull() & F.col("known").isNotNull() & F.lit(compacting)
+    needs = (
+        _count_needed(rows, candidates)
+        if facts.count and (compacting or frames.committed is not None)
+        else None
+    )
+    rows = _with_newer(rows, frames, facts, candidates, needs.gone if needs else 0)
     rows = _with_torn(rows, frames, needs.uncommitted if needs else 0)
     return rows.withColumn(
         "may_compact", F.coalesce(F.col("newer_offset") > F.col("known"), F.lit(False))
     ).withColumn("finding", F.lit(None).cast("string"))
 
 
-def _needs(rows: DataFrame, asked: Column) -> Row:
+def _count_needed(rows: DataFrame, candidates: Column) -> Row:
     return rows.agg(
-        F.count_if(asked).alias("gone"), F.count_if(F.col("not_committed")).alias("uncommitted")
+        F.count_if(candidates).alias("gone"), F.count_if(F.col("not_committed")).alias("uncommitted")
     ).collect()[0]
 
 
-def hinted(records: DataFrame, count: int) -> DataFrame:
-    """A hint to send these records to where others are, if they are few."""
-    return F.broadcast(records) if count <= SMALL else records
+def broadcast_if_small(records: DataFrame, count: int) -> DataFrame:
+    """Records with a hint to broadcast them in a join if they are few."""
+    return F.broadcast(records) if count <= BROADCAST_RECORDS else records
 
 
-def _with_newer(rows: DataFrame, frames: RunFrames, facts: RunFacts, asked: Column, count: int) -> DataFrame:
-    """`newer_offset`: the highest offset at which the final read holds a record of the same key."""
+def _with_newer(
+    rows: DataFrame, frames: RunFrames, facts: RunFacts, candidates: Column, count: int
+) -> DataFrame:
+    """Rows with `newer_offset`: the highest offset at which the final read holds a record of the same key."""
     if not count:
         return rows.withColumn("newer_offset", F.lit(None).cast("bigint"))
-    keys = rows.where(asked).select("spot", "key").distinct()
+    keys = rows.where(candidates).select("spot", "key").distinct()
     newest = (
         frames.reads.where(F.col("key").isNotNull())
         .select(spot(F.col("topic"), F.col("partition"), facts.codes).alias("spot"), "key", "offset")
-        .join(hinted(keys, count), ["spot", "key"])
+        .join(broadcast_if_small(keys, count), ["spot", "key"])
         .groupBy("spot", "key")
         .agg(F.max("offset").alias("highest"))
     )
-    rows = rows.join(hinted(newest, count), ["spot", "key"], "left")
-    return rows.withColumn("newer_offset", F.when(asked, F.col("highest"))).drop("highest")
+    rows = rows.join(broadcast_if_small(newest, count), ["spot", "key"], "left")
+    return rows.withColumn("newer_offset", F.when(candidates, F.col("highest"))).drop("highest")
 
 
 def _with_torn(rows: DataFrame, frames: RunFrames, count: int) -> DataFrame:
-    """`torn`: another record of its transaction is in the final read of committed records."""
+    """Rows with `torn`: another record of its transaction is in the final read of committed records."""
     if not count or frames.committed is None:
         return rows.withColumn("torn", F.lit(False))
     wanted = rows.where("not_committed").select("producer", "txn").distinct()
-    members = frames.sends.join(hinted(wanted, count), ["producer", "txn"]).select("producer", "txn", "seq")
+    members = frames.sends.join(broadcast_if_small(wanted, count), ["producer", "txn"]).select(
+        "producer", "txn", "seq"
+    )
     readable = F.col("state").isin(*READABLE) & (F.col("run") == frames.meta.run_id)
     given = (
         frames.committed.where(readable)
@@ -106,5 +118,5 @@ def _with_torn(rows: DataFrame, frames: RunFrames, count: int) -> DataFrame:
         .select("producer", "txn", F.lit(True).alias("given"))
         .distinct()
     )
-    rows = rows.join(hinted(given, count), ["producer", "txn"], "left")
+    rows = rows.join(broadcast_if_small(given, count), ["producer", "txn"], "left")
     return rows.withColumn("torn", F.col("not_committed") & F.coalesce("given", F.lit(False))).drop("given")

@@ -1,1 +1,1 @@
-"""Journals of a saved run as DataFrames, and what is missing of them."""
+"""Journals of a saved run as DataFrames, and reports of missing ones."""

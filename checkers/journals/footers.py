@@ -1,4 +1,4 @@
-"""What the footers of journal files tell: which row group holds which records, without reading any."""
+"""Which row group holds which records, read from the footers of journal files alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JournalFile:
 
     @classmethod
     def open(cls, path: StoragePath) -> JournalFile:
-        """Raises OSError or pyarrow.ArrowException for what is no Parquet file."""
+        """Raises OSError or pyarrow.ArrowException if it is no Parquet file."""
         with open_parquet(path) as file:
             return cls(str(path), file.metadata)
 
@@ -28,10 +28,11 @@ class JournalFile:
 
 
 @dataclass(frozen=True)
-class Group:
-    """A row group: its producers and sequence numbers lie within these bounds (None: it has none).
+class RowGroup:
+    """A row group.
 
-    `size` is its bytes. `reader` is the live reader whose journal it is of.
+    `bounds`: least and greatest producer, least and greatest sequence number (None: no row has an identity).
+    `size` is in bytes. `reader` is the number of the live reader whose journal it belongs to.
     """
 
     path: str
@@ -43,14 +44,14 @@ class Group:
 
 
 class NoStatistics(Exception):
-    """A file tells nothing of what its row groups hold."""
+    """A footer has no statistics of the identities in a row group."""
 
 
-def groups(files: Sequence[JournalFile], reader: int = -1) -> list[Group]:
+def row_groups(files: Sequence[JournalFile], reader: int = -1) -> list[RowGroup]:
     """All row groups that hold a row, by file and number.
 
     Raises:
-        NoStatistics: a row group does not tell the bounds of its identities.
+        NoStatistics: the bounds of a row group's identities are not in the footer.
     """
     found = []
     for file in files:
@@ -63,12 +64,12 @@ def groups(files: Sequence[JournalFile], reader: int = -1) -> list[Group]:
             producer = _bounds(group, columns["producer"])
             seq = _bounds(group, columns["seq"])
             both = None if producer is None or seq is None else (*producer, *seq)
-            found.append(Group(file.path, number, group.num_rows, size, both, reader))
+            found.append(RowGroup(file.path, number, group.num_rows, size, both, reader))
     return found
 
 
-def words(files: Sequence[JournalFile], name: str) -> set[str] | None:
-    """All different strings of a column in these files; None: the footers do not tell."""
+def distinct_words(files: Sequence[JournalFile], name: str) -> set[str] | None:
+    """All different strings of a column in these files; None: they cannot be read from the footers."""
     found = set()
     for file in files:
         for number in range(file.footer.num_row_groups):
@@ -77,17 +78,17 @@ def words(files: Sequence[JournalFile], name: str) -> set[str] | None:
                 column = group.column(index)
                 if column.path_in_schema != name:
                     continue
-                told = column.statistics
-                if told is None or not told.has_min_max or told.min != told.max:
+                statistics = column.statistics
+                if statistics is None or not statistics.has_min_max or statistics.min != statistics.max:
                     return None
-                found.add(str(told.min))
+                found.add(str(statistics.min))
     return found
 
 
 def _bounds(group: Any, index: int) -> tuple[int, int] | None:
-    told = group.column(index).statistics
-    if told is not None and told.has_min_max:
-        return int(told.min), int(told.max)
-    if told is not None and told.has_null_count and told.null_count == group.num_rows:
+    statistics = group.column(index).statistics
+    if statistics is not None and statistics.has_min_max:
+        return int(statistics.min), int(statistics.max)
+    if statistics is not None and statistics.has_null_count and statistics.null_count == group.num_rows:
         return None
     raise NoStatistics

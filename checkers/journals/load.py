@@ -61,26 +61,26 @@ _KINDS: dict[str, DataType] = {
 }
 
 
-def columns(text: str) -> StructType:
+def schema_of(text: str) -> StructType:
     """A schema from "name type, name type"; unlike Spark's own parser it needs no session."""
     fields = (field.strip().split(" ") for field in text.split(","))
     return StructType([StructField(name, _KINDS[kind]) for name, kind in fields])
 
 
-SENDS_READ = columns(
+SENDS_READ = schema_of(
     "producer int, seq bigint, topic string, partition int, key bigint, step int, sent_ns bigint, "
     "outcome string, closed_ns bigint, offset bigint, error string, txn bigint"
 )
-READS_READ = columns(
+READS_READ = schema_of(
     "topic string, partition int, offset bigint, leader_epoch int, state string, run bigint, producer int, "
     "seq bigint, key bigint, value binary"
 )
-LIVE_READ = columns(
+LIVE_READ = schema_of(
     "topic string, partition int, offset bigint, leader_epoch int, state string, run bigint, producer int, "
     "seq bigint, key bigint, session int, position bigint"
 )
-TXNS_READ = columns("producer int, txn bigint, outcome string")
-REPLICAS_READ = columns(
+TXNS_READ = schema_of("producer int, txn bigint, outcome string")
+REPLICAS_READ = schema_of(
     "broker int, topic string, partition int, offset bigint, leader_epoch int, control boolean, "
     "state string, run bigint, producer int, seq bigint, crc bigint"
 )
@@ -93,7 +93,7 @@ _NEXT = "restore the file from a copy of the run folder, or run the experiment a
 
 @dataclass(frozen=True)
 class Journals:
-    """The readable files of a run, by journal. `live` goes by reader, in the order of `RunFrames.readers`."""
+    """The readable files of a run, by journal; `live` has those of each reader of `RunFrames.readers`."""
 
     sends: tuple[JournalFile, ...] = ()
     opened: tuple[JournalFile, ...] = ()
@@ -107,12 +107,12 @@ class Journals:
 
 @dataclass(frozen=True)
 class RunFrames:
-    """One run as the checks see it.
+    """The journals of one run as DataFrames.
 
-    `sends` has the columns of `SENDS_READ`, `reads` and `committed` of `READS_READ`, `live` those and
-    `source` (int, index into `readers`), `txns` of `TXNS_READ`, `replicas` of `REPLICAS_READ`. None: there is
-    no such journal (no live readers, no final read of committed records, no replica's files were read).
-    `problems` say what is missing, each a reason why the verdict is unknown.
+    `sends` has the columns of `SENDS_READ`, `reads` and `committed` of `READS_READ`, `live` of `LIVE_READ`
+    and `source` (int, index into `readers`), `txns` of `TXNS_READ`, `replicas` of `REPLICAS_READ`. None:
+    there is no such journal (no live readers, no final read of committed records, no replica's files were
+    read). `problems` says what is missing; each is a reason for an unknown verdict.
     """
 
     meta: RunMeta
@@ -130,12 +130,12 @@ class RunFrames:
 def load_run(
     spark: SparkSession, folder: StoragePath, *, reads_folder: StoragePath | None = None
 ) -> RunFrames:
-    """Open the journals of a run folder; the final read's may lie elsewhere.
+    """Open the journals of a run folder; the journal of the final read may be in another folder.
 
     Every Parquet file's footer is read first: a file without one (truncated, not Parquet) is left out and
-    named in `problems`. `sends/open.parquet`, left by a crash, gives sends of unknown fate (`indeterminate`)
-    unless a part file holds the same send. Files still being written (`*.tmp`) are ignored. Journals other
-    than sends and reads may be absent; one that the run's metadata speaks of is then a problem.
+    named in `problems`. A send in `sends/open.parquet`, which a crash leaves, is `indeterminate` unless a
+    part file holds the same send. Files still being written (`*.tmp`) are ignored. Journals other than sends
+    and reads may be absent; it is a problem if the run's metadata mention them.
 
     Raises:
         JournalError: no run folder, one of another version, no sends journal, a journal of which no file can
@@ -194,7 +194,7 @@ def load_run(
     committed, txns, replicas = (
         others[name].files for name in (COMMITTED_DIR, TRANSACTIONS_DIR, REPLICAS_DIR)
     )
-    given = [
+    deliveries = [
         _frame(spark, parts.files, LIVE_READ).withColumn("source", F.lit(number))
         for number, parts in enumerate(live)
     ]
@@ -203,7 +203,7 @@ def load_run(
         sends=all_sends,
         reads=_frame(spark, reads.files, READS_READ),
         committed=_frame(spark, committed, READS_READ) if committed else None,
-        live=reduce(DataFrame.unionByName, given) if given else None,
+        live=reduce(DataFrame.unionByName, deliveries) if deliveries else None,
         txns=_frame(spark, txns, TXNS_READ) if txns else None,
         replicas=_frame(spark, replicas, REPLICAS_READ) if replicas else None,
         readers=readers,
@@ -222,14 +222,15 @@ def load_run(
 
 
 def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
-    """Live readers that the metadata name, and those that only a folder tells of."""
+    """Live readers in the metadata, and those that have only a folder."""
     named = {reader.name: reader for reader in meta.readers}
     there = [path.name for path in matching(folder / LIVE_DIR, "*") if path.is_dir()]
     return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
 
 
 def read_parquet(spark: SparkSession, schema: StructType, *paths: StoragePath) -> DataFrame:
-    """Parquet files or directories by their very names: Spark would take brackets and braces for patterns."""
+    """Parquet files or directories by their literal names, in which Spark would take brackets for
+    patterns."""
     return spark.read.option(GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
 
 
@@ -240,15 +241,18 @@ def _frame(spark: SparkSession, files: tuple[JournalFile, ...], schema: StructTy
 
 
 def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: StructType) -> DataFrame:
-    """Rows of numbers as one literal: `createDataFrame` would start Python workers for them, and a column
-    expression for each number is minutes of work for thousands of partitions."""
+    """Rows of numbers as one literal.
+
+    `createDataFrame` would start Python workers, and one column expression per number takes minutes for
+    thousands of partitions.
+    """
     names = schema.names
     text = json.dumps([dict(zip(names, row, strict=True)) for row in rows])
     return spark.range(1).select(F.inline(F.from_json(F.lit(text), ArrayType(schema))))
 
 
 def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parquet") -> ReadableJournal:
-    """The readable files of a journal, by their footers only."""
+    """The readable files of a journal; only their footers are read."""
     files, problems = [], []
     for path in matching(folder, pattern):
         try:
@@ -267,7 +271,7 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parque
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
     for field in schema:
         index = found.get_field_index(field.name)
-        kind = None if index < 0 else _plain(found.field(index).type)
+        kind = None if index < 0 else _without_encoding(found.field(index).type)
         if kind != field.type:
             raise JournalError(
                 "a journal does not have the expected columns",
@@ -278,10 +282,10 @@ def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> No
             )
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _without_encoding(kind: pa.DataType) -> pa.DataType:
     """A type without the encoding that Arrow remembers in the file (dictionary, large offsets)."""
     if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
+        return _without_encoding(kind.value_type)
     if pa.types.is_large_string(kind):
         return pa.string()
     return pa.binary() if pa.types.is_large_binary(kind) else kind

@@ -1,4 +1,4 @@
-"""What is missing of a run's journals though its metadata speak of it: reasons for an unknown verdict."""
+"""Journals that are missing though the run's metadata mention them: reasons for an unknown verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model.run import ReaderInfo, RunMeta
 
 @dataclass(frozen=True)
 class ReadableJournal:
-    """The readable files of one journal, and what is wrong with the others."""
+    """The readable files of one journal, and why the others cannot be read."""
 
     files: tuple[JournalFile, ...]
     problems: tuple[str, ...]
@@ -56,8 +56,7 @@ def missing_live(
     for reader, parts in zip(readers, live, strict=True):
         if reader.name not in known:
             problems.append(
-                f"the metadata do not tell what the live reader '{reader.name}' was, "
-                "so the verdict is unknown"
+                f"the metadata do not describe the live reader '{reader.name}', so the verdict is unknown"
             )
         elif reader.records != parts.rows and reader.closed and not parts.problems:
             problems.append(

@@ -1,1 +1,1 @@
-"""From counts to a verdict: promises, retention, unavailability, summary. Pure but for the summary."""
+"""From findings to a verdict: summary, promises, retention, verdict. Only `summary` and `blame` use Spark."""

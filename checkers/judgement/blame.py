@@ -1,4 +1,4 @@
-"""Sentences that say where findings come from: when, under which faults, in which leader epochs."""
+"""Sentences about the origin of findings: write step, partition, open faults, leader epochs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _OF_READERS = (FindingClass.SKIPPED.value, FindingClass.NONMONOTONIC_READ.value)
 
 
 def blame(findings: DataFrame, meta: RunMeta) -> tuple[str, ...]:
-    """One sentence for each class, write step, partition, fault windows and leader epochs; the most first.
+    """One sentence per class, write step, partition, fault windows and leader epochs, the most findings
+    first.
 
     "500 lost: sent in write to partition 0, acknowledged by broker 2 in epoch 3 during partition-1,
-    overwritten in epoch 4". What is allowed anyway is left out.
+    overwritten in epoch 4". Classes that never break a verdict are left out.
     """
     of_reader = F.when(F.col("finding").isin(*_OF_READERS), F.col("reader"))
     rows = (

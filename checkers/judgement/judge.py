@@ -1,4 +1,4 @@
-"""The verdict of a run, and whether its arm did as the experiment promises. Pure: counts in, words out."""
+"""The verdict of a run, and whether its arm kept the experiment's promise. Pure functions of the counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Bound", "check_promise", "judge", "parse_promise"]
 
 
 def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
-    """Verdict and promise of one run.
+    """The verdict of one run, and whether it kept its promise.
 
     `unknown` comes first: a run that cannot be trusted proves neither loss nor its absence. `invalid` means
     that something was found which the settings rule out; which classes those are, and when, is
@@ -27,25 +27,25 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
     bounds = {
         finding: bound if bound.step is None else Bound.exactly(summary.acked_by_step[bound.step])
         for finding, bound in bounds_of(
-            meta.promise, idempotent=meta.idempotent, ordered=_ordered(meta) is not None
+            meta.promise, idempotent=meta.idempotent, ordered=_order_guarantee(meta) is not None
         ).items()
     }
     broken = tuple(
-        f"{finding.value}: promised {_promised(meta, finding, bound)}, seen {summary.count(finding):,}"
+        f"{finding.value}: promised {_promise_text(meta, finding, bound)}, seen {summary.count(finding):,}"
         for finding, bound in bounds.items()
         if not bound.holds(summary.count(finding))
     )
-    faults = _faults(meta, summary, bounds)
+    faults = _violations(meta, summary, bounds)
     return Judgement(
         verdict=VerdictWord.INVALID if faults else VerdictWord.VALID,
-        reasons=tuple(faults or _shown(summary)),
+        reasons=tuple(faults or _valid_reasons(summary)),
         as_promised=not broken,
         promise_reasons=broken,
     )
 
 
 def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
-    """Why nothing can be said of this run; empty if something can."""
+    """Reasons why the verdict of this run is unknown; empty if there are none."""
     doubts = []
     if summary is None:
         doubts.append("the journals were not checked")
@@ -79,7 +79,7 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
     return doubts
 
 
-def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) -> list[str]:
+def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) -> list[str]:
     held = meta.final_read.held if meta.final_read is not None else ()
     faults = [
         f"a transaction hangs, long after transaction.timeout.ms: readers of committed records get nothing "
@@ -88,7 +88,7 @@ def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) 
     ]
     settings = {
         Breaks.WHEN_IDEMPOTENT: "the producer is idempotent" if meta.idempotent else None,
-        Breaks.WHEN_ORDERED: _ordered(meta),
+        Breaks.WHEN_ORDERED: _order_guarantee(meta),
     }
     for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
         count, reason = summary.count(finding), settings.get(finding.breaks)
@@ -101,12 +101,12 @@ def _faults(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) 
         elif reason:
             faults.append(f"{words}, though {reason}")
         elif bounds[finding].exceeded(count):
-            faults.append(f"{words}, the experiment allows {_promised(meta, finding, bounds[finding])}")
+            faults.append(f"{words}, the experiment allows {_promise_text(meta, finding, bounds[finding])}")
     return faults
 
 
-def _ordered(meta: RunMeta) -> str | None:
-    """Which setting keeps the records of one producer and partition in order, if any does.
+def _order_guarantee(meta: RunMeta) -> str | None:
+    """The setting that keeps the records of one producer and partition in order; None: no setting does.
 
     Kafka documentation, Producer Configs, `enable.idempotence` and `max.in.flight.requests.per.connection`.
     """
@@ -115,8 +115,8 @@ def _ordered(meta: RunMeta) -> str | None:
     return "one request was in flight at a time" if meta.max_in_flight == 1 else None
 
 
-def _shown(summary: Summary) -> list[str]:
-    """What a valid run has shown."""
+def _valid_reasons(summary: Summary) -> list[str]:
+    """The reasons of a valid verdict: what the run has shown."""
     acked = summary.outcomes.get(SendOutcome.ACKED, 0)
     duplicates = summary.count(FindingClass.DUPLICATE)
     expired, compacted = summary.count(FindingClass.EXPIRED), summary.count(FindingClass.COMPACTED)
@@ -147,7 +147,7 @@ def _counted(count: int, plural: str) -> str:
     return f"{count:,} {plural}"
 
 
-def _promised(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:
-    """The promise as written, with the number that a step's name stands for."""
+def _promise_text(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:
+    """The promise as written, followed by its number if it names a step."""
     text = meta.promise.get(finding.value, "0")
     return f"{text} ({bound.high:,})" if text.startswith("acked") else text

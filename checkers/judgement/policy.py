@@ -1,4 +1,5 @@
-"""What a topic's retention may delete. Defaults and names: Kafka documentation, Topic and Broker Configs."""
+"""What retention and compaction may delete. Names and defaults: Kafka documentation, Topic and Broker
+Configs."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Retention:
     def newest_deletable_ns(self, now_ns: int | None) -> int | None:
         """Send times up to this one may have been deleted by `now_ns`; None: none by age.
 
-        Deletion by size goes by no time: with a size limit every send time qualifies.
+        Deletion by size does not depend on time: with a size limit, every send time qualifies.
         """
         if not self.deletes:
             return None

@@ -1,4 +1,4 @@
-"""What an experiment promises about an arm: bounds on the number of findings of a class."""
+"""An experiment's promises about an arm: bounds on the number of findings of a class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS = '"0", "12", ">= 1", "<= 5", "any" or "acked in STEP"'
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How many findings of a class are promised: `low` to `high`, both included (`high` None: no limit).
+    """The promised number of findings of a class: `low` to `high`, both included (`high` None: no limit).
 
     With `step` both are the number of records acknowledged in that write step, known only after the run.
     """
@@ -61,7 +61,7 @@ def parse_promise(text: str) -> Bound:
 
 
 def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> None:
-    """See that a promise names only classes of findings, in forms that can be read, and steps that exist.
+    """Check that a promise names existing classes and steps, in a form that can be read.
 
     Args:
         mapping: finding class to promise, as written in the experiment.
@@ -103,7 +103,7 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
 def bounds_of(
     promise: Mapping[str, str], *, idempotent: bool, ordered: bool = False
 ) -> dict[FindingClass, Bound]:
-    """The promise on every class; what is not named gets its default.
+    """The bounds of every class; a class that the promise does not name has its default.
 
     Defaults: none where a finding breaks the verdict (`FindingClass.breaks`): always, because the producer is
     idempotent, or because its settings keep the order (`ordered`); any number of everything else.

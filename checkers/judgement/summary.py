@@ -1,4 +1,4 @@
-"""Counts and examples of a run, from its findings: small, whatever the number of records."""
+"""Counts and examples of a run, from its findings; their size does not depend on the number of records."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.model.result import CountRow, Example, FindingClass, Summary
 from harness.model.run import RunMeta
 
 MOST_CELLS = 10_000
-"""Cells of the counts that are kept, the largest first; the totals by class are always whole."""
+"""Most rows of counts that are kept, the largest first; the totals by class are always complete."""
 EXAMPLES_PER_CLASS = 5
 NOT_COMMITTED = "not committed"
-"""Place of a lost record that the log does hold: no replica's files need tell of it."""
+"""Place of a lost record that the log does hold, so it is not looked for in the replicas' files."""
 
 _CELL = ("finding", "producer", "partition", "step", "windows")
 _SHOWN = (
@@ -90,7 +90,7 @@ def summarise(
         lost_held_by_leader=held_by_leader,
         lost_unexamined=0 if inspected else by_class[FindingClass.LOST] - not_committed,
         extra_copies=extra_copies,
-        counts=_cells(findings),
+        counts=_count_rows(findings),
         examples=_examples(findings),
         unavailable_seconds=unavailable_seconds,
         check_seconds=0.0,
@@ -108,7 +108,7 @@ def _step_name(meta: RunMeta, index: int) -> str:
     return next((step.name for step in meta.steps if step.index == index), f"step {index}")
 
 
-def _cells(findings: DataFrame) -> tuple[CountRow, ...]:
+def _count_rows(findings: DataFrame) -> tuple[CountRow, ...]:
     rows = (
         findings.groupBy(*_CELL)
         .agg(F.count(F.lit(1)).alias("count"))
@@ -120,7 +120,7 @@ def _cells(findings: DataFrame) -> tuple[CountRow, ...]:
 
 
 def _examples(findings: DataFrame) -> tuple[Example, ...]:
-    """The worst few of each class: most copies first, then the earliest sent; ties in a fixed order."""
+    """The first few of each class: most copies first, then the earliest sent; ties in a fixed order."""
     worst = (
         F.desc("copies"),
         F.desc("count"),

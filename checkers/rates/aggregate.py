@@ -43,7 +43,7 @@ class Rates:
     left_out: list[str]
 
 
-MOST_TOLD = 50
+MOST_LEFT_OUT_SHOWN = 50
 
 
 def rates(
@@ -83,7 +83,7 @@ def _rates(
     runs = rows_of(spark, folder, by).cache()
     try:
         _refuse(runs, folder, by)
-        found = grouped(runs, by)
+        found = group_figures(runs, by)
         if latencies:
             found = found.join(latency(spark, runs, by), list(by), "left")
         found = found.orderBy(*(F.col(f"`{axis}`") for axis in by)).cache()
@@ -92,7 +92,7 @@ def _rates(
         rows = [row.asDict() for row in found.collect()]
         found.unpersist()
         out = runs.where("problem is not null").orderBy("folder")
-        told = [f"{row.folder}: {row.problem}" for row in out.limit(MOST_TOLD).collect()]
+        told = [f"{row.folder}: {row.problem}" for row in out.limit(MOST_LEFT_OUT_SHOWN).collect()]
         more = out.count() - len(told)
     finally:
         runs.unpersist()
@@ -136,7 +136,7 @@ def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
             )
 
 
-def grouped(runs: DataFrame, by: Sequence[str]) -> DataFrame:
+def group_figures(runs: DataFrame, by: Sequence[str]) -> DataFrame:
     """One row a group: the axes' values (string), `runs` that count and those `left_out` (bigint), counts
     over the runs that count (bigint), and doubles: the share of runs with loss with its interval, rates per
     million with theirs (null: none), unavailable seconds. Runs that cannot be read are in no group."""

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.load import GLOB_PATHS, columns
+from checkers.journals.load import GLOB_PATHS, schema_of
 from checkers.judgement.judge import judge
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, SendOutcome
@@ -21,9 +21,9 @@ from harness.model.storage import StoragePath, spark_path
 
 OUTCOME_FILE = "outcome.json"
 """Beside a run of a matrix: `labels` in it are the run's levels on the matrix's axes."""
-CUT_SHORT = "cut-short-"
+SET_ASIDE_PREFIX = "cut-short-"
 """How folders begin that a resumed matrix has set aside."""
-PLAIN = (
+RUN_AXES = (
     "experiment",
     "arm",
     "acks",
@@ -38,7 +38,7 @@ PLAIN = (
 SETTINGS = ("producer", "topic", "broker")
 MISSING = "-"
 
-ROWS = columns(
+ROWS = schema_of(
     "folder string, uri string, version int, problem string, known string, keys array<string>, "
     "verdict string, as_promised boolean, sent bigint, acked bigint, unconfirmed bigint, lost bigint, "
     "unconfirmed_absent bigint, duplicates bigint, unavailable double"
@@ -74,7 +74,7 @@ def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> Data
         return F.max(F.when(F.col("name") == name, F.col("text")))
 
     runs = (
-        files.where(~F.col("folder").rlike(f"/{CUT_SHORT}[^/]*$"))
+        files.where(~F.col("folder").rlike(f"/{SET_ASIDE_PREFIX}[^/]*$"))
         .groupBy("folder")
         .agg(
             F.max("uri").alias("uri"),
@@ -152,4 +152,4 @@ def axis_values(meta: RunMeta, labels: dict[str, str]) -> dict[str, str]:
     )
     settings = zip(SETTINGS, (meta.producer_config, meta.topic_config, cluster.properties), strict=True)
     given = {f"{where}:{name}": value for where, found in settings for name, value in found.items()}
-    return {**dict(zip(PLAIN, plain, strict=True)), **given, **labels}
+    return {**dict(zip(RUN_AXES, plain, strict=True)), **given, **labels}

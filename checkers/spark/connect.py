@@ -23,14 +23,14 @@ _SETTINGS = {
 }
 
 
-def connected(place: SparkPlace) -> SparkSession:
+def connect_session(place: SparkPlace) -> SparkSession:
     """A session on the server that `place.master` (`sc://host:port`) names.
 
     Raises:
         PrerequisiteMissing: gRPC's Python packages are not installed.
         CheckError: no server answers there, or it refuses a setting or our code.
     """
-    missing = [name for name in ("grpc", "grpc_status", "google.rpc") if not _is_there(name)]
+    missing = [name for name in ("grpc", "grpc_status", "google.rpc") if not _is_importable(name)]
     if missing:
         raise PrerequisiteMissing(
             "Spark Connect needs Python packages that are not installed",
@@ -54,7 +54,7 @@ def connected(place: SparkPlace) -> SparkSession:
     return session
 
 
-def _is_there(name: str) -> bool:
+def _is_importable(name: str) -> bool:
     try:
         return find_spec(name) is not None
     except ModuleNotFoundError:

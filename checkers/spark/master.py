@@ -64,7 +64,7 @@ class SparkPlace:
         return self
 
 
-def parsed_settings(given: list[str]) -> dict[str, str]:
+def parse_settings(given: list[str]) -> dict[str, str]:
     """`spark.name=value`, ... as a mapping.
 
     Raises:
@@ -82,7 +82,7 @@ def parsed_settings(given: list[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def of_cluster(place: SparkPlace) -> dict[str, str]:
+def cluster_settings(place: SparkPlace) -> dict[str, str]:
     """Settings of a session whose executors are other processes."""
     # Executors' Python workers read the journals too, and have the environment of their executor.
     names = [name for name in os.environ if name.startswith("AWS_")]
@@ -94,7 +94,7 @@ def of_cluster(place: SparkPlace) -> dict[str, str]:
     return settings
 
 
-def of_s3(environment: Mapping[str, str]) -> dict[str, str]:
+def hadoop_s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """Hadoop's settings of S3 for what the environment says; keys Spark takes from there by itself."""
     given = s3_settings(environment)
     settings = {}
@@ -108,6 +108,6 @@ def of_s3(environment: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def python_of(place: SparkPlace, environment: Mapping[str, str]) -> str:
+def python_executable(place: SparkPlace, environment: Mapping[str, str]) -> str:
     """The interpreter of Python workers: ours where they run on this machine."""
     return sys.executable if place.on_this_machine else environment.get("PYSPARK_PYTHON", "python3")

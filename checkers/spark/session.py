@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from checkers.spark.executor_archive import write_zip
 from checkers.spark.java import java_of_spark
-from checkers.spark.master import SparkPlace, of_cluster, of_s3, python_of
+from checkers.spark.master import SparkPlace, cluster_settings, hadoop_s3_settings, python_executable
 from harness.model.errors import CheckError
 
 _LOG4J = """\
@@ -63,9 +63,9 @@ def spark_session(
     """
     place = SparkPlace(master, driver_memory, settings or {}, jars).checked()
     if place.is_connect:
-        from checkers.spark.connect import connected
+        from checkers.spark.connect import connect_session
 
-        return connected(place)
+        return connect_session(place)
     # Not getActiveSession(): that one is known only to the thread that made it.
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
@@ -78,7 +78,7 @@ def spark_session(
     # Workers must run this interpreter, the JVM must be the one of this very pyspark, and the host name
     # (which may not resolve in a sandbox) must not matter.
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYSPARK_PYTHON"] = python_of(place, os.environ)
+    os.environ["PYSPARK_PYTHON"] = python_executable(place, os.environ)
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     if place.on_this_machine:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -129,8 +129,8 @@ def _configuration(place: SparkPlace, scratch: Path) -> SparkConf:
         # Journals are local files: listing thousands of parts takes less than starting a job to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     }
-    ours |= _of_local(place.master) if place.is_local else of_cluster(place)
-    ours |= of_s3(os.environ)
+    ours |= _local_settings(place.master) if place.is_local else cluster_settings(place)
+    ours |= hadoop_s3_settings(os.environ)
     if place.jars:
         ours["spark.jars"] = ",".join(str(path) for path in place.jars)
     for name, value in {**ours, **place.settings}.items():
@@ -138,7 +138,7 @@ def _configuration(place: SparkPlace, scratch: Path) -> SparkConf:
     return conf
 
 
-def _of_local(master: str) -> dict[str, str]:
+def _local_settings(master: str) -> dict[str, str]:
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

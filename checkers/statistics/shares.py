@@ -50,7 +50,7 @@ def share(k: int, n: int, confidence: float = CONFIDENCE) -> Share:
     Raises:
         ValueError: not 0 <= k <= n, or not 0 < confidence < 1.
     """
-    _checked(k, n, confidence)
+    _refuse_invalid(k, n, confidence)
     alpha = 1 - confidence
     if n == 0:
         return Share(k, n, Interval(0.0, 1.0), one_sided=False)
@@ -63,13 +63,13 @@ def share(k: int, n: int, confidence: float = CONFIDENCE) -> Share:
 
 def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """The two-sided interval: half of the error on each side, for k = 0 and k = n too (as tables have it)."""
-    _checked(k, n, confidence)
+    _refuse_invalid(k, n, confidence)
     return _binomial_interval(k, n, confidence, "exact")
 
 
 def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """Wilson's score interval (JASA 22, 1927, 209-212), of which Newcombe's difference is made."""
-    _checked(k, n, confidence)
+    _refuse_invalid(k, n, confidence)
     return _binomial_interval(k, n, confidence, "wilson")
 
 
@@ -81,8 +81,8 @@ def difference(
     Method 10 of Newcombe, Statistics in Medicine 17 (1998) 873-890: square-and-add of two Wilson
     intervals. It is for reading, not for judging: see `comparison`. With no runs on a side: 0, from -1 to 1.
     """
-    _checked(k_new, n_new, confidence)
-    _checked(k_base, n_base, confidence)
+    _refuse_invalid(k_new, n_new, confidence)
+    _refuse_invalid(k_base, n_base, confidence)
     if not n_new or not n_base:
         return 0.0, Interval(-1.0, 1.0)
     new, base = k_new / n_new, k_base / n_base
@@ -102,7 +102,7 @@ def _binomial_interval(k: int, n: int, confidence: float, method: str) -> Interv
     return Interval(float(found.low), float(found.high))
 
 
-def _checked(k: int, n: int, confidence: float) -> None:
+def _refuse_invalid(k: int, n: int, confidence: float) -> None:
     if not 0 <= k <= n:
         raise ValueError(f"{k} of {n} is no share")
     if not 0 < confidence < 1:

@@ -1,4 +1,4 @@
-"""`kafka-chaos findings`: every class of findings, as its check defines it."""
+"""The list of `kafka-chaos findings`: every class of findings, as its check defines it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.spark.master import SparkPlace, parsed_settings
+from checkers.spark.master import SparkPlace, parse_settings
 from harness.check.spark_jars import KAFKA, S3, jars_of
 from harness.check.worker import CheckOptions
 from harness.model.errors import BadInput
@@ -34,7 +34,7 @@ def check_options(
             next_step="use both, or neither to check the journal of the final read",
         )
     target = None if results is None else place(results)
-    spark = SparkPlace(master, driver_memory, parsed_settings(settings)).checked()
+    spark = SparkPlace(master, driver_memory, parse_settings(settings)).checked()
     wanted = [S3] if any(_is_s3(where) for where in (folder, target)) else []
     wanted += [KAFKA] if from_topic else []
     if not spark.is_connect:

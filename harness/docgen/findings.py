@@ -21,10 +21,10 @@ _DOCS = files.DOCS
 _PAGE, _EVIDENCE = "findings.md", "findings.json"
 _INTRO = """# Findings
 
-Every record of a run is in at most one of the classes that tell of records, the first that applies, in the
-order of this page; what is told of deliveries and of replicas stands beside it. `kafka-chaos findings` prints
-the list. This page is made from the docstrings of the checks (`checkers/checks/`), the examples were found in
-runs on real brokers.
+Every record of a run is in at most one of the classes about records: the first that applies, in the order of
+this page. The classes about deliveries and replicas, at the end, are counted in addition. `kafka-chaos
+findings` prints the list. This page is generated from the docstrings of the checks (`checkers/checks/`); the
+examples were found in runs on real brokers.
 
 | class | breaks the verdict | example from a real run |
 |---|---|---|
@@ -48,8 +48,8 @@ def _section(check: Check, example: dict[str, Any] | None) -> str:
     lines = [f"## {check.finding.value}", "", check.definition(), "", f"Source: {check.source()}", ""]
     if example is None:
         lines.append(
-            "No run on real brokers has shown it so far; the tests show it on histories made by hand, such "
-            f"as: {check.example()}"
+            "No run on real brokers has shown it so far; the tests show it in histories made by hand, for "
+            f"example: {check.example()}"
         )
         return "\n".join(lines)
     lines += [
@@ -60,7 +60,7 @@ def _section(check: Check, example: dict[str, Any] | None) -> str:
 
 
 def _sentence(example: dict[str, Any]) -> str:
-    who = "a value that nobody can read"
+    who = "a value that cannot be decoded"
     if example["producer"] is not None and example["seq"] is not None:
         who = f"record {example['seq']:,} of producer {example['producer']}"
     elif example["partition"] is not None:
@@ -70,7 +70,7 @@ def _sentence(example: dict[str, Any]) -> str:
 
 
 def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
-    """One example a class from the run folders below `folder`: of the run that found most of it."""
+    """One example per class from the run folders below `folder`, of the run with the most findings of it."""
     found: dict[FindingClass, dict[str, Any]] = {}
     for meta, summary in _runs(folder):
         for finding, count in summary.findings.items():
@@ -98,7 +98,7 @@ def _runs(folder: Path) -> Iterator[tuple[RunMeta, Summary]]:
             meta = RunMeta.model_validate_json((path.parent / RUN_FILE).read_text())
             yield meta, Summary.model_validate_json(path.read_text())
         except (OSError, ValueError):
-            # Of another version, or broken off: the examples of the others do.
+            # A run of another version, or one that was interrupted: other runs have examples.
             continue
 
 

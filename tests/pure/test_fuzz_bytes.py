@@ -115,7 +115,7 @@ def test_spoilt_journals_in_reports(journals: dict[str, bytes], data: st.DataObj
 @fuzzed(40)
 @given(st.data())
 def test_spoilt_footers(data: st.DataObject) -> None:
-    from checkers.journals.footers import JournalFile, NoStatistics, groups
+    from checkers.journals.footers import JournalFile, NoStatistics, row_groups
 
     table = pa.table({"producer": np.arange(50), "seq": np.arange(50)})
     with tempfile.TemporaryDirectory() as name:
@@ -123,7 +123,7 @@ def test_spoilt_footers(data: st.DataObject) -> None:
         pq.write_table(table, path)
         path.write_bytes(data.draw(spoilt_bytes(path.read_bytes())))
         try:
-            groups([JournalFile.open(path)])
+            row_groups([JournalFile.open(path)])
         except (OSError, pa.ArrowException, NoStatistics, KeyError, UnicodeDecodeError):
             return
 

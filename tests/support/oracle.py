@@ -13,7 +13,7 @@ from tests.support.history import RUN, History, Row
 Identity = tuple[int, int, int]
 
 
-class Told(NamedTuple):
+class OracleFinding(NamedTuple):
     """What the oracle says of one record."""
 
     finding: str
@@ -24,7 +24,7 @@ class Told(NamedTuple):
     windows: str
 
 
-def classify(meta: RunMeta, history: History) -> dict[Identity, Told]:
+def classify(meta: RunMeta, history: History) -> dict[Identity, OracleFinding]:
     """Every record that has a finding, by run, producer and sequence."""
     sends = {(RUN, row["producer"], row["seq"]): row for row in history.sends}
     final, committed, live = (_by_identity(rows) for rows in (history.reads, history.committed, history.live))
@@ -37,7 +37,7 @@ def classify(meta: RunMeta, history: History) -> dict[Identity, Told]:
         finding, place = found
         places = {_at(row) for row in copies}
         looked_for = finding == "lost" and place != "not committed"
-        told[identity] = Told(
+        told[identity] = OracleFinding(
             finding,
             len(places),
             tuple(sorted(offset for _, _, offset in places)[:5]),

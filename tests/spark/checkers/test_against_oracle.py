@@ -29,7 +29,7 @@ from tests.support.history import (
     window,
     write_run,
 )
-from tests.support.oracle import Told, classify, corrupt_values, deliveries, diverged
+from tests.support.oracle import OracleFinding, classify, corrupt_values, deliveries, diverged
 
 pytestmark = pytest.mark.spark
 
@@ -153,8 +153,8 @@ def _moved(history: History, index: int) -> History:
     )
 
 
-def _told(row: Row) -> Told:
-    return Told(
+def _told(row: Row) -> OracleFinding:
+    return OracleFinding(
         row["finding"],
         row["copies"],
         tuple(row["offsets"]),

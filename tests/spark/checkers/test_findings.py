@@ -62,7 +62,7 @@ CASES: dict[str, Case] = {
         lambda h: h.send(0, at=20).read(0, at=20, state="corrupt", value=b"\x01\x02"),
         (
             {"finding": "corrupt", "seq": 0, "offsets": [20]},
-            {"finding": "lost", "place": "overwritten", "detail": "*a value that does not check*"},
+            {"finding": "lost", "place": "overwritten", "detail": "*a damaged value*"},
         ),
     ),
     "acked at the end of the log: tail": Case(
@@ -232,7 +232,7 @@ CASES: dict[str, Case] = {
                 "finding": "diverged",
                 "offsets": [20],
                 "held_by": [2],
-                "detail": "*broker 2 parts at offset 20*",
+                "detail": "*broker 2 differs from offset 20 on*",
             },
         ),
     ),
@@ -243,7 +243,7 @@ CASES: dict[str, Case] = {
         ),
         (
             {"finding": "diverged", "offsets": [20], "held_by": [2]},
-            {"finding": "diverged", "offsets": [21], "detail": "*broker 2 parts at offset 20*"},
+            {"finding": "diverged", "offsets": [21], "detail": "*broker 2 differs from offset 20 on*"},
         ),
     ),
     "the same records, at the end or beyond the high watermark: not diverged": Case(

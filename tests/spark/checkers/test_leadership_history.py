@@ -10,7 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from checkers.findings.leadership_history import MOST_SPANS, LeadershipHistory, LeaderSpan, beliefs, with_ack
+from checkers.findings.leadership_history import (
+    MOST_SPANS,
+    LeadershipHistory,
+    LeaderSpan,
+    read_leadership,
+    with_acknowledging_leader,
+)
 from checkers.journals.footers import JournalFile
 from harness.model.journal import SAMPLES
 from harness.model.storage import place
@@ -27,7 +33,7 @@ def read(folder: Path, *files: list[Row]) -> tuple[LeaderSpan, ...]:
         path = folder / f"part-{number}.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema=SAMPLES), path)
         journals.append(JournalFile.open(place(str(path))))
-    return beliefs(journals, TOPIC).spans
+    return read_leadership(journals, TOPIC).spans
 
 
 def test_a_span_begins_when_a_broker_tells_of_itself(tmp_path: Path) -> None:
@@ -120,16 +126,16 @@ ACKS = [
 def test_who_acknowledged(spark: SparkSession) -> None:
     data = [(name, spot, at) for name, spot, at, _, _ in ACKS]
     rows = spark.createDataFrame(data, "name string, spot bigint, closed_ns bigint")
-    found = with_ack(rows, LeadershipHistory(SPANS), F.lit(True))
+    found = with_acknowledging_leader(rows, LeadershipHistory(SPANS), F.lit(True))
     assert found.columns == ["name", "spot", "closed_ns", "acked_by", "acked_epoch"]
     assert {row["name"]: (row["acked_by"], row["acked_epoch"]) for row in found.collect()} == {
         name: (broker, epoch) for name, _, _, broker, epoch in ACKS
     }
-    unwanted = with_ack(rows, LeadershipHistory(SPANS), F.col("name") == "after").where(
+    unwanted = with_acknowledging_leader(rows, LeadershipHistory(SPANS), F.col("name") == "after").where(
         "acked_by is not null"
     )
     assert [row["name"] for row in unwanted.collect()] == ["after"]
-    unknown = with_ack(rows, LeadershipHistory(()), F.lit(True))
+    unknown = with_acknowledging_leader(rows, LeadershipHistory(()), F.lit(True))
     assert unknown.columns == found.columns
     assert unknown.where("acked_by is not null or acked_epoch is not null").isEmpty()
     assert [field.simpleString() for field in unknown.schema[-2:]] == ["acked_by:int", "acked_epoch:int"]

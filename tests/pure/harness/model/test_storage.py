@@ -14,7 +14,13 @@ import pyspark
 import pytest
 
 from checkers.spark.executor_archive import write_zip
-from checkers.spark.master import SparkPlace, of_cluster, of_s3, parsed_settings, python_of
+from checkers.spark.master import (
+    SparkPlace,
+    cluster_settings,
+    hadoop_s3_settings,
+    parse_settings,
+    python_executable,
+)
 from harness.check import options, spark_jars
 from harness.check.spark_jars import ALL, KAFKA, S3, jars_of, wrong_files
 from harness.host import maven
@@ -68,13 +74,13 @@ def test_spark_is_given_hadoops_name_of_the_store(url: str) -> None:
 def test_s3_goes_by_the_environment() -> None:
     given = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_DEFAULT_REGION": "r", "AWS_ACCESS_KEY_ID": ""}
     assert s3_settings(given) == {"endpoint_override": "http://127.0.0.1:9", "region": "r"}
-    assert of_s3(given) == {
+    assert hadoop_s3_settings(given) == {
         "spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9",
         "spark.hadoop.fs.s3a.path.style.access": "true",
         "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         "spark.hadoop.fs.s3a.endpoint.region": "r",
     }
-    assert of_s3({}) == {}
+    assert hadoop_s3_settings({}) == {}
 
 
 @pytest.mark.parametrize(
@@ -94,13 +100,13 @@ def test_masters(master: str, here: bool, monkeypatch: pytest.MonkeyPatch) -> No
     chosen = SparkPlace(master).checked()
     assert chosen.on_this_machine is here
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
-    settings = of_cluster(chosen)
+    settings = cluster_settings(chosen)
     assert settings["spark.executorEnv.AWS_SECRET_ACCESS_KEY"] == "s"
     assert ("spark.driver.host" in settings) is here
     assert re.search(settings["spark.redaction.regex"], "spark.executorEnv.AWS_ACCESS_KEY_ID")
     assert re.search(settings["spark.redaction.regex"], "spark.executorEnv.AWS_SECRET_ACCESS_KEY")
-    assert python_of(chosen, {}) == (sys.executable if here else "python3")
-    assert here or python_of(chosen, {"PYSPARK_PYTHON": "p"}) == "p"
+    assert python_executable(chosen, {}) == (sys.executable if here else "python3")
+    assert here or python_executable(chosen, {"PYSPARK_PYTHON": "p"}) == "p"
 
 
 @pytest.mark.parametrize("master", ["lokal[2]", "localhost:7077", "mesos://a:1", ""])
@@ -110,10 +116,10 @@ def test_no_such_master(master: str) -> None:
 
 
 def test_settings_of_spark() -> None:
-    assert parsed_settings(["spark.a=b=c", "spark.d="]) == {"spark.a": "b=c", "spark.d": ""}
+    assert parse_settings(["spark.a=b=c", "spark.d="]) == {"spark.a": "b=c", "spark.d": ""}
     for wrong_one in ("spark.a", "a=b"):
         with pytest.raises(BadInput, match="no setting"):
-            parsed_settings([wrong_one])
+            parse_settings([wrong_one])
 
 
 def options_of(**changes: object) -> options.How:
