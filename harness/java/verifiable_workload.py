@@ -168,7 +168,7 @@ class JavaWorkload:
         self._journal.close()
         self._raise_failure()
 
-    def account_for(self, reads: Path) -> int:
+    def journal_unreported(self, reads: Path) -> int:
         """Journal the sends that have no report, after the final read (`reads` is its folder); returns their
         number.
 

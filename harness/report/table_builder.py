@@ -29,7 +29,7 @@ def build_table(
         caption: shown below the table.
         right: columns whose cells are aligned to the right.
         no_wrap: columns whose cells are never broken into several lines.
-        headers: what stands above a column in place of its name.
+        headers: headers that differ from the name of their column.
     """
     table = Table(
         title=None if title is None else Text(title, style="bold"),

@@ -154,7 +154,7 @@ class ArmRun:
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self._cluster.memory_mib)
             read = self._final_read()
-        self.workload.account_for(self.folder / READS_DIR)
+        self.workload.journal_unreported(self.folder / READS_DIR)
         problems = self.meta.problems
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")

@@ -88,9 +88,9 @@ class ForeignReads:
             ]
         elif name == "offsets_committed":
             error = None if event["success"] else str(event.get("error") or "failed")
-            told = None if error is None else error.encode("ascii", "replace").decode()
+            reason = None if error is None else error.encode("ascii", "replace").decode()
             self.commits += [
-                self._row(event, part) | {"offset": part["offset"], "error": told}
+                self._row(event, part) | {"offset": part["offset"], "error": reason}
                 for part in event["offsets"]
                 if self._wanted(part["topic"]) and part["offset"] >= 0
             ]

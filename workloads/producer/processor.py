@@ -162,7 +162,7 @@ class Processor(LiveReader):
             ClusterError: these offsets cannot be read; continuing without them would skip records.
         """
         give_up = time.monotonic() + _REWIND_SECONDS
-        while not self._rewound():
+        while not self._read_committed_offsets():
             if self._closing.is_set():
                 return
             if time.monotonic() >= give_up:
@@ -174,8 +174,9 @@ class Processor(LiveReader):
             self._apply_resets()
             time.sleep(_PAUSE_SECONDS if self._resets else 0)
 
-    def _rewound(self) -> bool:
-        """Whether the group's offsets of all its partitions are known now; they are where to go on."""
+    def _read_committed_offsets(self) -> bool:
+        """Read the group's committed offsets of all assigned partitions, to continue there; False: it
+        failed."""
         mine = [TopicPartition(self._topic, number) for number in sorted(self._assigned_partitions)]
         try:
             found = self._consumer.committed(mine, timeout=SLICE_SECONDS) if mine else []

@@ -179,12 +179,12 @@ class ProducerLoop:
 
     def _write(self, order: StepOrder) -> None:
         begun = time.monotonic()
-        made = 0
+        queued = 0
         while not self._stopped and self.fatal is None:
             now = time.monotonic()
             if order.until is not None and now >= order.until:
                 return
-            count = SLICE if order.records is None else min(SLICE, order.records - made)
+            count = SLICE if order.records is None else min(SLICE, order.records - queued)
             if count <= 0:
                 return
             if self._txns is not None:
@@ -193,14 +193,14 @@ class ProducerLoop:
                     self._txns.begin()
                 count = min(count, self._txns.remaining_sends)
             if order.rate is not None:
-                count = min(count, int((now - begun) * order.rate) + 1 - made)
+                count = min(count, int((now - begun) * order.rate) + 1 - queued)
                 if count <= 0:
                     self._serve(
-                        now + max(PACE_SECONDS, (made - (now - begun) * order.rate) / order.rate), order
+                        now + max(PACE_SECONDS, (queued - (now - begun) * order.rate) / order.rate), order
                     )
                     continue
             done = self._slice(order.step, count)
-            made += done
+            queued += done
             self._client.poll(0 if done == count else _POLL_SECONDS)
             self._reports.take()
             if order.rate is not None and done == count:

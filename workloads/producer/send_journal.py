@@ -2,8 +2,7 @@
 
 `sends/part-*.parquet` hold closed sends, written about every second. `sends/open.parquet` holds the sends
 without a report at the last flush. A flush writes the part first, then replaces `open.parquet`: a crash in
-between leaves a send in both, and the part's row is the true one (`recover` knows that). The other
-order could lose a send altogether.
+between leaves a send in both, and readers use the part's row. The other order could lose a send.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Readers: live readers while faults go on, and the final read."""
+"""Readers: live readers during the faults, and the final read."""
