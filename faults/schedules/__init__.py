@@ -1,1 +1,1 @@
-"""When faults begin and end: what an experiment file may say, and the pure function that decides."""
+"""When faults begin and end: the entries of an experiment file, and the pure function that decides."""

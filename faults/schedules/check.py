@@ -1,4 +1,4 @@
-"""What is wrong with a schedule, found before a cluster starts, each with its place in the step."""
+"""Mistakes in a schedule, found before a cluster starts, each with its place in the step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from faults.targets import Followers
 from harness.model.did_you_mean import did_you_mean
 
 _MANY = 200
-"""No more occurrences of a repeated fault than this are laid side by side."""
+"""The greatest number of occurrences of a repeated fault that are compared with other faults."""
 
 Window = tuple[float, float]
 Windows = tuple[Window, ...]
@@ -25,7 +25,7 @@ Windows = tuple[Window, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What cannot be, in words, and where: a place within the step (`faults[1].random.menu[0].fault`)."""
+    """A mistake in words, and its place within the step (`faults[1].random.menu[0].fault`)."""
 
     place: str
     what: str
@@ -39,10 +39,10 @@ def check_schedule(
     at_most_down: int | None = None,
     before: Mapping[str, FaultSpec] | None = None,
 ) -> list[Problem]:
-    """Everything wrong with a step's entries; empty: nothing.
+    """All mistakes in a step's entries.
 
-    `seconds` is when the step ends at the latest (None: not known), `before` what was injected before it and
-    is open, by its place in the file.
+    `seconds` is when the step ends at the latest (None: not known); `before` holds the faults that were
+    injected before it and are open, by their place in the file.
     """
     before = before or {}
     found = tracks(entries)
@@ -60,7 +60,7 @@ def check_schedule(
 def _blocks(
     blocks: Sequence[FaultBlock | ScheduleEntry], around: str
 ) -> Iterator[tuple[str, FaultBlock | ScheduleEntry]]:
-    """Every entry with its place, the ones inside others too."""
+    """Every entry with its place, including entries inside others."""
     for number, block in enumerate(blocks):
         place = f"{around}[{number}]"
         yield place, block
@@ -82,7 +82,7 @@ def _names(entries: Sequence[ScheduleEntry], found: Sequence[Track]) -> Iterator
             continue
         if awaited not in counts:
             hint = did_you_mean(awaited, counts, f"the named entries are: {', '.join(counts) or 'none'}")
-            yield Problem(f"{track.place}.after", f"no entry is named {awaited!r}: {hint}")
+            yield Problem(f"{track.place}.after", f"no entry has the name {awaited!r}: {hint}")
         elif _waits_for_itself(found, number):
             yield Problem(
                 f"{track.place}.after", f"it waits for {awaited!r}, which waits for it: neither begins"
@@ -135,13 +135,13 @@ def _times(track: Track, seconds: float | None) -> Iterator[Problem]:
 
 
 def _too_late(found: Sequence[Track], seconds: float) -> Iterator[Problem]:
-    """Parts of sequences that cannot begin before the step ends, even if every heal takes no time."""
+    """Parts of sequences that cannot begin before the step ends, even if heals took no time."""
     earliest: list[float | None] = []
     for track in found:
         how = track.begin
         begin = how.seconds if isinstance(how, At) else None
         if isinstance(how, Following):
-            # What goes before a track stands before it.
+            # The predecessors of a track come before it in the list.
             ends = [(earliest[one], found[one].picks[0].lasting[0]) for one in how.tracks]
             known = [start + lasting for start, lasting in ends if start is not None]
             begin = max(known) + how.pause if len(known) == len(ends) else None
@@ -197,7 +197,7 @@ def _limits(
 def _contradictions(
     found: Sequence[Track], shape: ClusterShape, seconds: float | None, before: Mapping[str, FaultSpec]
 ) -> Iterator[Problem]:
-    """Two faults that need the process of one node at overlapping times."""
+    """Pairs of faults that stop the process of the same node at overlapping times."""
     held = [
         (place, fault, ((0.0, float("inf")),)) for place, fault in before.items() if _stops_process(fault)
     ]
@@ -226,7 +226,7 @@ def _stops_process(fault: FaultSpec) -> bool:
 
 
 def _windows(track: Track, seconds: float | None) -> Windows:
-    """When its fault is open, as far as that can be told (with heals that take no time)."""
+    """When its fault is open, as far as that is known (if heals took no time)."""
     how, lasting = track.begin, track.picks[0].lasting[0]
     if isinstance(how, At):
         return ((how.seconds, how.seconds + lasting),)
@@ -242,8 +242,8 @@ def _overlaps(one: Windows, two: Windows) -> Iterator[tuple[Window, Window]]:
 
 
 def _same_nodes(one: FaultSpec, two: FaultSpec, shape: ClusterShape, *, at_once: bool) -> str | None:
-    """Nodes that both surely mean, in words. Targets that move, such as a leader, mean the same only at the
-    same moment: a second kill of the leader a while later is another broker."""
+    """Nodes that both always mean, in words. Targets that move, such as a leader, are the same only at the
+    same time: a second kill of the leader some time later hits another broker."""
     for mine in one.targets():
         for theirs in two.targets():
             ours, others = fixed_nodes(mine, shape) or frozenset(), fixed_nodes(theirs, shape) or frozenset()

@@ -1,8 +1,8 @@
-"""When faults begin and end, as a pure function of seed, clock, topology views and what became of the faults.
+"""When faults begin and end, as a pure function of seed, clock, topology views and the state of the faults.
 
-`decide` is asked again and again while a write step runs, and says what to inject and what to heal now. It
-reads no clock and asks no cluster. What takes brokers down waits while more than `at_most_down` would be
-down; those that wait go in the order in which they came due.
+`decide` is called repeatedly while a write step runs, and returns what to inject and what to heal now. It
+reads no clock and queries no cluster. A fault that takes brokers down waits while more than `at_most_down`
+would be down; waiting faults begin in the order in which they came due.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faults.schedules.state import (
 from faults.schedules.tracks import At, Following, Repeating, Track, WhenTrue
 
 _RETRY_SECONDS = 0.5
-"""A fault that was put off is tried again after this."""
+"""A fault that was put off is tried again after this time."""
 
 
 def begin(schedule: Schedule) -> ScheduleState:
@@ -45,7 +45,7 @@ def begin(schedule: Schedule) -> ScheduleState:
 
 
 def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[Decision, ...], ScheduleState]:
-    """What to do now, and what to remember. Ask again when something has changed, or soon."""
+    """What to do now, and the new state. Call it again when something has changed, or soon."""
     state = _with_progress(schedule, state, now)
     decisions: list[Decision] = []
     still: list[OpenFaultState] = []
@@ -64,11 +64,11 @@ def decide(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[tuple[De
 
 
 def describe_unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
-    """What was asked for and had not begun when the step ended, one sentence each."""
+    """The faults that had not begun when the step ended, one sentence each."""
     left = [
         f"{_describe_track(schedule, start.occurrence.track)} was put off, and never began"
         for start, _ in state.waiting
-        # A menu may be cut short anywhere.
+        # A menu may end anywhere.
         if start.occurrence.number == 0 or not schedule.tracks[start.occurrence.track].from_menu
     ]
     for number, (track, cursor) in enumerate(zip(schedule.tracks, state.cursors, strict=True)):
@@ -78,11 +78,11 @@ def describe_unmet(schedule: Schedule, state: ScheduleState) -> tuple[str, ...]:
             continue
         why = "the step ended before it was due"
         if cursor.late:
-            why = "it had to wait for others to be healed until the step ended"
+            why = "it waited for other faults to be healed until the step ended"
         elif isinstance(how, WhenTrue):
             why = f"it was not seen that {how.condition}"
         elif isinstance(how, Following):
-            why = "what goes before it was not healed when the step ended"
+            why = "the fault before it was not healed when the step ended"
         often = f" began {cursor.begun} of {wanted} times" if wanted > 1 else " never began"
         left.append(f"{_describe_track(schedule, number)}{often}: {why}")
     return tuple(left)
@@ -95,7 +95,7 @@ def _describe_track(schedule: Schedule, number: int) -> str:
 
 
 def _with_progress(schedule: Schedule, state: ScheduleState, now: Now) -> ScheduleState:
-    """Take in what has become of the faults, and who led at the beginning."""
+    """Add the progress of the faults, and the leaders at the beginning."""
     cursors = list(state.cursors)
     still, waiting = [], list(state.waiting)
     for one in state.open:
@@ -118,7 +118,7 @@ def _with_progress(schedule: Schedule, state: ScheduleState, now: Now) -> Schedu
 
 
 def _due(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[GiveUp], ScheduleState]:
-    """Find what has come due by a condition, or by what went before it."""
+    """Find the tracks that are due because of a condition, or of their predecessors."""
     given_up: list[GiveUp] = []
     cursors = list(state.cursors)
     for number, track in enumerate(schedule.tracks):
@@ -141,7 +141,7 @@ def _due(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[GiveU
 
 
 def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[Start], ScheduleState]:
-    """Begin what is due and fits beside what is open."""
+    """Begin the faults that are due and permitted beside the open ones."""
     cursors, opened = list(state.cursors), list(state.open)
     waiting = dict(state.waiting)
     candidates = [start for start, retry in state.waiting if retry <= now.seconds]
@@ -158,7 +158,7 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
         downs = start.fault.max_brokers_down(schedule.shape)
         room = _room(schedule, opened, now)
         full = downs > 0 and (blocked or (room is not None and downs > room))
-        # Whoever waits for brokers to come back is not overtaken by others that take some down.
+        # A fault that waits for brokers to come back is not overtaken by others that take some down.
         blocked = blocked or full
         if full or _is_full(schedule.tracks[number], number, opened, start in waiting):
             if start not in waiting:
@@ -174,7 +174,7 @@ def _starts(schedule: Schedule, state: ScheduleState, now: Now) -> tuple[list[St
 
 
 def _finished(track: Track, cursor: Cursor) -> bool:
-    """Whether a track begins no more."""
+    """Whether a track begins no more faults."""
     how = track.begin
     if not isinstance(how, Repeating):
         return cursor.over or cursor.begun > 0
@@ -184,24 +184,24 @@ def _finished(track: Track, cursor: Cursor) -> bool:
 
 
 def _is_full(track: Track, number: int, opened: Sequence[OpenFaultState], retried: bool) -> bool:
-    """Whether a repeating track has as many faults open as it may."""
+    """Whether a repeating track has the greatest permitted number of faults open."""
     mine = sum(one.start.occurrence.track == number for one in opened)
     return isinstance(track.begin, Repeating) and not retried and mine >= track.begin.at_once
 
 
 def _room(schedule: Schedule, opened: Sequence[OpenFaultState], now: Now) -> int | None:
-    """How many more brokers may go down; None: any number."""
+    """The number of further brokers that may go down; None: any number."""
     if schedule.at_most_down is None:
         return None
     return schedule.at_most_down - now.down_before - sum(one.downs for one in opened)
 
 
 def _next(schedule: Schedule, number: int, cursor: Cursor, now: Now) -> Cursor:
-    """A track after one of its faults has begun."""
+    """The state of a track after one of its faults has begun."""
     track = schedule.tracks[number]
     due = None
     if isinstance(track.begin, Repeating):
-        # A look that came late does not shift what follows; having had to wait does.
+        # A late call does not shift later faults; having had to wait does.
         assert cursor.due is not None
         base = now.seconds if cursor.late else cursor.due
         due = round(base + track.gap(schedule.seed, cursor.begun), 6)
@@ -230,6 +230,6 @@ def _is_met(schedule: Schedule, state: ScheduleState, condition: StepCondition, 
 
 
 def _leader(now: Now, partition: int) -> int | None:
-    """Who leads a partition; None: nobody, or not known."""
+    """The leader of a partition; None: there is none, or it is not known."""
     seen = None if now.view is None else now.view.partition(now.topic, partition)
     return None if seen is None or seen.leader < 0 else seen.leader

@@ -1,13 +1,14 @@
-"""What a write step's `faults` may hold: faults with a time, a rhythm, a condition, or a random menu.
+"""The entries of a write step's `faults`: faults at a time, at intervals, on a condition, or from a random
+menu.
 
     {fault: {kill: {...}}, at: 2, for: 3}                      once, 2 s after the step began
     {fault: {...}, every: 5, for: 2, from: 1, times: 3}        at 1 s, 6 s and 11 s
     {fault: {...}, after: {isr_below: 3}, for: 3, within: 30}  when a condition comes true
-    {sequence: [...], pause: 1}                                each when the one before is healed
+    {sequence: [...], pause: 1}                                each when the previous one is healed
     {together: [...], at: 2}                                   all at once
     {random: {menu: [...], every: [3, 6]}}                     drawn by the seed
 
-Entries side by side overlap. Seconds count from the beginning of the step.
+Entries of one list may overlap. Seconds count from the beginning of the step.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ from harness.model.frozen import Frozen
 
 
 class _Named(Frozen):
-    name: str | None = Field(default=None, pattern=NAME, description="what conditions call this entry")
+    name: str | None = Field(default=None, pattern=NAME, description="name of this entry in conditions")
 
 
 class Part(_Named):
-    """A fault and how long it lasts; it stays for `for` seconds after its injection began."""
+    """A fault and its duration: it is healed `for` seconds after its injection began."""
 
     fault: WrittenFault
     lasting: Seconds = Field(alias="for", description="seconds until it is healed")
     if_impossible: IfImpossible = Field(
-        default="refuse", description="what to do where the kernel or engine cannot have this fault"
+        default="refuse", description="what to do if the kernel or engine does not support this fault"
     )
 
 
 class SequencePart(_Named):
-    """Faults one after the other: each begins when the one before is seen to be healed."""
+    """Faults one after another: each begins when the previous one is healed."""
 
     sequence: tuple[FaultBlock, ...] = Field(min_length=1)
     pause: SecondsFromZero = Field(default=0.0, description="seconds between a heal and the next fault")
 
 
 class TogetherPart(_Named):
-    """Faults that begin at the same moment."""
+    """Faults that begin at the same time."""
 
     together: tuple[FaultBlock, ...] = Field(min_length=1)
 
@@ -59,19 +60,19 @@ class _Timed(Frozen):
     """When an entry begins."""
 
     at: SecondsFromZero | None = Field(default=None, description="seconds after the step began")
-    after: StepCondition | None = Field(default=None, description="when this comes true")
+    after: StepCondition | None = Field(default=None, description="when this condition holds")
     within: Seconds | None = Field(
         default=None,
-        description="with after: seconds from the step's beginning in which it must come true; "
-        "default: before the step ends. Else the verdict is `unknown`",
+        description="with after: seconds from the step's beginning within which the condition must hold; "
+        "default: before the step ends. If it does not hold in time, the verdict is `unknown`",
     )
 
     @model_validator(mode="after")
     def _times(self) -> Any:
         if self.within is not None and self.after is None:
-            raise ValueError("`within` goes with `after`")
+            raise ValueError("`within` needs `after`")
         if self.at is not None and self.after is not None:
-            raise ValueError("either `at` or `after`")
+            raise ValueError("give either `at` or `after`, not both")
         return self
 
 
@@ -82,19 +83,21 @@ class TimedFault(Part, _Timed):
         default=None, description="seconds from the beginning of one to that of the next"
     )
     first: SecondsFromZero | None = Field(
-        default=None, alias="from", description="with every: when the first begins; default: `every`"
+        default=None, alias="from", description="with every: when the first one begins; default: `every`"
     )
-    times: int | None = Field(default=None, ge=1, description="with every: how often; default: no limit")
-    until: Seconds | None = Field(default=None, description="with every: none begins later")
+    times: int | None = Field(
+        default=None, ge=1, description="with every: number of times; default: no limit"
+    )
+    until: Seconds | None = Field(default=None, description="with every: none begins later than this")
 
     @model_validator(mode="after")
     def _when(self) -> TimedFault:
         if sum(value is not None for value in (self.at, self.every, self.after)) != 1:
-            raise ValueError("when? a fault takes exactly one of `at`, `every`, `after`")
+            raise ValueError("a fault needs exactly one of `at`, `every`, `after`")
         if self.every is None:
             extra = [key for key in ("first", "times", "until") if getattr(self, key) is not None]
             if extra:
-                raise ValueError(f"`{'from' if extra[0] == 'first' else extra[0]}` goes with `every`")
+                raise ValueError(f"`{'from' if extra[0] == 'first' else extra[0]}` needs `every`")
         elif self.lasting >= self.every:
             raise ValueError(
                 f"`for` ({self.lasting:g}) must be shorter than `every` ({self.every:g}): "
@@ -108,11 +111,11 @@ class Sequence(SequencePart, _Timed):
 
 
 class Together(TogetherPart, _Timed):
-    """Faults at the same moment, with their time; default: at 0."""
+    """Faults that begin at the same time, with their time; default: at 0."""
 
 
 class Choice(Frozen):
-    """One fault of a random menu. Chosen in proportion to its weight."""
+    """One fault of a random menu, chosen in proportion to its weight."""
 
     fault: WrittenFault
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
@@ -121,20 +124,24 @@ class Choice(Frozen):
 
 
 class FaultMenu(Frozen):
-    """Faults drawn from a menu by the run's seed, one after the other."""
+    """Faults drawn from a menu by the run's seed, one after another."""
 
     menu: tuple[Choice, ...] = Field(min_length=1)
     every: SecondsRange = Field(
         description="seconds from the beginning of one to that of the next: [least, most]"
     )
-    first: SecondsFromZero = Field(default=0.0, alias="from", description="the first gap counts from here")
-    until: Seconds | None = Field(default=None, description="none begins later; default: the step's end")
-    times: int | None = Field(default=None, ge=1, description="how many; default: no limit")
-    at_once: int = Field(default=1, ge=1, description="how many of its faults may be open at the same time")
+    first: SecondsFromZero = Field(default=0.0, alias="from", description="start of the first interval")
+    until: Seconds | None = Field(
+        default=None, description="none begins later than this; default: the step's end"
+    )
+    times: int | None = Field(default=None, ge=1, description="number of faults; default: no limit")
+    at_once: int = Field(
+        default=1, ge=1, description="number of its faults that may be open at the same time"
+    )
     at_most_down: int = Field(
         default=1,
         ge=0,
-        description="never more brokers down than this, whatever took them down: what would exceed it waits",
+        description="greatest number of brokers down, for any reason: a fault that would exceed it waits",
     )
 
 
@@ -151,7 +158,7 @@ def _key(value: Any) -> str | None:
     if isinstance(value, Frozen):
         return next((key for key in _KEYS if key in type(value).model_fields), None)
     if isinstance(value, dict):
-        # A misspelt or missing key: told as a fault that lacks its parts.
+        # A misspelt or missing key is reported as a fault that lacks its parts.
         return next((key for key in _KEYS if key in value), "fault")
     return None
 
@@ -162,7 +169,7 @@ FaultBlock = Annotated[
     | Annotated[TogetherPart, Tag("together")],
     Discriminator(_key),
 ]
-"""What sequences and groups are made of."""
+"""The members of sequences and groups."""
 
 ScheduleEntry = Annotated[
     Annotated[TimedFault, Tag("fault")]

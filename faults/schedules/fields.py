@@ -1,4 +1,4 @@
-"""The values of which schedule entries are made: faults and spans of time as files write them, conditions."""
+"""The values in schedule entries: faults and durations as files write them, and conditions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _pair(value: Any) -> Any:
 
 def _ordered(value: tuple[float, float]) -> tuple[float, float]:
     if value[0] > value[1]:
-        raise ValueError(f"the least comes first: [{value[1]:g}, {value[0]:g}]")
+        raise ValueError(f"the smaller number comes first: [{value[1]:g}, {value[0]:g}]")
     return value
 
 
@@ -71,11 +71,11 @@ SecondsRange = Annotated[
     BeforeValidator(_pair, json_schema_input_type=Seconds | tuple[Seconds, Seconds]),
     AfterValidator(_ordered),
 ]
-"""Seconds, drawn evenly between the least and the most; one number is both."""
+"""Seconds, drawn uniformly between the least and the greatest; a single number is both."""
 
 
 class StepCondition(Frozen):
-    """Something that comes true while the step runs; exactly one of the keys."""
+    """A condition that may hold while the step runs; exactly one of the keys."""
 
     isr_below: int | None = Field(
         default=None, ge=1, description="a partition's ISR has fewer members, as its leader sees it"
@@ -84,7 +84,7 @@ class StepCondition(Frozen):
         default=None, ge=0, description="with isr_below: only this partition; default: any"
     )
     acked: int | None = Field(
-        default=None, ge=1, description="so many success reports since the step began (under acks=0 too)"
+        default=None, ge=1, description="number of success reports since the step began (also under acks=0)"
     )
     leader_moved: int | None = Field(
         default=None, ge=0, description="this partition has another leader than when the step began"
@@ -100,12 +100,12 @@ class StepCondition(Frozen):
         if sum(getattr(self, key) is not None for key in keys) != 1:
             raise ValueError(f"a condition is exactly one of {', '.join(keys)}")
         if self.partition is not None and self.isr_below is None:
-            raise ValueError("`partition` goes with `isr_below`")
+            raise ValueError("`partition` needs `isr_below`")
         return self
 
     @property
     def awaits(self) -> str | None:
-        """The name of the entry that it waits for."""
+        """The name of the entry that the condition waits for; None: it waits for no entry."""
         return self.injected or self.healed
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a schedule will do, told beforehand: `decide` itself, with faults that take no time to come and go."""
+"""What a schedule will do: a run of `decide` with faults that take no time to inject and heal."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from faults.schedules.tracks import Following, WhenTrue
 
 @dataclass(frozen=True, slots=True)
 class SimulatedFault:
-    """One fault of a plan. `at` and `until` in seconds after the step began.
+    """One fault of a plan. `at` is in seconds after the step began.
 
-    `sure`: it begins at that time whatever happens; else not before it, since it waits for others to heal.
+    `sure`: it begins at that time in any case; else not before it, since it waits for other faults.
     """
 
     occurrence: Occurrence
@@ -27,8 +27,8 @@ class SimulatedFault:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What will happen (in order), the most brokers down at once by it, and whether there is more: `cut`
-    when a track that has no end was told up to a number of faults only."""
+    """The faults in order, and the greatest number of brokers that they take down at once. `cut`: a track
+    without an end was simulated up to a number of faults only."""
 
     faults: tuple[SimulatedFault, ...]
     most_down: int
@@ -36,8 +36,8 @@ class Simulation:
 
 
 def simulate(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Simulation:
-    """Everything that does not hang on what the brokers or the workload do, `each` faults a track at most
-    where the step's end is not known."""
+    """All faults that do not depend on brokers or workload; at most `each` faults per track if the step's end
+    is not known."""
     found: list[SimulatedFault] = []
     most = down_before
     limit = each if schedule.seconds is None else None
@@ -51,7 +51,7 @@ def simulate(schedule: Schedule, *, down_before: int = 0, each: int = 10) -> Sim
 
 
 def _starts(schedule: Schedule, down_before: int, limit: int | None) -> Iterator[tuple[Start, ScheduleState]]:
-    """Every start with the state after it, from one moment of interest to the next."""
+    """Every start with the state after it."""
     state = begin(schedule)
     phases: dict[Occurrence, FaultState] = {}
     seconds: float | None = 0.0

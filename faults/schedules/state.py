@@ -1,4 +1,4 @@
-"""What a schedule is, what it is told, what it decides and what it remembers: plain values."""
+"""A schedule, its input, its decisions and its state, as plain values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.model.broker_views import TopologyView
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """All tracks of a step. `seconds` is when the step ends at the latest (None: not known beforehand),
-    `at_most_down` how many brokers may be down at once (None: any)."""
+    `at_most_down` the number of brokers that may be down at once (None: any)."""
 
     tracks: tuple[Track, ...]
     seed: str
@@ -35,32 +35,32 @@ class Schedule:
         seconds: float | None = None,
         at_most_down: int | None = None,
     ) -> Schedule:
-        """The schedule of a step's entries; the least of all limits on brokers down holds for all of them."""
+        """The schedule of a step's entries; the lowest limit on brokers down applies to all of them."""
         return cls(tracks(entries), seed, shape, seconds, brokers_down_limit(entries, at_most_down))
 
 
 def brokers_down_limit(entries: Sequence[ScheduleEntry], at_most_down: int | None = None) -> int | None:
-    """The limit on brokers down that holds for a step: the least of its own and those of its menus."""
+    """The limit on brokers down of a step: the lowest of its own and those of its menus."""
     limits = [entry.random.at_most_down for entry in entries if isinstance(entry, Random)]
     limits += [] if at_most_down is None else [at_most_down]
     return min(limits, default=None)
 
 
 def to_the_millisecond(seconds: float) -> float:
-    """Seconds as journals hold them, rounded down: a replay must not find that what began just before the end
-    of a step begins at its end. What is rounded already stays."""
+    """Seconds as journals store them, rounded down: in a replay, a fault that began just before the end of a
+    step must not begin at its end. A rounded value does not change."""
     return math.floor(round(seconds * 1000, 3)) / 1000
 
 
 class FaultState(StrEnum):
-    """What has become of a fault that was begun, as its executor tells."""
+    """The state of a fault that was begun, as its executor reports it."""
 
     BEGUN = "begun"
     PUT_OFF = "put-off"
-    """It could not be injected beside what is open; nothing was done, try again later."""
+    """It could not be injected beside the open faults; nothing was done, try again later."""
     INJECTED = "injected"
     SHOWN = "shown"
-    """Its verification has ended, whatever it showed: it may be healed."""
+    """Its verification has ended, with whatever result: it may be healed."""
     HEALED = "healed"
     FAILED = "failed"
     """It could not be injected or healed, and counts as open."""
@@ -76,7 +76,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Inject this now. It came due at `due` and begins at `at`: later, where it had to wait."""
+    """Inject this now. It came due at `due` and begins at `at`, which is later if it had to wait."""
 
     occurrence: Occurrence
     fault: FaultSpec
@@ -94,7 +94,7 @@ class HealDecision:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """A condition did not come true in time: this track's fault never begins."""
+    """A condition did not hold in time: this track's fault never begins."""
 
     track: int
     why: str
@@ -105,9 +105,9 @@ Decision = Start | HealDecision | GiveUp
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """One moment of a write step. `seconds` since it began, `acked` success reports since then, `phases`
-    of what was begun, `down_before` brokers down by what was injected before the step; `ended`: begin
-    nothing any more."""
+    """One moment of a write step: `seconds` since it began, the number `acked` of success reports since then,
+    the `phases` of the faults that were begun, and the number of brokers that earlier faults keep down
+    (`down_before`). `ended`: no more faults may begin."""
 
     seconds: float
     phases: Mapping[Occurrence, FaultState]
@@ -130,8 +130,8 @@ class OpenFaultState:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a track has come. `due` is when its next fault comes due, once that is known; `late`: it
-    came due and had to wait."""
+    """The progress of a track. `due` is when its next fault comes due, if that is known; `late`: it came due
+    and had to wait."""
 
     begun: int = 0
     due: float | None = None
@@ -143,8 +143,8 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState:
-    """What `decide` remembers. `waiting` were put off (with the time of the next try), `leaders` led
-    when the step began."""
+    """The state of `decide` between calls. `waiting` holds faults that were put off, with the time of the
+    next try; `leaders` are those when the step began."""
 
     cursors: tuple[Cursor, ...]
     open: tuple[OpenFaultState, ...] = ()
@@ -153,5 +153,5 @@ class ScheduleState:
 
     @property
     def busy(self) -> bool:
-        """Whether anything that was begun is still to be healed."""
+        """Whether a fault that was begun has not been healed yet."""
         return any(not one.failed for one in self.open)

@@ -1,7 +1,7 @@
 """Entries unfolded into tracks: one fault each (or one menu), and the rule by which it begins.
 
-Sequences and groups are gone here: a part of a sequence is a track that begins when the one before it has
-been healed. Whatever is random is a function of (seed, track, number), so it can be told beforehand.
+Sequences and groups are resolved here: a part of a sequence is a track that begins when the one before it has
+been healed. Random choices are a function of (seed, track, number), so they are known beforehand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class WhenTrue:
-    """Once, when a condition comes true; given up after `within` seconds."""
+    """Once, when a condition holds; given up after `within` seconds."""
 
     condition: StepCondition
     within: float | None
@@ -48,7 +48,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Repeating:
-    """Again and again: first at `first`, then every `gap` seconds (least, most); at most `at_once` open.
+    """Repeatedly: first at `first`, then every `gap` seconds (least, greatest); at most `at_once` open.
 
     `ahead`: the first one is a gap later than `first`.
     """
@@ -79,8 +79,8 @@ class Pick:
 class Track:
     """One fault, or one menu of faults, and when it begins.
 
-    `place` is where it stands in the step (`faults[1].sequence[0]`), `key` what its draws depend on,
-    `names` its own and those of the entries around it.
+    `place` is its place in the step (`faults[1].sequence[0]`), `key` what its random choices depend on,
+    `names` are its own name and those of the entries around it.
     """
 
     place: str

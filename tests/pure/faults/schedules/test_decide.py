@@ -333,7 +333,7 @@ def test_a_condition_that_does_not_come_is_given_up_once() -> None:
     [
         (at(8).for_(1).do(KILL), "faults[0] (kill) never began: the step ended before it was due"),
         (after(acked(9)).for_(1).do(KILL), "it was not seen that 9 records are acknowledged"),
-        (at(0).do(sequence(for_(9).do(KILL), for_(1).do(KILL))), "what goes before it was not healed"),
+        (at(0).do(sequence(for_(9).do(KILL), for_(1).do(KILL))), "the fault before it was not healed"),
         (every(2, times=9).for_(1).do(KILL), "began 2 of 9 times"),
         (menu(choice(KILL, 1), every=(8, 9)), "never began"),
     ],
@@ -406,7 +406,7 @@ def test_brokers_down_since_before_the_step_count() -> None:
     executor = Executor(schedule(at(1).for_(1).do(KILL), at_most_down=1), down_before=1).run(3)
     assert executor.starts() == []
     (what,) = describe_unmet(executor.schedule, executor.state)
-    assert "had to wait" in what
+    assert "waited for other faults" in what
 
 
 # Whatever the entries, the clock and the executor

@@ -173,7 +173,7 @@ def changed(**fault: Any) -> list[dict[str, Any]]:
         ({"faults": changed(name="Kill leader")}, "faults[0].name"),
         ({"faults": changed(fault={"kil": {"target": {"leader": 0}}})}, "did you mean 'kill'"),
         ({"faults": changed(fault={"kill": {"target": {"leader": 7}}})}, "faults[0]"),
-        ({"faults": changed(**{"for": [5, 1]})}, "the least comes first"),
+        ({"faults": changed(**{"for": [5, 1]})}, "the smaller number comes first"),
         ({"faults": changed(wieght=2)}, "did you mean 'weight'"),
         ({"faults": [*SMALL["faults"], SMALL["faults"][0]]}, "two faults are named 'kill-leader'"),
         ({"settings": {"acks": {"all": None, 7: {"producer": {"acks": 7}}}}}, "settings.acks.7"),

@@ -271,7 +271,7 @@ def test_what_cannot_be_injected_is_a_problem_and_ends_its_sequence(step: Callab
     under_way.finish()
     assert under_way.problems == [
         "it cannot be applied",
-        "faults[1] (hold) never began: what goes before it was not healed when the step ended",
+        "faults[1] (hold) never began: the fault before it was not healed when the step ended",
     ]
 
 

@@ -147,7 +147,11 @@ KILL_1 = "{kill: {target: {broker: 1}}}"
         ("{fault: {kill: {target: client}}, at: 1, for: 2}", ".fault", "client's process cannot be affected"),
         ("{random: {menu: [], every: 3}}", ".random.menu", "at least 1 item"),
         (f"{{random: {{menu: [{{fault: {KILL_1}, for: 1, weight: 0}}], every: 3}}}}", ".weight", "than 0"),
-        (f"{{random: {{menu: [{{fault: {KILL_1}, for: [2, 1]}}], every: 3}}}}", ".for", "least comes first"),
+        (
+            f"{{random: {{menu: [{{fault: {KILL_1}, for: [2, 1]}}], every: 3}}}}",
+            ".for",
+            "smaller number comes first",
+        ),
         (f"{{random: {{menu: [{{fault: {KILL_1}, for: 1}}], every: 30}}}}", "", "never comes"),
         (
             f"{{random: {{menu: [{{fault: {KILL_1}, for: 1}}], every: 3, at_most_down: 0}}}}",
@@ -156,7 +160,7 @@ KILL_1 = "{kill: {target: {broker: 1}}}"
         ),
         (f"{{fault: {KILL_1}, after: {{isr_below: 4}}, for: 3}}", ".after", "replication_factor is 3"),
         (f"{{fault: {KILL_1}, after: {{leader_moved: 3}}, for: 3}}", ".after", "no partition 3"),
-        (f"{{fault: {KILL_1}, after: {{healed: x}}, for: 3}}", ".after", "no entry is named 'x'"),
+        (f"{{fault: {KILL_1}, after: {{healed: x}}, for: 3}}", ".after", "no entry has the name 'x'"),
         (f"{{fault: {KILL_1}, after: {{healed: x}}, for: 3, name: x}}", ".after", "neither begins"),
         (f"{{sequence: [{{fault: {KILL_1}, at: 1, for: 3}}]}}", ".sequence[0].at", "unknown key 'at'"),
         ("{sequence: [{fault: {kill: {target: {leeder: 0}}}, for: 3}]}", ".sequence[0].fault", "'leader'?"),
@@ -250,7 +254,7 @@ def test_what_is_skipped_is_gone_and_nothing_else() -> None:
 
 def test_what_waits_for_a_skipped_entry_is_refused() -> None:
     experiment = mine(**{"{isr_below: 3, partition: 0}": "{healed: first}"})
-    with pytest.raises(BadInput, match="no entry is named 'first'"):
+    with pytest.raises(BadInput, match="no entry has the name 'first'"):
         without_faults(experiment, {"steps[3].write.faults[0].fault"})
 
 
