@@ -27,9 +27,11 @@ _err = Console(stderr=True)
 
 
 def explore(
-    menu: Annotated[Path | None, typer.Option(help="A menu of your own: docs/explore.md.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Time in all: 20m (default), 1h, ...")] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="Runs in all, instead of a time.")] = None,
+    menu: Annotated[Path | None, typer.Option(help="Your own menu file (docs/explore.md).")] = None,
+    budget: Annotated[str | None, typer.Option(help="Time in total: 20m (default), 1h, ...")] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Number of runs in total, instead of a time.")
+    ] = None,
     seed: SeedOption = None,
     confirm: Annotated[
         str | None, typer.Option(help="K/N: a schedule fails when K of N runs of it do; default 2/3.")
@@ -38,13 +40,14 @@ def explore(
         float | None, typer.Option(min=0, max=1, help="Share of the budget for shrinking; default 0.6.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")
+        Path | None,
+        typer.Option(help="Resume the exploration in this folder; finished runs are not made again."),
     ] = None,
     results: ResultsOption = Path("results"),
     kafka_version: Annotated[str | None, typer.Option(help="Kafka version.")] = None,
     image: Annotated[str | None, typer.Option(help="Broker image.")] = None,
     profile: ProfileOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what there is to explore.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what can be explored.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the built-in menu, to start your own.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of menu files.")] = False,
     quiet: QuietOption = False,
@@ -52,12 +55,12 @@ def explore(
 ) -> None:
     """Search for failures: draw schedules of ordinary faults and settings, and shrink what breaks.
 
-    For example: `kafka-chaos explore --budget 20m`. What comes next is drawn by weight and by what has not
-    been covered yet. Every violation is made smaller by running it again, and saved as an experiment file
-    and a pytest test. Ends with tables; result.json and report.md are in a folder below results/.
+    For example: `kafka-chaos explore --budget 20m`. Schedules are drawn by weight and by what has not been
+    covered yet. Every violation is shrunk by running smaller schedules, and saved as an experiment file and
+    a pytest test. Prints tables, and writes result.json and report.md to a folder below results/.
 
-    Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 nothing can be said, 130 interrupted
-    (what was found is kept; --resume goes on).
+    Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 no run has a known verdict,
+    130 interrupted (results are kept; --resume goes on).
     """
     from harness.cli.progress import show_progress
     from harness.explore.explorer import run_exploration

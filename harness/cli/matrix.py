@@ -29,16 +29,19 @@ _err = Console(stderr=True)
 
 def matrix(
     spec: Annotated[
-        str | None, typer.Argument(help="A built-in matrix (see --list) or a YAML file: docs/matrix.md.")
+        str | None, typer.Argument(help="A built-in matrix (see --list) or a YAML file (docs/matrix.md).")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this folder; runs that are over are not made again.")
+        Path | None, typer.Option(help="Resume the matrix in this folder; finished runs are not made again.")
     ] = None,
     repeat: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="Runs of each arm, whatever the spec says.")
+        int | None, typer.Option(min=1, max=100_000, help="Runs of each arm; overrides the spec.")
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(min=0.1, help="Minutes after which no run may end, over all parts.")
+        float | None,
+        typer.Option(
+            min=0.1, help="Minutes in total, including resumed parts; no run is begun that would end later."
+        ),
     ] = None,
     seed: SeedOption = None,
     results: ResultsOption = Path("results"),
@@ -47,28 +50,33 @@ def matrix(
     profile: ProfileOption = None,
     clusters: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="Clusters at a time; default: one for each 4 cores and 6 GiB."),
+        typer.Option(
+            min=1, max=64, help="Number of clusters in parallel; default: one per 4 cores and 6 GiB."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell the arms and how long it would take.")
+        bool, typer.Option("--dry-run", help="Only show the arms and how long it would take.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Also when it would take more than a day.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Allow a matrix that is estimated to take more than a day."),
+    ] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the built-in matrices.")] = False,
     show: Annotated[str | None, typer.Option(help="Print this built-in matrix, to start your own.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of matrix files.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run many configurations many times each, and say what each loses, with intervals.
+    """Run many configurations many times each, and report what each loses, with confidence intervals.
 
     `kafka-chaos matrix --list`, then `kafka-chaos matrix acks-idempotence --dry-run`.
 
-    Arms are run in turns, in random order by the seed. Ends with a table, and leaves below results/ a folder
+    Arms are run in turns, in random order by the seed. Prints a table, and writes a folder below results/
     with report.html, matrix.json (also .csv, .md, .junit.xml) and every run. An arm that the client refuses
-    is told with its words and is no error.
+    is reported with the client's message and is not an error.
 
-    Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 nothing can be said of some
-    arm.
+    Exit codes: 0 as promised, 1 a run broke its arm's promise, 2 bad input, 3 an arm has no run
+    with a known verdict.
     """
     from harness.campaign.worker_processes import clusters_at_once
     from harness.cli.progress import show_progress
@@ -124,19 +132,21 @@ def matrix(
 
 
 def compare(
-    base: Annotated[Path, typer.Argument(help="The result to hold against: a folder with matrix.json.")],
+    base: Annotated[Path, typer.Argument(help="The result to compare with: a folder with matrix.json.")],
     new: Annotated[Path, typer.Argument(help="The result to judge.")],
     alpha: Annotated[
         float,
-        typer.Option(min=0.0001, max=0.5, help="How often two equal results may be called worse, at most."),
+        typer.Option(
+            min=0.0001, max=0.5, help="Largest probability that two equal results are called worse."
+        ),
     ] = 0.05,
     as_json: JsonOption = False,
 ) -> None:
     """Judge whether a matrix's new result is worse than a base, arm by arm, over runs.
 
-    What is lost, duplicated and otherwise found per million records, and for how long nothing could be
-    written: by an exact rank test each, which share one chance of a false alarm. The SLOs of the new
-    matrix (`slo:` in its file) are bounds that it must keep, whatever the base did. docs/matrix.md says more.
+    Compares losses, duplicates and other findings per million records, and seconds without a successful
+    write, by exact rank tests that share one probability of a false alarm. The SLOs of the new matrix
+    (`slo:` in its file) are bounds that it must keep, whatever the base did. See docs/matrix.md.
 
     Exit codes: 0 no arm is worse, 1 an arm is worse or breaks an SLO, 2 bad input, 3 an arm could not be
     compared, or a result could not be read.
@@ -162,27 +172,27 @@ def rates(
     by: Annotated[
         str,
         typer.Option(
-            help="What to group by, with commas: experiment, arm, acks, idempotent, client, version, "
+            help="What to group by, separated by commas: experiment, arm, acks, idempotent, client, version, "
             "profile, brokers, faults, seed, an axis of a matrix, or producer:NAME, topic:NAME, broker:NAME."
         ),
     ] = "experiment,arm",
     parquet: Annotated[
-        str | None, typer.Option(help="Where the rows go; default: rates.parquet in the folder.")
+        str | None, typer.Option(help="File for the rows; default: rates.parquet in the folder.")
     ] = None,
     latency: Annotated[
-        bool, typer.Option("--latency/--no-latency", help="Also latencies: that reads every send.")
+        bool, typer.Option("--latency/--no-latency", help="Include latencies, which reads every send.")
     ] = True,
-    driver_memory: Annotated[str, typer.Option(help="Heap of Spark's JVM here.")] = "4g",
+    driver_memory: Annotated[str, typer.Option(help="Heap of the local Spark JVM.")] = "4g",
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
 
-    For example: `kafka-chaos rates results/ --by acks,faults`. The table, and the same rows as Parquet.
-    Runs that are not finished, not checked or of verdict `unknown` are left out, and named. Runs of another
-    schema version are refused.
+    For example: `kafka-chaos rates results/ --by acks,faults`. Prints a table
+    and writes the same rows as Parquet. Runs that are not finished, not checked or of verdict `unknown` are
+    left out and listed. Runs of another schema version are refused.
 
-    Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be added to the others.
+    Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
     from harness.check.rates import run_rates
     from harness.cli.progress import show_progress
@@ -191,7 +201,7 @@ def rates(
     axes = tuple(one.strip() for one in by.split(",") if one.strip())
     if not axes or len(set(axes)) < len(axes):
         raise BadInput(
-            "what to group by is not clear",
+            "the axes to group by are not valid",
             where="--by",
             expected="names with commas between, each once: experiment,arm",
             found=by,
