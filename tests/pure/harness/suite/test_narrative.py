@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.claims.clusters import experiment
+from harness.spec.plan import plan_of
 from harness.suite.expect_records import acks_curve
 from harness.suite.narrative import story
 from tests.pure.harness.suite.test_run_evidence import Folder, at, folder, pytestmark
@@ -84,3 +85,18 @@ def test_acknowledgements_a_second(folder: Folder) -> None:
     run = folder.finished()
     assert acks_curve(run, "together") == ((0.0, 8.0), (0.25, 0.0), (0.5, 4.0))
     assert acks_curve(run, "other") == ()
+
+
+def test_waits_and_asks_are_worded_as_the_story_expects_of_the_plan() -> None:
+    """The story turns `wait until X, 5 s at most` into `seen: X`, and `ask X for Y` into `asked X`."""
+    steps = experiment("""
+name: x
+title: A wait and an ask
+steps:
+- wait: {isr: 3, within: 5}
+- ask: {name: end, of: {broker: 1}, what: [files]}
+arms: [{name: a}]
+""")
+    wait, ask = (step.what for step in plan_of(steps, 0).steps)
+    assert wait == "wait until the ISR has 3 members, 5 s at most"
+    assert ask.partition(" for ")[0] == "ask broker: 1"
