@@ -235,7 +235,7 @@ def test_a_wiped_broker_comes_back_as_itself_and_fetches_everything(
     with prove(WipeDisk(target=LEADER)) as shown:
         assert f"{topic}-0" in shown.facts[str(old)]["folders"]
         assert cluster.in_files(old, f"ls -A {DATA_DIR}").text == ""
-    assert f"loaded no log and made {topic}-0 anew" in shown.healed
+    assert f"loaded no log and created {topic}-0 again" in shown.healed
     after = meta_properties(cluster, old)
     assert after["node.id"] == before["node.id"] == str(old)
     assert after["cluster.id"] == before["cluster.id"]

@@ -167,7 +167,7 @@ def test_a_cut_both_ways_is_not_one_way(
     try:
         evidence = asked.verify(at)
         assert not evidence.seen
-        assert "nothing arrives, though this direction is not to be cut" in evidence.what
+        assert "nothing arrives, though this direction is not cut" in evidence.what
     finally:
         both.heal(at)
     settle(cluster, topic, 1, 3, 60)
