@@ -1,4 +1,4 @@
-"""The audit itself: settings, findings and unknown names of a configuration, as data."""
+"""Audits a configuration: its settings, findings and unknown names, as data."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from harness.model.secrets import MASK, masked
 RULES: tuple[AuditRule, ...] = (*producer_rules.RULES, *other_rules.RULES)
 _ORDER = list(Severity)
 _FREE_PREFIXES = ("listener.name.", "interceptor.", "metrics.", "ssl.", "sasl.")
-"""Below these there are names that no list holds."""
+"""Names with these prefixes are not all listed."""
 
 
 class AuditedSetting(Frozen):
-    """One setting as written (secrets masked), and what it promises (None: nothing about records)."""
+    """One setting as written (secrets masked), and its promise (None: none about records)."""
 
     name: str
     value: str
@@ -31,8 +31,8 @@ class AuditedSetting(Frozen):
 
 
 class AuditFinding(Frozen):
-    """A rule that applies. `finding` is the class of findings that would show it, `experiment` and `arms` the
-    built-in experiment that does."""
+    """A rule that applies. `finding` is the class of findings that it would cause, `experiment` and `arms`
+    the built-in experiment that shows it."""
 
     rule: str
     severity: Severity
@@ -46,7 +46,7 @@ class AuditFinding(Frozen):
 
 
 class UnknownSetting(Frozen):
-    """A name that neither this client nor topics and brokers know; its value is not shown."""
+    """A name that neither this client nor topics and brokers have; its value is not shown."""
 
     name: str
     where: str
@@ -55,7 +55,7 @@ class UnknownSetting(Frozen):
 
 
 class Audit(Frozen):
-    """What an audit says."""
+    """The result of an audit."""
 
     client: ClientLibrary
     settings: tuple[AuditedSetting, ...]
@@ -63,12 +63,13 @@ class Audit(Frozen):
     unknown: tuple[UnknownSetting, ...]
 
     def exit_code(self) -> int:
-        """1 if something is refused, contradicts itself or is misspelt; else 0, risks or none."""
+        """1 if something is refused, contradictory or misspelt; else 0, with or without risks."""
         bad = any(one.severity is not Severity.RISK for one in self.findings)
         return 1 if bad or any(one.did_you_mean for one in self.unknown) else 0
 
     def proofs(self) -> tuple[RuleProof, ...]:
-        """The experiments that would show the findings, each once, with all arms asked for (none: all)."""
+        """The experiments that would show the findings, each once, with the arms of all findings (empty:
+        all)."""
         wanted: dict[str, list[tuple[str, ...]]] = {}
         for one in self.findings:
             if one.experiment is not None:
@@ -80,10 +81,10 @@ class Audit(Frozen):
 
 
 def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) -> Audit:
-    """Look at a configuration; `client` None: the one that the names tell of."""
+    """Audit a configuration; `client` None: the one that the names belong to."""
     chosen = client_of(entries) if client is None else client
     subject = EffectiveSettings(tuple(entries), chosen)
-    spoken = [
+    findings = [
         _finding_of(rule, subject)
         for rule in RULES
         if rule.client in (None, chosen) and rule.applies(subject)
@@ -91,7 +92,7 @@ def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) 
     return Audit(
         client=chosen,
         settings=tuple(_audited_setting(entry) for entry in entries if _known(entry.name)),
-        findings=tuple(sorted(spoken, key=lambda one: _ORDER.index(one.severity))),
+        findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
         unknown=tuple(_unknown(entries, chosen)),
     )
 
@@ -120,17 +121,17 @@ def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable
             close = closest_setting(entry.name)
             if close is None and entry.name.startswith(_FREE_PREFIXES):
                 continue
-            says = "nobody knows it: the Java client and brokers ignore it, librdkafka refuses it"
+            says = "unknown name: the Java client and brokers ignore it, librdkafka refuses it"
         elif _foreign(entry.name, client):
             other = next(one for one in ClientLibrary if one is not client)
-            says = f"only {other} knows it, not {client}"
+            says = f"only {other} has it, not {client}"
         else:
             continue
         yield UnknownSetting(name=entry.name, where=where, did_you_mean=close, says=says)
 
 
 def _foreign(name: str, client: ClientLibrary) -> bool:
-    """Whether only the other client knows this name, and neither topics nor brokers do."""
+    """Whether only the other client has this name, and neither topics nor brokers have it."""
     known = known_settings().get(name) or known_settings()[canonical(name)]
     return client not in known.clients and not any(kind in ("topic", "broker") for kind in known.kinds)
 
@@ -151,9 +152,9 @@ def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:
 
 
 def _value(name: str, subject: EffectiveSettings) -> str:
-    """A setting's value as shown; empty: it has none."""
-    if name in subject.given:
-        return masked(name, subject.given[name]) or MASK
+    """A setting's value, fit to be shown; empty: it has none."""
+    if name in subject.written:
+        return masked(name, subject.written[name]) or MASK
     known = known_settings().get(name)
     for kind in sorted(known.kinds if known else ()):
         found = subject.value(name, kind)

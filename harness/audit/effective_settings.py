@@ -1,4 +1,4 @@
-"""A configuration to look at: settings with defaults behind them, and what it is the configuration of."""
+"""A configuration with the defaults of its client, and what it configures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from harness.audit.settings_catalog import ClientLibrary, SettingKind, canonical, default, known_settings
 from harness.config.properties import PropertyLine
 
-_TELLING: dict[str, SettingKind] = {
+_KIND_OF: dict[str, SettingKind] = {
     "acks": SettingKind.PRODUCER,
     "group.id": SettingKind.CONSUMER,
     "replication.factor": SettingKind.TOPIC,
@@ -18,34 +18,35 @@ _TELLING: dict[str, SettingKind] = {
 
 @dataclass(frozen=True)
 class EffectiveSettings:
-    """`entries` as written; later ones win, as in Java."""
+    """The settings in `entries`, with defaults; of two entries with one name the later one counts, as in
+    Java."""
 
     entries: tuple[PropertyLine, ...]
     client: ClientLibrary
 
     @cached_property
-    def given(self) -> dict[str, str]:
-        """Values by canonical name, without blanks around them."""
+    def written(self) -> dict[str, str]:
+        """Values as written, by canonical name, without surrounding blanks."""
         return {canonical(entry.name): entry.value.strip() for entry in self.entries}
 
     @cached_property
     def kinds(self) -> frozenset[SettingKind]:
-        """What this configures: the kinds of all names that belong to one kind only."""
+        """What this configures: the kinds of all names that belong to exactly one kind."""
         found = set()
-        for name in self.given:
+        for name in self.written:
             known = known_settings().get(name)
-            if name in _TELLING:
-                found.add(_TELLING[name])
+            if name in _KIND_OF:
+                found.add(_KIND_OF[name])
             elif known is not None and len(known.kinds) == 1:
                 found |= known.kinds
         return frozenset(found)
 
     def value(self, name: str, kind: SettingKind) -> str | None:
-        """What the setting comes to: as given, else its default."""
-        return self.given.get(name) or default(name, self.client, kind)
+        """The value as written, else its default."""
+        return self.written.get(name) or default(name, self.client, kind)
 
     def number(self, name: str, kind: SettingKind) -> int | None:
-        """As `value`, of a whole number; None: there is none."""
+        """As `value`, as an integer; None: it is not one."""
         text = self.value(name, kind)
         try:
             return None if text is None else int(float(text))
@@ -53,34 +54,34 @@ class EffectiveSettings:
             return None
 
     def says(self, name: str, *values: str) -> bool:
-        """Whether the configuration gives this setting one of these values, in whatever case."""
-        return self.given.get(name, "\0").lower() in values
+        """Whether the configuration sets this to one of these values, ignoring case."""
+        return self.written.get(name, "\0").lower() in values
 
     @property
     def acks(self) -> str:
-        """`0`, `1` or `all` (or what else was written)."""
+        """`0`, `1` or `all` (or any other text as written)."""
         text = (self.value("acks", SettingKind.PRODUCER) or "all").lower()
         return "all" if text == "-1" else text
 
     @property
     def transactional(self) -> bool:
-        return bool(self.given.get("transactional.id"))
+        return bool(self.written.get("transactional.id"))
 
     @property
     def idempotent(self) -> bool:
-        """Whether the producer is idempotent in the end. The Java client switches what it does by default off
-        where acks or retries rule it out (KAFKA-13673)."""
-        if "enable.idempotence" in self.given:
+        """Whether the producer is idempotent. The Java client switches its default off if acks or retries
+        rule it out (KAFKA-13673)."""
+        if "enable.idempotence" in self.written:
             return self.says("enable.idempotence", "true")
         if self.transactional:
             return True
         if self.client is ClientLibrary.LIBRDKAFKA:
             return False
-        return self.acks == "all" and self.given.get("retries") != "0"
+        return self.acks == "all" and self.written.get("retries") != "0"
 
 
 def client_of(entries: Sequence[PropertyLine]) -> ClientLibrary:
-    """The client that the names tell of: librdkafka if one is known to it alone, else Java's."""
+    """The client that the names belong to: librdkafka if only it has one of them, else Java's."""
     for entry in entries:
         known = known_settings().get(entry.name)
         if known is not None and known.clients == {ClientLibrary.LIBRDKAFKA}:

@@ -1,4 +1,4 @@
-"""Rules about topics, brokers and consumers, and about what these make of a producer's promise."""
+"""Rules about topics, brokers and consumers, and about their effect on a producer's promise."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _consumer(subject: EffectiveSettings) -> bool:
 
 
 def _storing(subject: EffectiveSettings) -> bool:
-    """Whether the configuration says something of topics or brokers."""
+    """Whether the configuration has settings of topics or brokers."""
     return (
         bool({SettingKind.TOPIC, SettingKind.BROKER} & subject.kinds)
-        or "min.insync.replicas" in subject.given
+        or "min.insync.replicas" in subject.written
     )
 
 
@@ -42,7 +42,7 @@ def _copies(subject: EffectiveSettings) -> int | None:
         ("replication.factor", SettingKind.TOPIC),
         ("default.replication.factor", SettingKind.BROKER),
     ):
-        if name in subject.given:
+        if name in subject.written:
             return subject.number(name, kind)
     return None
 
@@ -61,8 +61,8 @@ RULES: tuple[AuditRule, ...] = (
         _CONTRADICTION,
         ("acks", "min.insync.replicas"),
         lambda s: _acks_all(s) and _storing(s) and _least(s) == 1,
-        "acks=all with min.insync.replicas=1: when followers have left the ISR the leader is all of it, and "
-        "acknowledges alone. Then all means one",
+        "acks=all with min.insync.replicas=1: when all followers have left the ISR, the leader acknowledges "
+        "alone, as with acks=1",
         "set min.insync.replicas=2 with replication.factor=3",
         f"{TOPIC_DOCS}, min.insync.replicas",
         FindingClass.LOST,
@@ -73,8 +73,8 @@ RULES: tuple[AuditRule, ...] = (
         _CONTRADICTION,
         ("min.insync.replicas", "replication.factor", "default.replication.factor"),
         lambda s: (copies := _copies(s)) is not None and _least(s) > copies,
-        "min.insync.replicas={min.insync.replicas} is more than there are replicas: with acks=all no send "
-        "can ever succeed (NOT_ENOUGH_REPLICAS)",
+        "min.insync.replicas={min.insync.replicas} is greater than the number of replicas: with acks=all no "
+        "send can ever succeed (NOT_ENOUGH_REPLICAS)",
         "set replication.factor=3 and min.insync.replicas=2",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
@@ -83,8 +83,8 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("min.insync.replicas", "replication.factor", "default.replication.factor"),
         lambda s: (copies := _copies(s)) is not None and _least(s) == copies and copies > 1,
-        "min.insync.replicas={min.insync.replicas} is as many as there are replicas: with one broker down "
-        "nobody can write with acks=all, not even while it restarts",
+        "min.insync.replicas={min.insync.replicas} equals the number of replicas: while one broker is down, "
+        "even for a restart, writing with acks=all is impossible",
         "set replication.factor one above min.insync.replicas",
         f"{TOPIC_DOCS}, min.insync.replicas",
     ),
@@ -93,7 +93,7 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("replication.factor", "default.replication.factor"),
         lambda s: _copies(s) == 1,
-        "one replica: when its broker is down nothing can be written or read, and its disk is all there is",
+        "one replica: while its broker is down nothing can be written or read, and there is no second copy",
         "set replication.factor=3",
         "Kafka documentation, Replication",
         FindingClass.LOST,
@@ -103,8 +103,8 @@ RULES: tuple[AuditRule, ...] = (
         _CONTRADICTION,
         ("unclean.leader.election.enable", "acks"),
         lambda s: s.says("unclean.leader.election.enable", "true") and _acks_all(s),
-        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and what acks=all "
-        "has promised is cut off",
+        "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and records that "
+        "were acknowledged with acks=all are truncated",
         "set unclean.leader.election.enable=false",
         f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
         FindingClass.LOST,
@@ -116,7 +116,7 @@ RULES: tuple[AuditRule, ...] = (
         ("unclean.leader.election.enable",),
         lambda s: s.says("unclean.leader.election.enable", "true") and not _acks_all(s),
         "unclean.leader.election.enable=true: a replica outside the ISR may be elected, and acknowledged "
-        "records are cut off",
+        "records are truncated",
         "set unclean.leader.election.enable=false",
         f"{TOPIC_DOCS}, unclean.leader.election.enable (KIP-106)",
         FindingClass.LOST,
@@ -126,8 +126,8 @@ RULES: tuple[AuditRule, ...] = (
         "offsets-one-copy",
         _RISK,
         ("offsets.topic.replication.factor",),
-        lambda s: s.given.get("offsets.topic.replication.factor") == "1",
-        "offsets.topic.replication.factor=1: with its broker the offsets of consumer groups are gone",
+        lambda s: s.written.get("offsets.topic.replication.factor") == "1",
+        "offsets.topic.replication.factor=1: if its broker fails, the offsets of consumer groups are lost",
         "set offsets.topic.replication.factor=3",
         f"{BROKER_DOCS}, offsets.topic.replication.factor",
         FindingClass.REDELIVERED,
@@ -137,11 +137,11 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("transaction.state.log.replication.factor", "transaction.state.log.min.isr"),
         lambda s: (
-            s.given.get("transaction.state.log.replication.factor") == "1"
-            or s.given.get("transaction.state.log.min.isr") == "1"
+            s.written.get("transaction.state.log.replication.factor") == "1"
+            or s.written.get("transaction.state.log.min.isr") == "1"
         ),
-        "the log of transactions stands on one replica, or is acknowledged by one: with it the state of open "
-        "transactions is gone",
+        "the transaction log has one replica, or is acknowledged by one: if that fails, the state of open "
+        "transactions is lost",
         "set transaction.state.log.replication.factor=3 and transaction.state.log.min.isr=2",
         f"{BROKER_DOCS}, transaction.state.log.min.isr",
         FindingClass.TORN_TRANSACTION,
@@ -152,7 +152,7 @@ RULES: tuple[AuditRule, ...] = (
         _REFUSED,
         ("transaction.timeout.ms", "transaction.max.timeout.ms"),
         lambda s: (
-            "transaction.timeout.ms" in s.given
+            "transaction.timeout.ms" in s.written
             and _number(s, "transaction.timeout.ms", SettingKind.PRODUCER)
             > _number(s, "transaction.max.timeout.ms", SettingKind.BROKER)
         ),
@@ -167,11 +167,11 @@ RULES: tuple[AuditRule, ...] = (
         ("isolation.level", "transactional.id"),
         lambda s: (
             s.transactional
-            and (_consumer(s) or "isolation.level" in s.given)
+            and (_consumer(s) or "isolation.level" in s.written)
             and s.value("isolation.level", SettingKind.CONSUMER) == "read_uncommitted"
         ),
         "the producer writes transactions, and the consumer reads with isolation.level=read_uncommitted "
-        "(the Java client's default): it is given records of aborted ones",
+        "(the Java client's default): it gets records of aborted ones",
         "set isolation.level=read_committed",
         f"{CONSUMER_DOCS}, isolation.level (KIP-98)",
         FindingClass.ABORTED_READ,
@@ -184,8 +184,8 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             _consumer(s) and (s.value("auto.offset.reset", SettingKind.CONSUMER) or "").lower() in _LATEST
         ),
-        "auto.offset.reset={auto.offset.reset}: a group without a committed offset, be it new, expired or "
-        "out of range, begins at the end and never gets what was written before",
+        "auto.offset.reset={auto.offset.reset}: a group without a committed offset (new, expired or out of "
+        "range) starts at the end and never gets earlier records",
         "set auto.offset.reset=earliest where every record counts",
         f"{CONSUMER_DOCS}, auto.offset.reset",
         FindingClass.SKIPPED,
@@ -197,7 +197,7 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             _consumer(s) and (s.value("enable.auto.commit", SettingKind.CONSUMER) or "").lower() == "true"
         ),
-        "enable.auto.commit=true: poll commits what the poll before it returned. Records that were handed to "
+        "enable.auto.commit=true: poll commits the records of the previous poll. Records that were passed to "
         "another thread may be committed before they are processed, and are skipped after a crash",
         "set enable.auto.commit=false and commit what has been processed",
         f"{CONSUMER_DOCS}, enable.auto.commit",
@@ -214,7 +214,7 @@ RULES: tuple[AuditRule, ...] = (
             and (s.value("enable.auto.offset.store", SettingKind.CONSUMER) or "").lower() == "true"
         ),
         "enable.auto.commit=true with enable.auto.offset.store=true: an offset is stored when the record is "
-        "handed out, and may be committed before it is processed: it is skipped after a crash",
+        "delivered, and may be committed before it is processed: it is skipped after a crash",
         "set enable.auto.offset.store=false and store offsets after processing",
         f"{RDK_DOCS}, enable.auto.offset.store",
         FindingClass.SKIPPED,
@@ -224,7 +224,7 @@ RULES: tuple[AuditRule, ...] = (
         "auto-commit-no-group",
         _REFUSED,
         ("enable.auto.commit", "group.id"),
-        lambda s: s.says("enable.auto.commit", "true") and not s.given.get("group.id"),
+        lambda s: s.says("enable.auto.commit", "true") and not s.written.get("group.id"),
         "enable.auto.commit=true without a group.id: the client refuses to start",
         "set group.id",
         f"{CONSUMER_DOCS}, group.id (KIP-289)",
@@ -235,7 +235,7 @@ RULES: tuple[AuditRule, ...] = (
         _REFUSED,
         ("heartbeat.interval.ms", "session.timeout.ms"),
         lambda s: (
-            bool({"heartbeat.interval.ms", "session.timeout.ms"} & s.given.keys())
+            bool({"heartbeat.interval.ms", "session.timeout.ms"} & s.written.keys())
             and _consumer(s)
             and _number(s, "heartbeat.interval.ms") >= _number(s, "session.timeout.ms")
         ),
@@ -250,7 +250,7 @@ RULES: tuple[AuditRule, ...] = (
         _REFUSED,
         ("max.poll.interval.ms", "session.timeout.ms"),
         lambda s: (
-            bool({"max.poll.interval.ms", "session.timeout.ms"} & s.given.keys())
+            bool({"max.poll.interval.ms", "session.timeout.ms"} & s.written.keys())
             and _consumer(s)
             and _number(s, "max.poll.interval.ms") < _number(s, "session.timeout.ms")
         ),
@@ -268,12 +268,12 @@ RULES: tuple[AuditRule, ...] = (
             s.says("group.protocol", "consumer")
             and bool(
                 {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
-                & s.given.keys()
+                & s.written.keys()
             )
         ),
-        "group.protocol=consumer: session, heartbeat and assignment are the brokers' to say, and the client "
+        "group.protocol=consumer: the brokers configure session, heartbeat and assignment, and the client "
         "refuses session.timeout.ms, heartbeat.interval.ms and partition.assignment.strategy",
-        "take them out; brokers have group.consumer.session.timeout.ms and others",
+        "remove them; brokers have group.consumer.session.timeout.ms and others",
         "KIP-848",
     ),
 )

@@ -1,4 +1,4 @@
-"""Rules about producers. What clients refuse was tried: Java's of Kafka 4.3.1, librdkafka 2.16."""
+"""Rules about producers. Refusals were tried with the Java client of Kafka 4.3.1 and librdkafka 2.16."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _producer(subject: EffectiveSettings) -> bool:
 
 
 def _wants_idempotence(subject: EffectiveSettings) -> bool:
-    """Idempotence was asked for, by itself or by transactions."""
+    """Whether idempotence is configured, directly or by transactions."""
     return subject.says("enable.idempotence", "true") or subject.transactional
 
 
@@ -25,22 +25,22 @@ def _number(subject: EffectiveSettings, name: str) -> int:
 
 
 def _too_many_in_flight(subject: EffectiveSettings) -> bool:
-    # The default of the Java client is idempotence, and it does not give way here as it does for acks.
-    asked = _wants_idempotence(subject) or (
+    # Idempotence is the Java client's default, which it does not switch off here as it does for acks.
+    wanted = _wants_idempotence(subject) or (
         subject.client is ClientLibrary.JAVA
         and not subject.says("enable.idempotence", "false")
         and subject.idempotent
     )
     return (
-        asked
+        wanted
         and int(subject.number(_IN_FLIGHT, SettingKind.PRODUCER) or 0) > 5
-        and _IN_FLIGHT in subject.given
+        and _IN_FLIGHT in subject.written
     )
 
 
 def _short_delivery(subject: EffectiveSettings) -> bool:
     needed = _number(subject, "linger.ms") + _number(subject, "request.timeout.ms")
-    return "delivery.timeout.ms" in subject.given and _number(subject, "delivery.timeout.ms") < needed
+    return "delivery.timeout.ms" in subject.written and _number(subject, "delivery.timeout.ms") < needed
 
 
 RULES: tuple[AuditRule, ...] = (
@@ -48,9 +48,9 @@ RULES: tuple[AuditRule, ...] = (
         "acks-unknown",
         _REFUSED,
         ("acks",),
-        lambda s: "acks" in s.given and s.acks not in ("0", "1", "all"),
-        "acks={acks}: there are only 0, 1 and all (-1)",
-        "write all, unless losing records is acceptable",
+        lambda s: "acks" in s.written and s.acks not in ("0", "1", "all"),
+        "acks={acks}: the only values are 0, 1 and all (-1)",
+        "set acks=all, unless losing records is acceptable",
         f"{JAVA_DOCS}, acks",
     ),
     AuditRule(
@@ -76,9 +76,9 @@ RULES: tuple[AuditRule, ...] = (
         "idempotence-retries",
         _REFUSED,
         ("enable.idempotence", "retries"),
-        lambda s: s.says("enable.idempotence", "true") and s.given.get("retries") == "0",
+        lambda s: s.says("enable.idempotence", "true") and s.written.get("retries") == "0",
         "an idempotent producer needs retries above 0, but retries=0: both clients refuse to start",
-        "leave retries out; delivery.timeout.ms limits how long is tried",
+        "leave retries out; delivery.timeout.ms limits the time of the retries",
         f"{JAVA_DOCS}, retries; {RDK_DOCS}, enable.idempotence",
     ),
     AuditRule(
@@ -90,7 +90,8 @@ RULES: tuple[AuditRule, ...] = (
             and (
                 s.says("enable.idempotence", "false")
                 or (
-                    "enable.idempotence" not in s.given and (s.acks != "all" or s.given.get("retries") == "0")
+                    "enable.idempotence" not in s.written
+                    and (s.acks != "all" or s.written.get("retries") == "0")
                 )
             )
         ),
@@ -116,7 +117,7 @@ RULES: tuple[AuditRule, ...] = (
         ("delivery.timeout.ms", "linger.ms"),
         lambda s: (
             0 < _number(s, "delivery.timeout.ms") <= _number(s, "linger.ms")
-            and bool({"delivery.timeout.ms", "linger.ms"} & s.given.keys())
+            and bool({"delivery.timeout.ms", "linger.ms"} & s.written.keys())
         ),
         "message.timeout.ms (delivery.timeout.ms) is {delivery.timeout.ms}, not greater than "
         "linger.ms={linger.ms}: the client refuses to start",
@@ -130,7 +131,7 @@ RULES: tuple[AuditRule, ...] = (
         ("transactional.id", "delivery.timeout.ms", "transaction.timeout.ms"),
         lambda s: (
             s.transactional
-            and "delivery.timeout.ms" in s.given
+            and "delivery.timeout.ms" in s.written
             and _number(s, "delivery.timeout.ms") > _number(s, "transaction.timeout.ms")
         ),
         "delivery.timeout.ms={delivery.timeout.ms} is longer than "
@@ -154,8 +155,8 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("acks",),
         lambda s: _producer(s) and s.acks == "0",
-        "acks=0: no broker ever answers. A success report is the client's own word, errors go unseen and "
-        "retries do nothing",
+        "acks=0: no broker ever answers. The client itself reports success, errors are not noticed and "
+        "retries have no effect",
         "set acks=all where records matter",
         f"{JAVA_DOCS}, acks",
         FindingClass.UNCONFIRMED_ABSENT,
@@ -166,7 +167,7 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("acks",),
         lambda s: _producer(s) and s.acks == "1",
-        "acks=1: what a leader has acknowledged alone is lost when it fails before followers have fetched it",
+        "acks=1: records that only the leader has are lost if it fails before followers have fetched them",
         "set acks=all and min.insync.replicas=2",
         f"{JAVA_DOCS}, acks",
         FindingClass.LOST,
@@ -177,11 +178,14 @@ RULES: tuple[AuditRule, ...] = (
         _RISK,
         ("acks", "retries", "enable.idempotence"),
         lambda s: (
-            _producer(s) and "enable.idempotence" not in s.given and not s.transactional and not s.idempotent
+            _producer(s)
+            and "enable.idempotence" not in s.written
+            and not s.transactional
+            and not s.idempotent
         ),
-        "idempotence, which is the default, is switched off without a word, since acks={acks} or retries "
-        "rule it out",
-        "say enable.idempotence=true with acks=all, or enable.idempotence=false to show that it is meant",
+        "idempotence, which is the default, is silently switched off, since acks={acks} or retries rule "
+        "it out",
+        "set enable.idempotence=true with acks=all, or enable.idempotence=false to show that it is intended",
         f"{JAVA_DOCS}, enable.idempotence (KIP-679, KAFKA-13673)",
         FindingClass.DUPLICATE,
         NOT_IDEMPOTENT,
@@ -196,10 +200,10 @@ RULES: tuple[AuditRule, ...] = (
             and not s.idempotent
             and s.acks != "0"
             and _number(s, "retries") > 0
-            and not (s.client is ClientLibrary.JAVA and "enable.idempotence" not in s.given)
+            and not (s.client is ClientLibrary.JAVA and "enable.idempotence" not in s.written)
         ),
-        "retries without idempotence: a record whose acknowledgement was lost is written again, and stands "
-        "in the log twice",
+        "retries without idempotence: a record whose acknowledgement was lost is written again, and is in "
+        "the log twice",
         "set enable.idempotence=true",
         f"{JAVA_DOCS}, enable.idempotence (KIP-98); {RDK_DOCS}, enable.idempotence",
         FindingClass.DUPLICATE,
@@ -216,8 +220,8 @@ RULES: tuple[AuditRule, ...] = (
             and _number(s, "retries") > 0
             and _number(s, _IN_FLIGHT) > 1
         ),
-        f"{{{_IN_FLIGHT}}} requests in flight and retries without idempotence: a batch that is sent again "
-        "may come after its successor",
+        f"{{{_IN_FLIGHT}}} requests in flight and retries without idempotence: a retried batch may be "
+        "written after its successor",
         f"set enable.idempotence=true, or {_IN_FLIGHT}=1",
         f"{JAVA_DOCS}, {_IN_FLIGHT}",
         FindingClass.REORDERED,
@@ -226,9 +230,9 @@ RULES: tuple[AuditRule, ...] = (
         "no-retries",
         _RISK,
         ("retries",),
-        lambda s: s.given.get("retries") == "0" and s.acks != "0" and not _wants_idempotence(s),
-        "retries=0: every election of a leader makes sends fail, and each failure is yours to handle",
-        "leave retries out; delivery.timeout.ms limits how long is tried",
+        lambda s: s.written.get("retries") == "0" and s.acks != "0" and not _wants_idempotence(s),
+        "retries=0: sends fail at every leader election, and the application must handle each failure",
+        "leave retries out; delivery.timeout.ms limits the time of the retries",
         f"{JAVA_DOCS}, retries",
     ),
     AuditRule(
@@ -238,7 +242,7 @@ RULES: tuple[AuditRule, ...] = (
         lambda s: (
             _producer(s)
             and not s.idempotent
-            and "replica.lag.time.max.ms" in s.given
+            and "replica.lag.time.max.ms" in s.written
             and _number(s, "request.timeout.ms")
             <= (s.number("replica.lag.time.max.ms", SettingKind.BROKER) or 0)
         ),

@@ -1,4 +1,4 @@
-"""Rules over configurations, as data: when one speaks, how bad it is, what it says, and its source."""
+"""Rules about configurations, as data: when one applies, its severity, its text and its source."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ RDK_DOCS = "librdkafka, CONFIGURATION.md"
 
 
 class Severity(StrEnum):
-    """How bad it is, the worst first."""
+    """The severity of a finding, the worst first."""
 
     REFUSED = "refused"
     """The client or broker refuses such a configuration."""
     CONTRADICTION = "contradiction"
-    """One setting takes away what another one promises."""
+    """One setting breaks the promise of another one."""
     RISK = "risk"
-    """It may be meant so, but records can be lost, doubled, reordered or skipped."""
+    """It may be intended, but records can be lost, duplicated, reordered or skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleProof:
-    """What would show it on real brokers: arms of a built-in experiment."""
+    """The arms of a built-in experiment that show it on real brokers."""
 
     experiment: str
     arms: tuple[str, ...]
@@ -46,8 +46,9 @@ LAST_REPLICA = RuleProof("last-replica", ("min.insync.replicas=1", "min.insync.r
 
 @dataclass(frozen=True, slots=True)
 class AuditRule:
-    """`applies` decides; `says` is for people, and may name values by {name}. `settings` are those concerned;
-    `finding` is the class of findings that would show it, `proof` the experiment."""
+    """`applies` decides; `says` is its text, which may contain values as {name}. `settings` are those
+    concerned, `finding` is the class of findings that it would cause, `proof` the experiment that shows
+    it."""
 
     id: str
     severity: Severity
@@ -59,4 +60,4 @@ class AuditRule:
     finding: FindingClass | None = None
     proof: RuleProof | None = None
     client: ClientLibrary | None = None
-    """The client that it is about; None: both."""
+    """The client that the rule is about; None: both."""

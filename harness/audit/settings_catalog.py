@@ -1,4 +1,5 @@
-"""Names of settings: which client knows them, for what, what is their default, and which is the nearest."""
+"""The known setting names: their clients, kinds and defaults, and the closest known name to a misspelt
+one."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ OURS = {
     "replication.factor": "replicas of each partition, as kafka-topics.sh and Streams take it",
     "partitions": "number of partitions, as kafka-topics.sh takes it",
 }
-"""Facts about a topic that are no setting of its own, and without which its settings say little."""
+"""Facts about a topic that are not topic settings, but are needed to judge these."""
 _PREFIXES = ("producer.", "consumer.", "topic.", "broker.", "admin.")
 _CANONICAL = {
     "request.required.acks": "acks",
@@ -28,18 +29,18 @@ _CANONICAL = {
     "fetch.message.max.bytes": "max.partition.fetch.bytes",
     "fetch.wait.max.ms": "fetch.max.wait.ms",
 }
-"""librdkafka's other names -> the one that Java's client has too."""
+"""librdkafka's aliases -> the name that the Java client also has."""
 
 
 class ClientLibrary(StrEnum):
-    """Client libraries: their names and defaults differ."""
+    """Client libraries, whose names and defaults differ."""
 
     JAVA = "java"
     LIBRDKAFKA = "librdkafka"
 
 
 class SettingKind(StrEnum):
-    """What a setting is one of."""
+    """What a setting configures."""
 
     PRODUCER = "producer"
     CONSUMER = "consumer"
@@ -49,7 +50,7 @@ class SettingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownSetting:
-    """What is known of a name; `defaults` by client and kind (topics and brokers: Java)."""
+    """A known name; `defaults` are by client and kind (for topics and brokers: Java)."""
 
     clients: frozenset[ClientLibrary]
     kinds: frozenset[SettingKind]
@@ -57,8 +58,8 @@ class KnownSetting:
 
 
 def canonical(name: str) -> str:
-    """A setting's name as the rules have it: without a prefix like `producer.`, and Java's name for one that
-    librdkafka has another for."""
+    """The name that the rules use for a setting: without a prefix like `producer.`, and Java's name instead
+    of librdkafka's alias."""
     if name not in known_settings():
         for prefix in _PREFIXES:
             if name.startswith(prefix) and name.removeprefix(prefix) in known_settings():
@@ -69,7 +70,7 @@ def canonical(name: str) -> str:
 
 @cache
 def known_settings() -> dict[str, KnownSetting]:
-    """Every known name."""
+    """Every known setting by name."""
     found: dict[str, KnownSetting] = {
         name: KnownSetting(frozenset(ClientLibrary), frozenset({SettingKind.TOPIC}), {}) for name in OURS
     }
@@ -87,12 +88,12 @@ def known_settings() -> dict[str, KnownSetting]:
 
 
 def closest_setting(name: str) -> str | None:
-    """The known name that this one was probably meant to be."""
+    """The known name that was probably meant; None: none is similar."""
     return closest(canonical(name), known_settings(), cutoff=0.8)
 
 
 def default(name: str, client: ClientLibrary, kind: SettingKind) -> str | None:
-    """What a setting is when nobody says; None: it has no default, or a long one."""
+    """A setting's default; None: it has none, or a long one."""
     known = known_settings().get(name)
     if known is None:
         return None

@@ -1,4 +1,4 @@
-"""An audit in words."""
+"""An audit as text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from harness.audit.audit import Audit, AuditFinding
 
-_NOTHING = "nothing contradicts itself, and nothing here is known to lose records"
+_NOTHING = "no contradictions, and no setting that is known to lose records"
 
 
 def lines(audit: Audit) -> Iterator[str]:
-    """The audit, a line each: what each setting promises, then what is wrong, the worst first."""
+    """The lines of an audit: the promise of each setting, then the findings, the worst first."""
     yield f"read as settings of the client {audit.client} (--client names another one)"
     yield ""
     for setting in audit.settings:
@@ -23,7 +23,7 @@ def lines(audit: Audit) -> Iterator[str]:
         yield f"({quiet} of them promise nothing about records)"
     for unknown in audit.unknown:
         yield ""
-        meant = f"; did you mean {unknown.did_you_mean}?" if unknown.did_you_mean else ""
+        meant = f"; did you mean {unknown.did_you_mean!r}?" if unknown.did_you_mean else ""
         yield f"UNKNOWN {unknown.name} ({unknown.where}): {unknown.says}{meant}"
     for finding in audit.findings:
         yield ""

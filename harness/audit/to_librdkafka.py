@@ -1,4 +1,4 @@
-"""A team's own producer configuration as our producers take it: Java's names in librdkafka's."""
+"""Translates a user's producer configuration for our producers: Java's names to librdkafka's."""
 
 from __future__ import annotations
 
@@ -21,15 +21,21 @@ OTHER_NAMES = {
 }
 """Java's name -> librdkafka's of the same meaning."""
 _CONNECTION = ("bootstrap.servers", "security.", "sasl.", "ssl.", "client.dns.lookup", "metadata.recovery.")
-_NO_EQUAL = ("max.block.ms", "partitioner.class", "interceptor.classes", "key.serializer", "value.serializer")
+_NO_EQUIVALENT = (
+    "max.block.ms",
+    "partitioner.class",
+    "interceptor.classes",
+    "key.serializer",
+    "value.serializer",
+)
 _JAVA_IN_FLIGHT = 5
 _LONGEST_SOCKET_MS = 300_000
 
 
 @dataclass(frozen=True)
 class LibrdkafkaSettings:
-    """`settings` by the names of `ProducerSettings`, `extra` for the rest of librdkafka's; `transactional` -
-    the configuration has a transactional.id; `left_out` says what is not used, and why."""
+    """`settings` are those of `ProducerSettings`, `extra` other settings of librdkafka. `transactional`: the
+    configuration has a transactional.id. `left_out` names the unused settings, each with the reason."""
 
     settings: dict[str, str] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
@@ -38,11 +44,11 @@ class LibrdkafkaSettings:
 
 
 def to_librdkafka_settings(entries: Sequence[PropertyLine], fields: frozenset[str]) -> LibrdkafkaSettings:
-    """The configuration for librdkafka. Of the Java client its defaults are taken over too, since it is that
-    client's behaviour which is asked for: idempotence, and 5 requests in flight.
+    """The configuration for librdkafka. A Java configuration keeps the Java client's defaults
+    (idempotence, and 5 requests in flight), to reproduce its behaviour.
 
     Args:
-        fields: the settings that `ProducerSettings` has a field for, by Kafka's names.
+        fields: the settings with a field in `ProducerSettings`, by Kafka's names.
     """
     subject = EffectiveSettings(tuple(entries), client_of(entries))
     java = subject.client is ClientLibrary.JAVA
@@ -52,7 +58,7 @@ def to_librdkafka_settings(entries: Sequence[PropertyLine], fields: frozenset[st
         settings["max.in.flight.requests.per.connection"] = str(_JAVA_IN_FLIGHT)
     extra: dict[str, str] = {}
     left_out = []
-    for name, value in subject.given.items():
+    for name, value in subject.written.items():
         why = _reason_unused(name, java)
         if why is not None:
             left_out.append(f"{name}: {why}")
@@ -65,7 +71,7 @@ def to_librdkafka_settings(entries: Sequence[PropertyLine], fields: frozenset[st
         else:
             extra[OTHER_NAMES.get(name, name)] = value
     if java and "request.timeout.ms" in settings and "socket.timeout.ms" not in settings:
-        # Java's is how long the client waits for an answer: that is librdkafka's socket.timeout.ms.
+        # Java's setting is how long the client waits for an answer: librdkafka's socket.timeout.ms.
         waiting = subject.number("request.timeout.ms", SettingKind.PRODUCER)
         if waiting is not None:
             settings["socket.timeout.ms"] = str(min(waiting, _LONGEST_SOCKET_MS))
@@ -73,22 +79,22 @@ def to_librdkafka_settings(entries: Sequence[PropertyLine], fields: frozenset[st
 
 
 def _reason_unused(name: str, java: bool) -> str | None:
-    """Why a setting is not used; None: it is."""
+    """Why a setting is not used; None: it is used."""
     if name.startswith(_CONNECTION) or is_secret(name):
-        return "the experiment has a cluster of its own"
+        return "the experiment has its own cluster"
     known = known_settings().get(name)
-    if name in _NO_EQUAL or name.startswith(("metric", "enable.metrics")):
-        return "librdkafka has no equal"
+    if name in _NO_EQUIVALENT or name.startswith(("metric", "enable.metrics")):
+        return "librdkafka has no equivalent"
     if known is not None and SettingKind.PRODUCER not in known.kinds and canonical(name) == name:
-        return "no setting of producers"
+        return "not a producer setting"
     only_java = known is not None and ClientLibrary.LIBRDKAFKA not in _producers(name)
     if java and only_java and name not in OTHER_NAMES and name != "buffer.memory":
-        return "librdkafka has no equal"
+        return "librdkafka has no equivalent"
     return None
 
 
 def _producers(name: str) -> set[ClientLibrary]:
-    """The clients whose producers know a name."""
+    """The clients whose producers have this setting."""
     return {client for client, kind in known_settings()[name].defaults if kind is SettingKind.PRODUCER}
 
 

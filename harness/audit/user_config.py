@@ -1,4 +1,4 @@
-"""Runs a team's own configuration through an experiment: its producer, topic and brokers in place of ours."""
+"""Puts a user's own configuration of producer, topic and brokers into an experiment."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from workloads.config.client_log import client_logger
 from workloads.config.spec import ProducerSettings
 
 STANDARD = "standard"
-"""The experiment that is meant when a configuration is named, but no experiment."""
+"""The experiment for a configuration without a named experiment."""
 ARM = "own"
 _OURS = (
     *("node.id", "broker.id", "process.roles", "listener", "advertised.", "controller.", "zookeeper."),
     *("inter.broker.listener", "log.dir", "metadata.log.dir", "security.", "ssl.", "sasl.", "super.users"),
     "authorizer.",
 )
-"""Broker settings (beginnings of names) that belong to one broker of one cluster."""
+"""Prefixes of broker settings that belong to one broker of one cluster."""
 _FIELDS = frozenset(
     str(one.alias or name) for name, one in ProducerSettings.model_fields.items() if name != "extra"
 )
@@ -35,7 +35,7 @@ _FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UserConfig:
-    """Files of a configuration; None: the experiment's stays."""
+    """Files of a configuration; None: the experiment's own is kept."""
 
     producer: Path | None = None
     topic: Path | None = None
@@ -46,13 +46,13 @@ class UserConfig:
 
 
 def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experiment, tuple[str, ...]]:
-    """The experiment with the configuration in place of its own, and what of that is not used.
+    """The experiment with this configuration instead of its own, and the settings that are not used.
 
-    With a producer's configuration there is one arm, `own`, which is promised to lose nothing, and to write
-    nothing twice if it is idempotent.
+    With a producer configuration there is one arm, `own`, with the promise that nothing is lost, and, if it
+    is idempotent, that nothing is written twice.
 
     Raises:
-        BadInput: a file cannot be read, or the client refuses what it says.
+        BadInput: a file cannot be read, or the client refuses the configuration.
     """
     changes: dict[str, Any] = {}
     left_out: list[str] = []
@@ -82,13 +82,13 @@ def with_user_config(experiment: Experiment, own: UserConfig) -> tuple[Experimen
 def _arm(
     experiment: Experiment, entries: Sequence[PropertyLine], path: Path
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    given = to_librdkafka_settings(entries, _FIELDS)
+    translated = to_librdkafka_settings(entries, _FIELDS)
     values = {entry.name: entry.value for entry in entries}
     try:
-        settings = ProducerSettings.model_validate({**given.settings, "extra": given.extra})
-        if given.transactional:
+        settings = ProducerSettings.model_validate({**translated.settings, "extra": translated.extra})
+        if translated.transactional:
             settings.check_transactional()
-        transactional_id = "own" if given.transactional else None
+        transactional_id = "own" if translated.transactional else None
         Producer(
             {**settings.to_librdkafka("127.0.0.1:1", transactional_id), "log_level": 0},
             logger=client_logger(),
@@ -97,16 +97,16 @@ def _arm(
         raise _refused(path, placed_words_of(error), values) from None
     except (KafkaException, ValueError, TypeError) as error:
         reason: Any = error.args[0] if error.args else error
-        told = reason.str() if isinstance(error, KafkaException) else str(reason)
-        raise _refused(path, told, values) from None
-    idempotent = settings.enable_idempotence or given.transactional
+        message = reason.str() if isinstance(error, KafkaException) else str(reason)
+        raise _refused(path, message, values) from None
+    idempotent = settings.enable_idempotence or translated.transactional
     arm = Arm(
         name=ARM,
         producer=settings,
-        workload=_workload(experiment, given.transactional),
+        workload=_workload(experiment, translated.transactional),
         promise={"lost": "0", "duplicate": "0" if idempotent else "any"},
     )
-    return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), given.left_out
+    return arm.model_dump(by_alias=True, exclude_none=True, mode="json"), translated.left_out
 
 
 def _workload(experiment: Experiment, transactional: bool) -> Any:
@@ -130,7 +130,7 @@ def _topic(experiment: Experiment, entries: Sequence[PropertyLine], path: Path) 
             raise BadInput(
                 f"topics have no setting {entry.name!r}",
                 where=f"{path}, line {entry.line}",
-                expected=f"did you mean {close!r}?" if close else "a topic's setting by Kafka's name",
+                expected=f"did you mean {close!r}?" if close else "the name of a topic setting in Kafka",
                 next_step="correct the name, or move it to the file that it belongs to",
             )
     return {**topic, "config": config}
@@ -152,5 +152,5 @@ def _refused(path: Path, reason: str, values: dict[str, str]) -> BadInput:
         "the client refuses this producer configuration",
         where=str(path),
         found=without_secrets(reason, values),
-        next_step=f"`kafka-chaos audit {path}` tells what contradicts itself",
+        next_step=f"`kafka-chaos audit {path}` shows contradictions",
     )

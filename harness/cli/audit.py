@@ -1,4 +1,4 @@
-"""The command that looks at a team's own configuration."""
+"""The command that audits a user's own configuration."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class ClientName(StrEnum):
-    """Whose names and defaults a configuration is read by."""
+    """The client whose names and defaults apply to a configuration."""
 
     AUTO = "auto"
     JAVA = "java"
     LIBRDKAFKA = "librdkafka"
 
 
-_CONFIG_HELP = "Properties file of your own {}, in place of the experiment's."
+_CONFIG_HELP = "Properties file of your own {}, instead of the experiment's."
 ProducerConfigOption = Annotated[
     Path | None, typer.Option("--producer-config", help=_CONFIG_HELP.format("producer"))
 ]
@@ -43,7 +43,7 @@ BrokerConfigOption = Annotated[
 def select_experiments(
     names: list[str], files: tuple[Path | None, Path | None, Path | None], console: Console
 ) -> list[Experiment]:
-    """The experiments that are meant, with a configuration of one's own in place of theirs.
+    """The named experiments, with the user's configuration instead of their own.
 
     Raises:
         BadInput: none is named, one cannot be read, or the client refuses the configuration.
@@ -76,22 +76,22 @@ def audit_settings(
         list[Path], typer.Argument(help="Properties files of a producer, a consumer, a topic or brokers.")
     ],
     client: Annotated[
-        ClientName, typer.Option(help="Whose names and defaults count; auto: as the names tell.")
+        ClientName, typer.Option(help="Client whose names and defaults apply; auto: chosen by the names.")
     ] = ClientName.AUTO,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Run the experiments that show what was found, on real brokers.")
+        bool, typer.Option("--prove", help="Run the experiments that show the findings, on real brokers.")
     ] = False,
-    results: Annotated[Path, typer.Option(help="Folder for what --prove leaves.")] = Path("results"),
-    seed: Annotated[int | None, typer.Option(help="Seed of --prove; default: by the clock.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder for the results of --prove.")] = Path("results"),
+    seed: Annotated[int | None, typer.Option(help="Seed of --prove; default: from the clock.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Tell what a configuration promises and where it contradicts itself. Needs no cluster.
+    """Show what a configuration promises and where it contradicts itself. Needs no cluster.
 
-    Several files are read as one configuration: a producer's together with its topic's and the brokers' say
-    more than each alone. Names are Java's or librdkafka's; secrets are masked.
+    Several files are read as one configuration: some contradictions only show if producer, topic and brokers
+    are read together. Names are Java's or librdkafka's; secrets are masked.
 
-    Exit codes: 0 nothing contradicts itself (there may be risks), 1 something is refused by the client,
-    contradicts itself or is misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
+    Exit codes: 0 no contradiction (there may be risks), 1 something is refused by the client,
+    contradictory or misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
 
     Example: kafka-chaos audit producer.properties topic.properties --prove
     """
@@ -102,7 +102,7 @@ def audit_settings(
     entries = [entry for file in files for entry in properties.read_properties(file)]
     found = audit.audit(entries, None if client is ClientName.AUTO else ClientLibrary(client.value))
     if as_json:
-        told = found.model_dump(mode="json")
+        data = found.model_dump(mode="json")
     else:
         for line in text.lines(found):
             typer.echo(line)
@@ -110,10 +110,10 @@ def audit_settings(
     if prove:
         outcomes = _run_proofs(found, results, int(time.time()) if seed is None else seed, quiet=as_json)
         if as_json:
-            told["proofs"] = [outcome for outcome, _ in outcomes]
+            data["proofs"] = [outcome for outcome, _ in outcomes]
         code = 3 if any(broken == 3 for _, broken in outcomes) else code
     if as_json:
-        print_json(told)
+        print_json(data)
     raise typer.Exit(code)
 
 
@@ -131,7 +131,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     console = Console(stderr=True)
     proofs = found.proofs()
     if not proofs and not quiet:
-        typer.echo("\nno built-in experiment shows any of this")
+        typer.echo("\nno built-in experiment shows these findings")
     for proof in proofs:
         arms = [word for arm in proof.arms for word in ("--arm", arm)]
         command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
@@ -149,5 +149,5 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
 
 
 def add(app: typer.Typer) -> None:
-    """Give the command line this command."""
+    """Add this command to the command line."""
     app.command("audit")(audit_settings)

@@ -72,12 +72,12 @@ def elect(
         timeout=_DONE_WITHIN,
     )
     answer: elect_response.ElectLeadersResponse = connection.ask(request, elect_response.ElectLeadersResponse)
-    said = {
+    errors = {
         int(part.partition_id): part.error_code
         for one in answer.replica_election_results
         for part in one.partition_result
     }
-    return _by_partition(wanted, answer.error_code, said)
+    return _by_partition(wanted, answer.error_code, errors)
 
 
 def reassign(
@@ -105,8 +105,10 @@ def reassign(
     answer: alter_response.AlterPartitionReassignmentsResponse = connection.ask(
         request, alter_response.AlterPartitionReassignmentsResponse
     )
-    said = {int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions}
-    return _by_partition(replicas, answer.error_code, said)
+    errors = {
+        int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
+    }
+    return _by_partition(replicas, answer.error_code, errors)
 
 
 def ongoing_reassignments(

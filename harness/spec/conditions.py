@@ -175,7 +175,7 @@ class Leads(Frozen):
         }
         if any(believed.get(number) == number for number in wanted):
             return None
-        return f"leader of partition {self.partition} by broker asked: {_format_by_broker(believed)}"
+        return f"leader of partition {self.partition} by broker: {_format_by_broker(believed)}"
 
     def __str__(self) -> str:
         return f"{self.is_} leads partition {self.partition}"

@@ -41,10 +41,10 @@ def override_cluster(
             next_step="correct --profile, or leave it out",
         )
     options = {"version": version, "image": image, "profile": profile}
-    given = {key: value for key, value in options.items() if value is not None}
-    if not given:
+    chosen = {key: value for key, value in options.items() if value is not None}
+    if not chosen:
         return dict(fields)
-    changed = {**fields, **given}
+    changed = {**fields, **chosen}
     try:
         ClusterSpec.model_validate(changed)
     except ValidationError as error:

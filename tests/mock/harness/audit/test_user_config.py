@@ -46,8 +46,8 @@ def test_a_java_configuration_has_javas_defaults(standard: Experiment, tmp_path:
         "message.max.bytes": "2000",
     }
     assert left_out == (
-        "key.serializer: librdkafka has no equal",
-        "max.block.ms: librdkafka has no equal",
+        "key.serializer: librdkafka has no equivalent",
+        "max.block.ms: librdkafka has no equivalent",
     )
 
 

@@ -190,7 +190,7 @@ def test_a_good_configuration_is_left_alone() -> None:
     )
     found = of(good)
     assert (found.findings, found.unknown, found.exit_code()) == ((), (), 0)
-    assert "nothing contradicts itself" in "\n".join(lines(found))
+    assert "no contradictions" in "\n".join(lines(found))
 
 
 def test_the_worst_comes_first_and_decides_the_exit_code() -> None:
@@ -216,7 +216,7 @@ def test_unknown_names_get_the_nearest_and_foreign_ones_are_told() -> None:
         "my.own": None,
         "buffer.memory": None,
     }
-    assert "only java knows it" in next(one.says for one in found.unknown if one.name == "buffer.memory")
+    assert "only java has it" in next(one.says for one in found.unknown if one.name == "buffer.memory")
     assert found.exit_code() == 1
     assert of("acks=all; my.own=1").exit_code() == 0
     assert closest_setting("request.required.ack") == "request.required.acks"

@@ -82,7 +82,7 @@ class Seen:
         (Members.model_validate({"is": LEADER}), "ISR [1, 2]"),
         (Leads.model_validate({"is": LEADER}), None),
         (Leads.model_validate({"is": EVERY}), None),
-        (Leads.model_validate({"is": FOLLOWER}), "leader of partition 0 by broker asked: 1: 1, 2: 1"),
+        (Leads.model_validate({"is": FOLLOWER}), "leader of partition 0 by broker: 1: 1, 2: 1"),
     ],
 )
 def test_what_brokers_say(condition: Any, missing: str | None) -> None:
