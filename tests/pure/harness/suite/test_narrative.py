@@ -93,10 +93,11 @@ def test_waits_and_asks_are_worded_as_the_story_expects_of_the_plan() -> None:
 name: x
 title: A wait and an ask
 steps:
+- write: {name: some, records: 1}
 - wait: {isr: 3, within: 5}
 - ask: {name: end, of: {broker: 1}, what: [files]}
 arms: [{name: a}]
 """)
-    wait, ask = (step.what for step in plan_of(steps, 0).steps)
+    _, wait, ask = (step.what for step in plan_of(steps, 0).steps)
     assert wait == "wait until the ISR has 3 members, 5 s at most"
     assert ask.partition(" for ")[0] == "ask broker: 1"
