@@ -1,8 +1,8 @@
-"""The cluster between two runs: what the last one left is removed, and that is proved before the next begins.
+"""Resets a cluster between two runs: what the last run left is removed, and that is verified.
 
-Faults are healed, and processes and network rules looked at, by the runner itself at the beginning and at
-the end of each run (`harness.run.runner`, `harness.run.residue_check`). What is left to do here are topics,
-and brokers that have not found back.
+The runner itself heals faults and checks processes and network rules at the beginning and at the end of each
+run (`harness.run.runner`, `harness.run.residue_check`). What remains are topics, and brokers that have not
+rejoined yet.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _INTERNAL = "__"
 
 
 def reset(cluster: LiveCluster) -> str:
-    """Delete every topic of runs, and wait until the cluster is as good as new; returns the proof in words.
+    """Delete every topic of runs, and wait until the cluster is like a new one; returns what was verified.
 
-    Seen of every broker: it answers, it knows all others, it names the same leader and a full ISR for each
-    partition of Kafka's own topics, and it knows of no other topic.
+    Verified for every broker: it answers, knows all other brokers and no topic but Kafka's own, and reports
+    the same leader and a full ISR for each partition of those.
 
     Raises:
-        ClusterError: not within 60 s.
+        ClusterError: it is not so within 60 s.
     """
     began = time.monotonic()
     admin = cluster.admin()
@@ -59,7 +59,7 @@ def _missing(cluster: LiveCluster) -> Iterator[str]:
 
 
 def unready(view: TopologyView, brokers: tuple[int, ...]) -> Iterator[str]:
-    """What of Kafka's own topics and of the brokers is not as in a new cluster."""
+    """How brokers and Kafka's own topics differ from those of a new cluster."""
     for seen in view.views:
         if not seen.answered:
             yield f"broker {seen.broker} does not answer"
@@ -82,10 +82,12 @@ def _topics(cluster: LiveCluster) -> dict[int, tuple[str, ...] | None]:
     def ask(one: tuple[int, int]) -> tuple[str, ...] | None:
         try:
             with BrokerConnection(one[0], HOST, one[1]) as connection:
-                told = connection.metadata(None)
+                metadata = connection.metadata(None)
         except OSError:
             return None
-        return tuple(topic.name for topic in told.topics if topic.name is not None and topic.error_code == 0)
+        return tuple(
+            topic.name for topic in metadata.topics if topic.name is not None and topic.error_code == 0
+        )
 
     with ThreadPoolExecutor(max_workers=len(brokers)) as pool:
         return {broker: names for (broker, _), names in zip(brokers, pool.map(ask, brokers), strict=True)}

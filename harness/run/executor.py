@@ -73,7 +73,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
 
     Raises:
         PrerequisiteMissing: no Java for the check, no engine or no image: before anything is started.
-        BadInput: no such arm, or a fault that this machine cannot have and that may not be skipped.
+        BadInput: no such arm, or a fault that is impossible on this machine and may not be skipped.
         KafkaChaosError: a run could not be made; those before it keep their journals, and the error says
             how to check them. A run that breaks later is reported as `unknown` instead.
     """
@@ -104,7 +104,7 @@ def _capabilities(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
 def run_on(
     cluster: ManagedCluster, experiment: Experiment, options: Options
 ) -> tuple[Path, ExperimentResult]:
-    """Run one experiment on a cluster that is up already, and check it; returns what `execute` does."""
+    """Run one experiment on a running cluster, and check it; returns what `execute` does."""
     job = job_of(experiment, options, feasibility.probe_for(cluster.client, [experiment]))
     job.run(cluster)
     return job.folder, job.result()
@@ -114,7 +114,7 @@ def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capa
     """An experiment ready to run in a new folder; `capabilities` is what kernel and engine can do.
 
     Raises:
-        BadInput: no such arm, a fault that this machine cannot have, or a folder that cannot be written.
+        BadInput: no such arm, a fault that is impossible on this machine, or a folder that cannot be written.
     """
     left, skipped = feasibility.without_impossible_faults(experiment, capabilities)
     for line in skipped:
@@ -164,7 +164,7 @@ class RunningExperiment:
             ) from error
 
     def run(self, cluster: ManagedCluster | ExternalCluster) -> None:
-        """Run every arm as often as asked; a finished run is checked while the next one goes on."""
+        """Run every arm `repeat` times; a finished run is checked while the next one is running."""
         began = time.monotonic()
         self.started_ns = time.time_ns()
         options = self._options
@@ -182,16 +182,16 @@ class RunningExperiment:
         self.seconds = time.monotonic() - began
 
     def check(self, name: str) -> None:
-        """Have a finished run in the job's folder checked."""
+        """Begin to check a finished run in the experiment's folder."""
         self._checks.append(start_checking(self.folder, name))
 
     @property
     def checked(self) -> bool:
-        """Whether every check that was begun has ended: `result` does not wait then."""
+        """Whether all checks have ended, so that `result` does not wait."""
         return all(check.done() for check in self._checks)
 
     def result(self) -> ExperimentResult:
-        """Wait for the checks; write and return what they add up to."""
+        """Wait for the checks; write and return the result of the experiment."""
         result = ExperimentResult(
             experiment=self.experiment.name,
             title=self.experiment.title,
