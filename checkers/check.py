@@ -149,7 +149,7 @@ def _save(summary: Summary, target: StoragePath) -> None:
         raise CheckError(
             "the summary of the check cannot be written",
             where=str(target),
-            expected="a place that can be written to",
+            expected="a folder that can be written to",
             found=str(error),
             next_step="correct its permissions, or name another folder with --results",
         ) from error

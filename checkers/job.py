@@ -1,9 +1,9 @@
 """The check as a Spark job: `spark-submit --py-files kafka-chaos.zip job.py RUN [--results PLACE]`.
 
 Spark's settings (master, memory, jars, keys of object stores) are those of spark-submit; RUN and PLACE are
-paths that all of the cluster sees, or URLs. Without spark-submit, `python -m checkers.job` takes `--master`.
-Prints the summary as JSON and writes it with the findings to PLACE (default: into the run's folder). Exit
-code 0: checked, whatever was found; 2 and 3 as `kafka-chaos`. docs/scale.md has examples.
+paths that the whole cluster can access, or URLs. Without spark-submit, `python -m checkers.job` takes
+`--master`. Prints the summary as JSON and writes it with the findings to PLACE (default: into the run's
+folder). Exit code 0: checked, whatever was found; 2 and 3 as `kafka-chaos`. docs/scale.md has examples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.model.storage import place
 
 
 def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
-    """Check a run of any place; `results` may be another one.
+    """Check a run folder (path or URL); `results` is the folder for the results.
 
     Raises:
         JournalError, CheckError: as `checkers.check.check_run`.

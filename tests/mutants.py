@@ -1,16 +1,17 @@
-"""Breaks the checker on purpose, one small change at a time, and counts which changes a test notices.
+"""Changes the checkers on purpose, one small change at a time, and counts the changes that a test notices.
 
     python -m tests.mutants [--sample 150] [--seed 1] [--only checkers/facts/block.py]
 
-mutmut makes the changed functions; one process with one Spark session runs the tests, so that a change costs
-seconds. A first pass without any change notes which test reaches which function, in Spark's workers too; each
-change is then tried against the tests that reach it, quickest first, and is noticed by the first that fails.
-Prints every survivor with its difference, then the score. Exit code 1 below `--least`.
+mutmut makes the changed functions. One process with one Spark session runs the tests, so that a change takes
+seconds. A first pass without any change records which test reaches which function, also in Spark's workers.
+Each change is then tried with the tests that reach it, the fastest first, until one fails. Prints every
+change that no test notices with its difference, then the score. Exit code 1 if the score is below `--least`.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import difflib
 import io
@@ -30,8 +31,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("checkers", "harness", "faults", "workloads", "tests", "compose", "docs", "pyproject.toml")
-NOT_CHECKS = ("bench", "session.py", "masters.py", "connect.py", "job.py", "shipping.py")
-"""Of checkers/: what starts Spark somewhere, and the benchmark."""
+NOT_CHECKS = ("spark", "job.py")
+"""Folders and files of checkers/ that are left out: they start Spark and check nothing."""
 TESTS = (
     "tests/pure/checkers/test_blame.py",
     "tests/pure/checkers/test_judge.py",
@@ -60,17 +61,17 @@ def hit(name, caller=None):
 
 trampoline.record_trampoline_hit = hit
 """
-"""What every Python process of the copy begins with, Spark's workers too: a file for each function that is
-reached, of those that can be changed."""
+"""Every Python process of the copy runs this first, Spark's workers too: it creates a file for each function
+that is reached, of those that can be changed."""
 TIMES_AS_LONG = 5
-"""A change after which a test takes so many times longer than without any counts as noticed, and is told
-apart: on a machine with other work that may be the reason."""
+"""A change that makes a test take this many times longer counts as noticed, but is marked "took too long",
+since other work on the machine may be the reason."""
 
 
 def main() -> int:
     options = _arguments()
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutants-") as place:
-        names, sources = _mutated(Path(place), options.only)
+        names, sources = _mutate(Path(place), options.only)
         chosen = sorted(names)
         if options.sample and options.sample < len(chosen):
             chosen = sorted(random.Random(options.seed).sample(chosen, options.sample))
@@ -85,7 +86,7 @@ def main() -> int:
         exec(SITE, {})
         for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
             del sys.modules[name]
-        survivors = _tried(chosen, Path(place))
+        survivors = _survivors(chosen, Path(place))
     for name in survivors:
         print(f"\nsurvived: {name}\n{_difference(name, sources)}")
     score = 1 - len(survivors) / len(chosen)
@@ -93,8 +94,9 @@ def main() -> int:
     return int(score < options.least)
 
 
-def _mutated(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
-    """A copy of the project with all changes in it, off; their names, and the changed sources by module."""
+def _mutate(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Write a copy of the project that has all changes, switched off; returns their names, and the changed
+    sources by module."""
     from mutmut.mutation.file_mutation import mutate_file_contents
 
     for name in PACKAGES:
@@ -109,7 +111,7 @@ def _mutated(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
         inside = path.relative_to(place)
         if any(part in NOT_CHECKS for part in inside.parts) or (only and str(inside) not in only):
             continue
-        changed = mutate_file_contents(str(path), path.read_text())
+        changed = mutate_file_contents(str(path), _checks_undecorated(path.read_text()))
         path.write_text(changed.code)
         module = ".".join(inside.with_suffix("").parts)
         sources[module] = changed.code
@@ -117,7 +119,22 @@ def _mutated(place: Path, only: list[str]) -> tuple[list[str], dict[str, str]]:
     return names, sources
 
 
-def _tried(chosen: list[str], place: Path) -> list[str]:
+def _checks_undecorated(source: str) -> str:
+    """The same module with `name = check(...)(name)` instead of decorators, whose functions mutmut leaves
+    out."""
+    tree = ast.parse(source)
+    body: list[ast.stmt] = []
+    for node in tree.body:
+        body.append(node)
+        if isinstance(node, ast.FunctionDef):
+            for made_by in [one for one in node.decorator_list if ast.unparse(one).startswith("check(")]:
+                node.decorator_list.remove(made_by)
+                body += ast.parse(f"{node.name} = {ast.unparse(made_by)}({node.name})").body
+    tree.body = body
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _survivors(chosen: list[str], place: Path) -> list[str]:
     """Names of the changes that no test noticed."""
     from checkers.spark.session import spark_session
 
@@ -125,15 +142,15 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
     session = spark_session(master="local[2]", driver_memory="1g", scratch=place / "spark")
 
     class OneSession:
-        """Gives the tests the session that lives on."""
+        """A pytest plugin whose fixture is the one session of all runs."""
 
         @pytest.fixture(scope="session")
         def spark(self) -> Any:
             return session
 
     def passes(tests: Sequence[str], *plugins: object) -> bool:
-        told = io.StringIO()
-        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             code = pytest.main(
                 ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "-m", "not soak", *tests],
                 plugins=[OneSession(), *plugins],
@@ -145,7 +162,8 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
     conftest.write_text(conftest.read_text().replace("def spark(", "def another_spark("))
 
     def switched_on(name: str) -> None:
-        # Here, and in Spark's Python workers: they get what the context has when a job's function is made.
+        # Here and in Spark's Python workers, which get the environment that the context has when a job
+        # starts.
         os.environ["MUTANT_UNDER_TEST"] = session.sparkContext.environment["MUTANT_UNDER_TEST"] = name
 
     session.sparkContext.environment["MUTANT_HITS"] = os.environ["MUTANT_HITS"]
@@ -162,7 +180,7 @@ def _tried(chosen: list[str], place: Path) -> list[str]:
         began = time.perf_counter()
         limits = Impatient(seconds)
         survived = not tests or passes(tests, limits)
-        # What a test that was given up has begun.
+        # Jobs of a test that was interrupted.
         session.sparkContext.cancelAllJobs()
         survivors += [name] if survived else []
         word = "SURVIVED" if survived else "took too long" if limits.reached else "noticed"
@@ -190,7 +208,7 @@ class Reached:
 
 
 class Impatient:
-    """A pytest plugin: a test that takes much longer than it did fails."""
+    """A pytest plugin: a test that takes much longer than without a change fails."""
 
     def __init__(self, seconds: dict[str, float]) -> None:
         self._seconds = seconds
@@ -222,8 +240,6 @@ def _limited(seconds: int) -> Any:
 
 def _difference(name: str, sources: dict[str, str]) -> str:
     """The lines that a change changes."""
-    import ast
-
     module, _, function = name.rpartition(".")
     original = function.rpartition("__mutmut_")[0] + "__mutmut_orig"
     found = {}
@@ -238,7 +254,7 @@ def _difference(name: str, sources: dict[str, str]) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--sample", type=int, default=0, help="so many changes, at random (0: all)")
+    parser.add_argument("--sample", type=int, default=0, help="number of changes, chosen at random (0: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", default=[], metavar="FILE", help="changes of this file")
     parser.add_argument("--least", type=float, default=0.0, help="exit code 1 below this score (0 to 1)")

@@ -1,4 +1,4 @@
-"""From runs to groups: shares of runs, rates per million, percentiles of seconds and of latencies."""
+"""Figures of groups of runs: shares of runs, rates per million, percentiles of seconds and of latencies."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """`rows`: one a group, as `grouped` has them, in the order of the axes' values. `left_out` says which
-    runs do not count and why (at most `MOST_TOLD`, then how many more)."""
+    """`rows`: one per group, as `group_figures` returns them, ordered by the values of the axes. `left_out`:
+    which runs do not count and why (at most `MOST_LEFT_OUT_SHOWN`, then the number of the others)."""
 
     by: tuple[str, ...]
     rows: list[dict[str, Any]]
@@ -54,7 +54,7 @@ def rates(
     latencies: bool = True,
     parquet: StoragePath | None = None,
 ) -> Rates:
-    """Rates of all runs below `folder`, grouped by axes, and written to `parquet` where it is given.
+    """Rates of all runs below `folder`, grouped by axes, and written to `parquet` if it is not None.
 
     Raises:
         JournalError: there is no run, or one of another schema version.
@@ -66,10 +66,10 @@ def rates(
         return _rates(spark, folder, axes, latencies, parquet)
     except (Py4JError, PySparkException) as error:
         raise CheckError(
-            "Spark failed over the run folders; they are untouched",
+            "Spark failed while reading the run folders; they are untouched",
             where=str(folder),
             found=str(error).splitlines()[0],
-            next_step="see that the folder is there and memory suffices, then try again",
+            next_step="check that the folder exists and memory suffices, then try again",
         ) from error
 
 
@@ -92,15 +92,15 @@ def _rates(
         rows = [row.asDict() for row in found.collect()]
         found.unpersist()
         out = runs.where("problem is not null").orderBy("folder")
-        told = [f"{row.folder}: {row.problem}" for row in out.limit(MOST_LEFT_OUT_SHOWN).collect()]
-        more = out.count() - len(told)
+        reasons = [f"{row.folder}: {row.problem}" for row in out.limit(MOST_LEFT_OUT_SHOWN).collect()]
+        more = out.count() - len(reasons)
     finally:
         runs.unpersist()
-    return Rates(by, rows, [*told, *([f"and {more:,} more"] if more else [])])
+    return Rates(by, rows, [*reasons, *([f"and {more:,} more"] if more else [])])
 
 
 def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
-    """Refuse folders without runs, runs of another version, axes that nothing has."""
+    """Refuse folders without runs, runs of another version, and axes on which no run has a value."""
     total = runs.count()
     if not total:
         raise JournalError(
@@ -114,7 +114,7 @@ def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
     first = other.first()
     if first is not None:
         raise JournalError(
-            "a run was made by another version of kafka-chaos, and the two cannot be added up",
+            "a run was made by another version of kafka-chaos, and cannot be combined with the others",
             where=first.folder,
             expected=f"schema version {SCHEMA_VERSION}",
             found=f"schema version {first.version}, in {other.count():,} of {total:,} runs",
@@ -137,9 +137,13 @@ def _refuse(runs: DataFrame, folder: StoragePath, by: tuple[str, ...]) -> None:
 
 
 def group_figures(runs: DataFrame, by: Sequence[str]) -> DataFrame:
-    """One row a group: the axes' values (string), `runs` that count and those `left_out` (bigint), counts
-    over the runs that count (bigint), and doubles: the share of runs with loss with its interval, rates per
-    million with theirs (null: none), unavailable seconds. Runs that cannot be read are in no group."""
+    """One row per group.
+
+    Columns: the axes' values (string); the number of `runs` that count and of those `left_out` (bigint);
+    counts over the runs that count (bigint); and, as doubles, the interval of the share of runs with loss,
+    rates per million with their intervals (null: none), unavailable seconds. Runs that cannot be read are in
+    no group.
+    """
     schema = StructType(
         [
             *(StructField(axis, StringType()) for axis in by),
@@ -157,7 +161,7 @@ def group_figures(runs: DataFrame, by: Sequence[str]) -> DataFrame:
             columns=schema.fieldNames(),
         )
 
-    # In a fixed order, for the bootstrap draws rows by their place.
+    # In a fixed order, because the bootstrap draws rows by position.
     return (
         runs.where("known is not null")
         .groupBy(F.col("keys").alias("group"))
@@ -190,7 +194,7 @@ def latency(spark: SparkSession, runs: DataFrame, by: Sequence[str]) -> DataFram
     """Percentiles, in ms, of the time from send to success report over all records of a group's runs that
     count; to one part in 10,000 of the records (Spark's `percentile_approx`).
 
-    The driver takes in one path a run.
+    The driver collects one path per run.
     """
     good = runs.where("problem is null").select("folder", "uri", "keys")
     folders = [row.folder for row in good.select("folder").collect()]

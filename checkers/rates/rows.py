@@ -1,4 +1,4 @@
-"""One row a run of everything below a folder: what it was, how it is judged, what it counts."""
+"""One row per run below a folder: its axes, its verdict and its counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.model.storage import StoragePath, spark_path
 OUTCOME_FILE = "outcome.json"
 """Beside a run of a matrix: `labels` in it are the run's levels on the matrix's axes."""
 SET_ASIDE_PREFIX = "cut-short-"
-"""How folders begin that a resumed matrix has set aside."""
+"""Prefix of the names of folders that a resumed matrix has set aside."""
 RUN_AXES = (
     "experiment",
     "arm",
@@ -48,10 +48,10 @@ ROWS = schema_of(
 
 
 def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> DataFrame:
-    """A row of ROWS for each run folder anywhere below `folder`; a partition of files is judged by one task.
+    """A row of ROWS for each run folder anywhere below `folder`; one task judges the runs of a partition.
 
     A run that is not finished, not checked, cannot be read or is of verdict `unknown` has a `problem`.
-    Folders that a resumed matrix has set aside are passed over: their runs were made again.
+    Folders that a resumed matrix has set aside are skipped, because their runs were repeated.
 
     Args:
         by: axes, as `axis_values` has them. A run without a value on one has "-" there.
@@ -97,7 +97,7 @@ def rows_of(spark: SparkSession, folder: StoragePath, by: Sequence[str]) -> Data
 def row_of(
     folder: str, uri: str, run: str, summary: str | None, outcome: str | None, *, by: Sequence[str]
 ) -> dict[str, Any]:
-    """The row of one run from the texts of its files (None: there is no such file)."""
+    """The row of one run, from the contents of its files (None: the file does not exist)."""
     row: dict[str, Any] = dict.fromkeys(ROWS.fieldNames()) | {
         "folder": folder,
         "uri": uri,

@@ -1,7 +1,7 @@
-"""A session over Spark Connect: the server has the JVM, we send it plans, our code and our settings.
+"""A session over Spark Connect: the server has the JVM, and gets plans, our code and our settings.
 
-What the checks need of Spark they have there too: DataFrames, SQL functions, `mapInArrow`, artifacts. What a
-client cannot do is change the server: heap, jars and file system settings are those that it was started with.
+Everything that the checks need is available there: DataFrames, SQL functions, `mapInArrow`, artifacts. A
+client cannot change the server: heap, jars and file system settings are those with which it was started.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def connect_session(place: SparkPlace) -> SparkSession:
             session.addArtifacts(str(write_zip(Path(scratch) / "kafka-chaos.zip")), pyfile=True)
     except PySparkException as error:
         raise CheckError(
-            "the Spark Connect server did not give a session, so nothing was checked",
+            "the Spark Connect server opened no session, so nothing was checked",
             where=place.master,
             found=(str(error).strip().splitlines() or [type(error).__name__])[0],
-            next_step="see that it runs and can be reached from here, and which settings it takes",
+            next_step="check that it runs, can be reached from here, and accepts these settings",
         ) from error
     return session
 

@@ -1,9 +1,9 @@
-"""What executors on other machines need of our code, as one zip.
+"""The part of our code that executors on other machines need, as one zip file.
 
     python -m checkers.spark.executor_archive kafka-chaos.zip
 
-writes it for `spark-submit --py-files`; sessions of the checks make and send it by themselves. Executors
-also need pyarrow, numpy and pydantic, and to decode values crc32c, in the Python that `PYSPARK_PYTHON` names
+writes it for `spark-submit --py-files`; sessions of the checks make and send it themselves. Executors also
+need pyarrow, numpy and pydantic, and crc32c to decode values, in the Python that `PYSPARK_PYTHON` names
 there.
 """
 
@@ -17,7 +17,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("checkers", "workloads", "harness/model")
 _MODULES = ("harness/__init__.py", "harness/check/__init__.py", "harness/check/spark_topic_reader.py")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""No dates: the same code gives the same bytes."""
+"""One fixed date, so that the same code gives the same bytes."""
 
 
 def write_zip(target: Path) -> Path:
@@ -26,10 +26,7 @@ def write_zip(target: Path) -> Path:
     Raises:
         OSError: it cannot be written.
     """
-    files = [
-        _ROOT / "harness" / name
-        for name in ("__init__.py", "check/__init__.py", "check/spark_topic_reader.py")
-    ]
+    files = [_ROOT / name for name in _MODULES]
     for package in _PACKAGES:
         files += sorted((_ROOT / package).rglob("*.py"))
     with zipfile.ZipFile(target, "w") as archive:

@@ -1,4 +1,4 @@
-"""Spark masters: what a session has to be like for each kind of them. Pure: nothing here starts anything."""
+"""Settings of a session for each kind of Spark master. Pure: nothing here starts Spark."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ _KINDS = ("spark://", "sc://", "k8s://", "yarn")
 
 @dataclass(frozen=True)
 class SparkPlace:
-    """Which Spark does the work. `settings` are Spark's own and win over ours, `jars` are added to its class
-    path, `driver_memory` is the heap of our JVM ("4g"; Spark Connect's is its server's)."""
+    """The Spark that runs the checks.
+
+    `settings` are Spark's own and override ours, `jars` are added to its class path, `driver_memory` is the
+    heap of our JVM ("4g"; with Spark Connect the server has its own).
+    """
 
     master: str = "local[*]"
     driver_memory: str = "4g"
@@ -46,7 +49,7 @@ class SparkPlace:
         """Itself.
 
         Raises:
-            BadInput: no master of Spark's looks like that, or our JVM cannot have such settings.
+            BadInput: it is no master of Spark's, or a Spark Connect server is to get jars.
         """
         if not self.is_local and not self.master.startswith(_KINDS):
             raise BadInput(
@@ -74,7 +77,7 @@ def parse_settings(given: list[str]) -> dict[str, str]:
     for name, found, _ in pairs:
         if not found or not name.startswith("spark."):
             raise BadInput(
-                "this is no setting of Spark's",
+                "this is not a setting of Spark",
                 where=f"--spark-conf {name}",
                 expected="spark.name=value",
                 next_step="correct it; Spark's documentation, Configuration, lists them",
@@ -84,10 +87,10 @@ def parse_settings(given: list[str]) -> dict[str, str]:
 
 def cluster_settings(place: SparkPlace) -> dict[str, str]:
     """Settings of a session whose executors are other processes."""
-    # Executors' Python workers read the journals too, and have the environment of their executor.
+    # Executors' Python workers read the journals too, with the environment of their executor.
     names = [name for name in os.environ if name.startswith("AWS_")]
     settings = {f"spark.executorEnv.{name}": os.environ[name] for name in names}
-    # Spark's own pattern knows "access.key" but not the name of the variable; what matches is not logged.
+    # Spark's default pattern does not match the names of these variables; values that match are not logged.
     settings["spark.redaction.regex"] = r"(?i)secret|password|token|access[._]?key"
     if place.on_this_machine:
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -95,12 +98,12 @@ def cluster_settings(place: SparkPlace) -> dict[str, str]:
 
 
 def hadoop_s3_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Hadoop's settings of S3 for what the environment says; keys Spark takes from there by itself."""
+    """Hadoop's S3 settings from the environment; Spark itself takes the keys from there."""
     given = s3_settings(environment)
     settings = {}
     if endpoint := given.get("endpoint_override"):
         settings["spark.hadoop.fs.s3a.endpoint"] = endpoint
-        # Names of buckets are part of the host only at Amazon's.
+        # Only Amazon's own service has bucket names in the host name.
         settings["spark.hadoop.fs.s3a.path.style.access"] = "true"
         settings["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(endpoint.startswith("https")).lower()
     if region := given.get("region"):

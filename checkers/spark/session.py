@@ -43,21 +43,21 @@ def spark_session(
     settings: Mapping[str, str] | None = None,
     jars: tuple[Path, ...] = (),
 ) -> SparkSession:
-    """A Spark session for the checks; the one already running in this process where there is one.
+    """A Spark session for the checks; the one that already runs in this process, if there is one.
 
-    Spark has no web UI and writes nothing to the terminal: what its JVM says goes to `spark.log` below
+    Spark has no web UI and writes nothing to the terminal: the output of its JVM goes to `spark.log` below
     `scratch` (default: a temporary directory, removed when the process ends). It listens on 127.0.0.1 only,
-    but for masters on other machines, whose executors must reach it. Those are sent our code.
+    except for masters on other machines, whose executors must reach it and get our code.
 
     Args:
         master: `local[n]`, `spark://host:port`, `yarn`, `k8s://...`, or `sc://host:port` (Spark Connect).
         driver_memory: heap of the JVM, as Spark writes sizes ("4g").
         scratch: directory for Spark's spills and its log.
-        settings: Spark's own, which win over ours.
+        settings: Spark's own, which override ours.
         jars: added to the class path of driver and executors.
 
     Raises:
-        BadInput: no such kind of master.
+        BadInput: the master is of no kind that is supported.
         PrerequisiteMissing: no Java, or one older than 17; for Spark Connect, no gRPC.
         CheckError: Spark did not start, or the cluster does not answer.
     """
@@ -66,7 +66,7 @@ def spark_session(
         from checkers.spark.connect import connect_session
 
         return connect_session(place)
-    # Not getActiveSession(): that one is known only to the thread that made it.
+    # Not getActiveSession(), which knows only sessions of the current thread.
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
     java_of_spark(os.environ)
@@ -93,7 +93,7 @@ def spark_session(
             session = _start(_configuration(place, scratch), stream)
             if not place.is_local:
                 session.sparkContext.addPyFile(str(write_zip(scratch / "kafka-chaos.zip")))
-                # Spark puts it before all else here too, where the whole of our code is installed.
+                # Spark also puts it first on our own path, where all of our code is installed already.
                 sys.path[:] = [path for path in sys.path if Path(path).name != "kafka-chaos.zip"]
             return session
     except (Py4JError, PySparkException, OSError) as error:
@@ -101,7 +101,7 @@ def spark_session(
             "Spark did not start, so nothing was checked; the journals are untouched",
             where=f"master {master}, driver memory {driver_memory}",
             found=_cause(log, error),
-            next_step="see that the machine has that much memory free"
+            next_step="check that the machine has this much free memory"
             + ("" if place.is_local else " and that the master answers")
             + ", then run `kafka-chaos check` again",
         ) from error
@@ -115,8 +115,8 @@ def _configuration(place: SparkPlace, scratch: Path) -> SparkConf:
         "spark.master": place.master,
         "spark.app.name": "kafka-chaos",
         "spark.driver.memory": place.driver_memory,
-        # A check takes seconds: the optimising compiler takes more of the cores than it gives back before
-        # some ten million records.
+        # A check takes seconds: below about ten million records, the optimising compiler costs more CPU time
+        # than it saves.
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -XX:TieredStopAtLevel=1"
         ),
@@ -126,7 +126,7 @@ def _configuration(place: SparkPlace, scratch: Path) -> SparkConf:
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Journals are local files: listing thousands of parts takes less than starting a job to list them.
+        # Journals are local files: listing thousands of parts is faster than starting a job to list them.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     }
     ours |= _local_settings(place.master) if place.is_local else cluster_settings(place)
@@ -160,7 +160,7 @@ def _start(conf: SparkConf, log: IO[bytes]) -> SparkSession:
 
 
 def _cause(log: Path, error: Exception) -> str:
-    """The first lines of Spark's log that tell of a failure; Java often puts the reason in the second."""
+    """The first two lines about a failure in Spark's log; Java often puts the reason in the second."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     for index, line in enumerate(lines):
         if re.search(r"error|exception|invalid|not found", line, re.IGNORECASE):

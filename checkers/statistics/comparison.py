@@ -1,4 +1,4 @@
-"""Is the new worse than the base? An exact test for each measure, and a level that many tests share."""
+"""Is the new worse than the base? An exact test for each measure, and a level shared by many tests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ DRAWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RankTest:
-    """`p`: how often chance alone makes the new side look at least so much worse. `least`: the smallest p
-    that runs in these numbers, with these ties, could have given."""
+    """`p`: the probability that the new side looks at least this much worse by chance alone.
+
+    `least`: the smallest p that is possible with these numbers of runs and these ties.
+    """
 
     p: float
     least: float
@@ -31,9 +33,9 @@ def rank_test(new: Sequence[float], base: Sequence[float], *, seed: int = 0) -> 
     runs higher than those of the base?
 
     Conditional on the values seen, so ties are exact; of values that are 0 or 1 it is Fisher's exact test,
-    one-sided. All ways to deal the values out are counted by dynamic programming over doubled mid-ranks when
-    they are at most EXACT_WAYS or both sides have at most 50 runs; above that DRAWS are drawn by `seed`,
-    with (1 + hits) / (1 + DRAWS) (Phipson and Smyth, 2010). No runs on a side: p = 1.
+    one-sided. All assignments of the values to the sides are counted by dynamic programming over doubled
+    mid-ranks if there are at most EXACT_WAYS or both sides have at most 50 runs; above that DRAWS are drawn
+    by `seed`, with (1 + hits) / (1 + DRAWS) (Phipson and Smyth, 2010). No runs on a side: p = 1.
     """
     if not len(new) or not len(base):
         return RankTest(1.0, 1.0)
@@ -53,7 +55,7 @@ def rank_test(new: Sequence[float], base: Sequence[float], *, seed: int = 0) -> 
 
 
 def _ways(ranks: NDArray[np.int64], size: int) -> Floats:
-    """In how many ways `size` of the ranks add up to each sum."""
+    """The number of ways in which `size` of the ranks add up to each sum."""
     most = int(ranks.sum())
     table = np.zeros((size + 1, most + 1))
     table[0, 0] = 1
@@ -64,12 +66,11 @@ def _ways(ranks: NDArray[np.int64], size: int) -> Floats:
 
 
 def shared_level(least: Sequence[float], alpha: float = ALPHA) -> tuple[float, int]:
-    """The level at which each of many tests may be judged so that all together give a false alarm at most as
-    often as `alpha`, and how many tests it counts.
+    """The level of each of many tests with which all together give a false alarm with probability at most
+    `alpha`, and the number of tests that are counted.
 
-    Tarone (Biometrics 46, 1990, 515-522): a test that could not reach the level whatever happened cannot
-    give a false alarm, and is not counted. So arms in which nothing was ever lost cost those nothing in
-    which something was.
+    Tarone (Biometrics 46, 1990, 515-522): a test that cannot reach the level with any outcome cannot give
+    a false alarm, and is not counted. So arms without any loss do not lower the level of arms with loss.
     """
     for count in range(1, len(least) + 1):
         level = alpha / count
@@ -79,7 +80,8 @@ def shared_level(least: Sequence[float], alpha: float = ALPHA) -> tuple[float, i
 
 
 def runs_needed(tests: int, alpha: float = ALPHA) -> int:
-    """Runs a side below which not even all new above all base is told from chance by one of so many tests."""
+    """Runs per side from which on one of `tests` tests can be significant if every new value is above all
+    old."""
     runs = 1
     while 1 / math.comb(2 * runs, runs) > alpha / max(1, tests):
         runs += 1

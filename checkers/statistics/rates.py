@@ -1,4 +1,4 @@
-"""How much: records per million over runs, and percentiles of what each run measured once."""
+"""Events per million records over runs, and percentiles of values that each run measures once."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ Method = Literal["BCa", "percentile"]
 
 @dataclass(frozen=True, slots=True)
 class EventRate:
-    """Events per million records over all runs. `value` None: there were no records. `interval` None: fewer
-    than two runs, of which nothing can be drawn."""
+    """Events per million records over all runs.
+
+    `value` None: there were no records. `interval` None: fewer than two runs, too few for a bootstrap.
+    """
 
     value: float | None
     interval: Interval | None
@@ -44,9 +46,9 @@ def per_million(
     """The rate of all runs together, with a BCa bootstrap over runs (bias-corrected and accelerated: Efron,
     JASA 82, 1987, 171-185): runs are drawn with their records and events, so that a burst stays whole.
 
-    With few runs of very different losses it is too narrow (a run that loses much may not have been met yet):
-    docs/matrix.md says how often it covers. Where no run saw an event the draws say nothing: from 0 to no
-    bound (`high` None).
+    With few runs of very different losses it is too narrow, because a run with a large loss may be missing:
+    docs/matrix.md says how often it covers. If no run had an event, the resamples contain none: from 0
+    without an upper bound (`high` None).
 
     Args:
         events, records: of each run. The same seed gives the same interval.
@@ -86,17 +88,17 @@ def rate_difference(
 
 
 def percentile(values: Sequence[float], q: float) -> float | None:
-    """The q-quantile (0 to 1) of what runs measured, interpolated; None: of nothing."""
+    """The q-quantile (0 to 1) of the values of runs, interpolated; None without values."""
     return float(np.quantile(np.asarray(values, dtype=float), q)) if len(values) else None
 
 
 def percentile_interval(values: Sequence[float], q: float, confidence: float = CONFIDENCE) -> Interval | None:
-    """Order statistics that enclose the q-quantile at least so often, whatever the distribution (Conover,
-    Practical Nonparametric Statistics, 3.2). None: too few values to say so, as fewer than 6 for a median at
+    """Order statistics that enclose the q-quantile with this confidence, for any distribution (Conover,
+    Practical Nonparametric Statistics, 3.2). None: too few values, for example fewer than 6 for a median at
     95 %.
     """
     n, half = len(values), (1 - confidence) / 2
-    # P(at least one of the n lies on the outer side) must suffice: else no order statistic bounds it.
+    # An end is an order statistic only if the chance of a value beyond the quantile is large enough.
     lower = int(binom.ppf(half, n, q))
     upper = int(binom.ppf(1 - half, n, q)) + 1
     while lower > 0 and binom.cdf(lower - 1, n, q) > half:

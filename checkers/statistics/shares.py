@@ -1,4 +1,4 @@
-"""How often something happens: k of n runs."""
+"""The share of runs in which something happens: k of n."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval with both ends in it; `high` None: nothing bounds it from above."""
+    """A closed interval; `high` None: it has no upper bound."""
 
     low: float
     high: float | None
@@ -25,8 +25,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`k` of `n`, with its interval. `one_sided`: nothing (or all) was seen, and the other end is a bound of
-    the full confidence."""
+    """`k` of `n`, with its interval.
+
+    `one_sided`: k is 0 or n, and the other end is a one-sided bound of the full confidence.
+    """
 
     k: int
     n: int
@@ -35,7 +37,7 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """The share that was seen; None: of nothing."""
+        """The observed share; None if n is 0."""
         return self.k / self.n if self.n else None
 
 
@@ -45,7 +47,7 @@ def share(k: int, n: int, confidence: float = CONFIDENCE) -> Share:
     It never covers the truth less often than `confidence`, whatever the truth is. Where nothing was seen
     (k = 0) all of the error is on one side: the bound is 1 - alpha^(1/n), exactly, of which the rule of
     three (3/n for 95 %) is the well-known approximation (Hanley and Lippman-Hand, JAMA 249, 1983, 1743);
-    with k = n the same from below. Of no runs nothing is known: 0 to 1.
+    with k = n the same from below. Without runs: 0 to 1.
 
     Raises:
         ValueError: not 0 <= k <= n, or not 0 < confidence < 1.
@@ -68,7 +70,7 @@ def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 
 
 def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval (JASA 22, 1927, 209-212), of which Newcombe's difference is made."""
+    """Wilson's score interval (JASA 22, 1927, 209-212), on which Newcombe's difference is based."""
     _refuse_invalid(k, n, confidence)
     return _binomial_interval(k, n, confidence, "wilson")
 
@@ -79,7 +81,7 @@ def difference(
     """Share of the new less share of the base, with Newcombe's hybrid score interval.
 
     Method 10 of Newcombe, Statistics in Medicine 17 (1998) 873-890: square-and-add of two Wilson
-    intervals. It is for reading, not for judging: see `comparison`. With no runs on a side: 0, from -1 to 1.
+    intervals. It is shown to people; `comparison` decides. Without runs on a side: 0, from -1 to 1.
     """
     _refuse_invalid(k_new, n_new, confidence)
     _refuse_invalid(k_base, n_base, confidence)
