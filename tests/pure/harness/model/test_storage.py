@@ -118,7 +118,7 @@ def test_no_such_master(master: str) -> None:
 def test_settings_of_spark() -> None:
     assert parse_settings(["spark.a=b=c", "spark.d="]) == {"spark.a": "b=c", "spark.d": ""}
     for wrong_one in ("spark.a", "a=b"):
-        with pytest.raises(BadInput, match="no setting"):
+        with pytest.raises(BadInput, match="not a setting"):
             parse_settings([wrong_one])
 
 
