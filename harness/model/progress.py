@@ -23,8 +23,10 @@ _wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
 
 
 def report_progress(message: str) -> None:
-    """Say what is going on now, as often as is convenient."""
-    LOGGER.info("%s", _wording.get()(message))
+    """Say what is going on now, as often as is convenient. Lone surrogates, which messages of clients and
+    brokers may contain, become "?": whatever collects log records may have to write them as UTF-8."""
+    line = _wording.get()(message)
+    LOGGER.info("%s", line.encode("utf-8", "replace").decode())
 
 
 @contextmanager

@@ -33,3 +33,8 @@ def test_on_stdout_an_activity_is_one_line(capsys: pytest.CaptureFixture[str]) -
             report_progress(message)
     report_progress("nobody listens")
     assert capsys.readouterr().out == "images: a · b · c · 1\nimages: a · b · d\n"
+
+
+def test_a_message_can_always_be_written_as_text(caplog: pytest.LogCaptureFixture) -> None:
+    report_progress("a node ended: \ud800")
+    assert caplog.messages == ["a node ended: ?"]
