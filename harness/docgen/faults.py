@@ -60,7 +60,7 @@ def _list() -> list[str]:
 
 
 def _proofs(evidence: dict[str, Any]) -> list[str]:
-    """One row a fault that the tests proved on real brokers."""
+    """One row per fault that the tests proved on real brokers."""
     lines = [
         "## Proved on real brokers",
         "",

@@ -14,7 +14,7 @@ from harness.model.errors import KafkaChaosError
 
 _NUMBERS = (b"\xff" * 4, b"\x7f\xff\xff\xff", bytes(4), b"\0\0\0\1")
 _FACTOR = int(os.environ.get("KAFKA_CHAOS_FUZZ", "1"))
-"""So many times the examples of every day; the soak sets it."""
+"""How many times the usual number of examples is tried; the soak test sets it."""
 
 
 def fuzzed(examples: int) -> settings:

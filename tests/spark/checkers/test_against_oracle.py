@@ -170,7 +170,7 @@ def _identity(row: Row) -> tuple[int, int, int]:
 
 
 def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Drawn anew for each of so many runs."""
+    """Drawn anew for each run."""
 
     def drawn(test: Callable[..., None]) -> Callable[..., None]:
         given_them = given(

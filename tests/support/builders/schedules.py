@@ -51,7 +51,7 @@ class Moment:
 
 
 def at(seconds: float) -> Moment:
-    """So many seconds after the step began."""
+    """A number of seconds after the step began."""
     return Moment({"at": seconds})
 
 
@@ -63,7 +63,7 @@ def every(
 
 
 def after(condition: StepCondition, *, within: float | None = None) -> Moment:
-    """When a condition comes true; `within` so many seconds of the step's beginning."""
+    """When a condition comes true, `within` this number of seconds of the step's beginning."""
     return Moment({"after": condition, "within": within})
 
 
@@ -78,7 +78,7 @@ def isr_below(members: int, partition: int | None = None) -> StepCondition:
 
 
 def acked(records: int) -> StepCondition:
-    """So many success reports since the step began."""
+    """A number of success reports since the step began."""
     return StepCondition(acked=records)
 
 

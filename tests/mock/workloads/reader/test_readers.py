@@ -33,7 +33,7 @@ QUICK = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "300"}
 
 @pytest.fixture
 def write(mock_bootstrap: str, mock_topic: str) -> Callable[[int], None]:
-    """`write(count)` appends so many records to each partition; producer = partition, seq = offset."""
+    """`write(count)` appends `count` records to each partition; producer = partition, seq = offset."""
     producer = Producer({"bootstrap.servers": mock_bootstrap, "linger.ms": 0}, logger=client_logger())
     builds = [ValueBuilder(RUN, number, 100, 1) for number in range(PARTITIONS)]
     ends = [0] * PARTITIONS

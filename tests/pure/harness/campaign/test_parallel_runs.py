@@ -113,6 +113,21 @@ def test_a_failure_ends_all_workers(tmp_path: Path) -> None:
     assert backend.up == 0
 
 
+@pytest.mark.usefixtures("threads")
+def test_a_spent_budget_ends_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.matrix.runner.MatrixRun._expected", lambda *_: 25.0)
+    monkeypatch.setattr("harness.matrix.runner.MatrixRun._elapsed", lambda self: 10.0 * len(self._rows))
+    backend = FakeBackend(tmp_path / "log", clusters=2, seconds=0.05)
+    store = MatrixStore.created(tmp_path / "results", "small")
+    spec = write(tmp_path, repeats={"at_least": 3, "budget_minutes": 1})
+    result = run_matrix(plan_matrix(spec, None, QUIET, 5), store, "", backend, 2)
+    assert result.ended == "budget spent"
+    assert backend.most_up == 2
+    # A run that began before the budget was spent is kept, and no worker begins another one.
+    assert 4 <= len(backend.lines()) <= 5
+    assert backend.up == 0
+
+
 @dataclass(frozen=True)
 class Waiting:
     name: str

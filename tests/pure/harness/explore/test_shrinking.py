@@ -82,7 +82,7 @@ def test_every_candidate_is_smaller_and_possible(trial: Trial) -> None:
 @FEW
 @given(trials(("kill-leader",)), st.data())
 def test_a_planted_failure_comes_down_to_its_least(trial: Trial, data: st.DataObject) -> None:
-    """It needs one setting, one fault of at least so long, and at least so many records a second."""
+    """It needs one setting, one fault of a least duration, and a least number of records per second."""
     trial = trial.model_copy(update={"settings": {**trial.settings, "acks": "1"}})
     longest = max(one.lasting for one in trial.faults if one.name == "kill-leader")
     needed = data.draw(st.integers(2, int(longest / GRID)).map(lambda number: number * GRID))

@@ -103,7 +103,7 @@ class Rows:
 
 @dataclass
 class Writer:
-    """Has all its records in the log at once, or so many of them."""
+    """Has all its records in the log at once, or a given number of them."""
 
     cluster_state: ElectingCluster
     topic: str
