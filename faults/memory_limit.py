@@ -79,7 +79,7 @@ class MemoryLimited(Limited):
             return f"{node_name(node)}: its memory could not be filled: {said.text.strip()[-200:]!r}"
         measured[node] = {
             "limit_mib": round(before.limit / MIB, 1),
-            "held_mib": round(before.held / MIB, 1),
+            "held_mib": round(before.unreclaimable / MIB, 1),
             "asked_for_mib": round((before.usage + more) / MIB, 1),
             "usage_mib": round(usage / MIB, 1),
         }
@@ -130,7 +130,7 @@ class MemoryLimit(ProcessFault):
         return super().warnings(shape)
 
     def _refuse_a_kill(self, context: InjectionContext, node: int) -> None:
-        held = memory_sample(context.cluster.stats(node)).held
+        held = memory_sample(context.cluster.stats(node)).unreclaimable
         if self.mib * MIB < held + _HEADROOM:
             raise FaultError(
                 "this memory limit would be a kill",

@@ -59,9 +59,9 @@ class DiskSlowed(OnNodes):
         measured: list[str] = []
         facts: dict[str, object] = {"measured": measured}
         for node in self.nodes:
-            for asked in self._asked():
+            for limit in self._io_limits():
                 for _ in range(_TRIES):
-                    words, wrong = _measure(context, node, asked)
+                    words, wrong = _measure(context, node, limit)
                     if wrong is None:
                         break
                 measured.append(words)
@@ -92,7 +92,7 @@ class DiskSlowed(OnNodes):
             for name, value in (("bps", rate), ("iops", self.iops))
         }
 
-    def _asked(self) -> list[IoLimit]:
+    def _io_limits(self) -> list[IoLimit]:
         found = []
         for way in self._ways():
             if self.mib_per_second is not None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from checkers.checks import FindingSubject, checks_of
 
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 def run_checks(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
@@ -23,7 +23,7 @@ def run_checks(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, lis
     return rows, problems
 
 
-def attempt(name: str, work: Callable[[], Result]) -> tuple[Result | None, str | None]:
+def attempt(name: str, work: Callable[[], Returned]) -> tuple[Returned | None, str | None]:
     """The result of `work`, or a sentence that says why it failed."""
     try:
         return work(), None

@@ -77,7 +77,7 @@ def report_block(common: RunContext, bands: Bands, block: JournalBlock, later: L
     """Read the row groups of a block, write its facts, and report."""
     sent_words = SendWords()
 
-    def wanted(producer: Ints, seq: Ints) -> Flags:
+    def belongs_here(producer: Ints, seq: Ints) -> Flags:
         inside = _inside(bands, block, producer, seq)
         if block.stray is None:
             return inside
@@ -86,14 +86,16 @@ def report_block(common: RunContext, bands: Bands, block: JournalBlock, later: L
 
     rows = BlockFacts(
         run=common.run,
-        sends=read_sends(block.groups["sends"], block.groups["opened"], common.topics, sent_words, wanted)
+        sends=read_sends(
+            block.groups["sends"], block.groups["opened"], common.topics, sent_words, belongs_here
+        )
         if block.stray is None
         else _no_sends(),
-        final=read_reads(block.groups["final"], common.topics, wanted),
-        committed=read_reads(block.groups["committed"], common.topics, wanted)
+        final=read_reads(block.groups["final"], common.topics, belongs_here),
+        committed=read_reads(block.groups["committed"], common.topics, belongs_here)
         if common.transactional
         else None,
-        live=read_reads(block.groups["live"], common.topics, wanted),
+        live=read_reads(block.groups["live"], common.topics, belongs_here),
         txns=read_txns(common.txns),
         committed_readers=common.committed_readers,
     )

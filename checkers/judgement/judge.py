@@ -71,10 +71,10 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
         if (step := parse_promise(text).step) is not None and step not in summary.acked_by_step
     ]
     if summary.lost_held_by_leader:
-        absent = _counted(summary.lost_held_by_leader, "acknowledged records are absent from the read")
+        absent = _count_phrase(summary.lost_held_by_leader, "acknowledged records are absent from the read")
         doubts.append(f"{absent} but in the leader's own files: the read is at fault")
     if summary.lost_unexamined and not (meta.final_read and meta.final_read.attested):
-        absent = _counted(summary.lost_unexamined, "acknowledged records are absent from the read")
+        absent = _count_phrase(summary.lost_unexamined, "acknowledged records are absent from the read")
         doubts.append(f"{absent}, and no replica's own files were examined")
     return doubts
 
@@ -94,7 +94,7 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
         count, reason = summary.count(finding), settings.get(finding.breaks)
         if not count or finding.breaks is Breaks.NEVER:
             continue
-        words = _counted(count, finding.reason)
+        words = _count_phrase(count, finding.reason)
         if finding.breaks is Breaks.ALWAYS:
             places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
             faults.append(f"{words} ({places})" if finding is FindingClass.LOST and places else words)
@@ -132,7 +132,7 @@ def _valid_reasons(summary: Summary) -> list[str]:
         shown.append(f"{most} acknowledged records were read back{once}{rest}")
     for finding in (FindingClass.REORDERED, FindingClass.DUPLICATE):
         if count := summary.count(finding):
-            shown.append(f"{_counted(count, finding.reason)}, as the settings allow")
+            shown.append(f"{_count_phrase(count, finding.reason)}, as the settings allow")
     unconfirmed = summary.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     if unconfirmed:
         absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
@@ -140,7 +140,7 @@ def _valid_reasons(summary: Summary) -> list[str]:
     return shown or ["nothing was acknowledged, so nothing could be lost"]
 
 
-def _counted(count: int, plural: str) -> str:
+def _count_phrase(count: int, plural: str) -> str:
     """ "3 records are lost", "1 record is lost"; "2 times a reader ...", "1 time a reader ..."."""
     if count == 1:
         plural = plural.replace("records are", "record is", 1).replace("times", "time", 1)

@@ -56,7 +56,7 @@ class MemorySample:
     files: int
 
     @property
-    def held(self) -> int:
+    def unreclaimable(self) -> int:
         """What cannot be reclaimed: heap, stacks, kernel memory, files in a tmpfs."""
         return self.usage - self.files
 

@@ -48,7 +48,7 @@ class PartitionCutOff(Frozen):
 
 def segments_to_read(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> tuple[Segment, ...]:
     """The segments whose batches `cut_of` has to know."""
-    return tuple(dict.fromkeys((_kept(segments, recovery_point, keep), segments[-1])))
+    return tuple(dict.fromkeys((_last_kept_segment(segments, recovery_point, keep), segments[-1])))
 
 
 def cut_partition(
@@ -71,7 +71,7 @@ def cut_partition(
         recovery_point: as checkpointed; 0 where there is none.
     """
     active = segments[-1]
-    kept = _kept(segments, recovery_point, keep)
+    kept = _last_kept_segment(segments, recovery_point, keep)
     batches = walked[kept.base]
     flushed = _position(batches, recovery_point)
     if isinstance(keep, AllBut):
@@ -92,7 +92,7 @@ def cut_partition(
     )
 
 
-def _kept(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> Segment:
+def _last_kept_segment(segments: Sequence[Segment], recovery_point: int, keep: KeptUpTo) -> Segment:
     """The last segment of which anything is left."""
     if keep != "checkpoint":
         return segments[-1]

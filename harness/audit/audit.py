@@ -91,13 +91,13 @@ def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) 
     ]
     return Audit(
         client=chosen,
-        settings=tuple(_audited_setting(entry) for entry in entries if _known(entry.name)),
+        settings=tuple(_audited_setting(entry) for entry in entries if _is_known_setting(entry.name)),
         findings=tuple(sorted(findings, key=lambda one: _ORDER.index(one.severity))),
         unknown=tuple(_unknown(entries, chosen)),
     )
 
 
-def _known(name: str) -> bool:
+def _is_known_setting(name: str) -> bool:
     return name in known_settings() or canonical(name) in known_settings()
 
 
@@ -117,7 +117,7 @@ def _unknown(entries: Iterable[PropertyLine], client: ClientLibrary) -> Iterable
     for entry in entries:
         where = f"{entry.file}:{entry.line}"
         close = None
-        if not _known(entry.name):
+        if not _is_known_setting(entry.name):
             close = closest_setting(entry.name)
             if close is None and entry.name.startswith(_FREE_PREFIXES):
                 continue

@@ -64,7 +64,7 @@ class RunStore:
         return cls(folder)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Keep other processes from working in this folder; the kernel unlocks it when this process and those
         that share `lock` have ended.
 

@@ -86,7 +86,7 @@ def explore(
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
-        with store.held(), show_progress(_err, quiet):
+        with store.locked(), show_progress(_err, quiet):
             report_progress(plan.lines()[-1])
             result = run_exploration(plan, store, this_command(*again))
     except KeyboardInterrupt:

@@ -113,7 +113,7 @@ def matrix(
     if not quiet:
         _err.print(f"results: {store.folder}", highlight=False, soft_wrap=True)
     try:
-        with store.held(), show_progress(_err, quiet):
+        with store.locked(), show_progress(_err, quiet):
             report_progress(plan.lines()[-1])
             result = run_matrix(plan, store, this_command(*again), clusters=clusters or clusters_at_once())
     except KeyboardInterrupt:

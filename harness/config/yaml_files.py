@@ -19,20 +19,20 @@ from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput, words_of
 from harness.model.secrets import MASK, masked, masked_at, remember_secrets
 
-Model = TypeVar("Model", bound=BaseModel)
+FileModel = TypeVar("FileModel", bound=BaseModel)
 _SUFFIXES = (".yaml", ".yml", ".json")
 """JSON is YAML too: the experiment.json in a results folder runs again."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileKind(Generic[Model]):
+class FileKind(Generic[FileModel]):
     """A kind of file, which holds a `model`.
 
     For messages: `one` is its name with an article, `expected` its shape, `example` says where to find an
     example, `schema` is the command that prints its schema. `folder`, below harness/, has the built-in files.
     """
 
-    model: type[Model]
+    model: type[FileModel]
     one: str
     expected: str
     example: str
@@ -59,7 +59,7 @@ class FileKind(Generic[Model]):
             raise self._unknown(name)
         return (self._folder() / f"{name}.yaml").read_text()
 
-    def builtin(self, name: str) -> tuple[Model, str]:
+    def builtin(self, name: str) -> tuple[FileModel, str]:
         """The content of a built-in file, and its name for messages.
 
         Raises:
@@ -68,7 +68,7 @@ class FileKind(Generic[Model]):
         source = f"built-in {self.word} {name}"
         return self.parse(self.builtin_text(name), source), source
 
-    def load(self, name_or_path: str) -> tuple[Model, str]:
+    def load(self, name_or_path: str) -> tuple[FileModel, str]:
         """The content of a built-in file (by name) or of a file (by path), and its name for messages.
 
         Raises:
@@ -81,7 +81,7 @@ class FileKind(Generic[Model]):
             raise self._unknown(name_or_path)
         return self.read(path), str(path)
 
-    def read(self, path: Path) -> Model:
+    def read(self, path: Path) -> FileModel:
         """The content of a file.
 
         Raises:
@@ -98,7 +98,7 @@ class FileKind(Generic[Model]):
             ) from error
         return self.parse(text, str(path))
 
-    def parse(self, text: str, source: str) -> Model:
+    def parse(self, text: str, source: str) -> FileModel:
         """The content of a YAML text; `source` names it in messages.
 
         Raises:
@@ -160,7 +160,7 @@ class FileKind(Generic[Model]):
 
 
 def _as_bad_input(
-    error: ValidationError, source: str, text: str, data: Any, kind: FileKind[Model]
+    error: ValidationError, source: str, text: str, data: Any, kind: FileKind[FileModel]
 ) -> BadInput:
     # For a misspelt key pydantic also reports the right one as missing: show the misspelling.
     problems = sorted(_independent_problems(error), key=lambda problem: problem["type"] != "extra_forbidden")

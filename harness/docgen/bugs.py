@@ -17,15 +17,15 @@ from harness.suite.table import MARKS, arms_of, count
 
 _RESULTS = files.DOCS / "bugs.json"
 
-Runs = suites.Runs[BugResult]
+BugRuns = suites.Runs[BugResult]
 
 
 def pages() -> dict[str, str]:
     """The text of the page, by its name below docs."""
-    return {"bugs.md": page(Runs.load(_RESULTS))}
+    return {"bugs.md": page(BugRuns.load(_RESULTS))}
 
 
-def page(runs: Runs) -> str:
+def page(runs: BugRuns) -> str:
     """The whole page."""
     return files.render(
         "bugs.md.j2",
@@ -53,4 +53,4 @@ def write() -> list[str]:
 
 def take(results: Sequence[Path]) -> None:
     """Keep the runs in these files of `kafka-chaos bugs`, and no others."""
-    Runs.collect(results).save(_RESULTS)
+    BugRuns.collect(results).save(_RESULTS)

@@ -21,23 +21,23 @@ _RESULTS = _FOLDER / "results.json"
 _SUFFIXES = (".md", ".svg")
 _SIDE_BY_SIDE = frozenset({"R10", "R18"})
 
-Runs = suites.Runs[ClaimResult]
+ClaimRuns = suites.Runs[ClaimResult]
 
 
 def pages() -> dict[str, str]:
     """The text of every generated file, by its name below docs/claims."""
-    runs = Runs.load(_RESULTS)
+    runs = ClaimRuns.load(_RESULTS)
     found = {f"{claim.id}.md": page(claim, runs) for claim in CLAIMS}
     return {**found, "README.md": overview(runs), **pictures(runs)}
 
 
-def overview(runs: Runs) -> str:
+def overview(runs: ClaimRuns) -> str:
     """The page with all claims."""
     table = suites.result_table(CLAIMS, runs, lambda claim: f"{claim}.md")
     return files.render("claims.md.j2", machine=runs.machine, result_table=table)
 
 
-def page(claim: Claim, runs: Runs) -> str:
+def page(claim: Claim, runs: ClaimRuns) -> str:
     """One claim's page."""
     results = runs.of(claim.id)
     latest = results[-1] if results else None
@@ -58,7 +58,7 @@ def page(claim: Claim, runs: Runs) -> str:
     )
 
 
-def pictures(runs: Runs) -> dict[str, str]:
+def pictures(runs: ClaimRuns) -> dict[str, str]:
     """SVG files by name, of what runs have measured."""
     drawings = plots.draw([result for run in runs.runs for result in run])
     return {f"{claim}.svg": text for claim, text in drawings.items()}
@@ -76,4 +76,4 @@ def write() -> list[str]:
 
 def take(results: Sequence[Path]) -> None:
     """Keep the runs in these files of `kafka-chaos claims`, and no others."""
-    Runs.collect(results).save(_RESULTS)
+    ClaimRuns.collect(results).save(_RESULTS)

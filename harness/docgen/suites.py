@@ -17,18 +17,18 @@ from harness.spec.plan import lines, plan_of
 from harness.suite.model import SuiteItem, SuiteResult
 from harness.suite.table import cells, columns
 
-Result = TypeVar("Result", bound=SuiteResult)
+AnySuiteResult = TypeVar("AnySuiteResult", bound=SuiteResult)
 
 
-class Runs(BaseModel, Generic[Result]):
+class Runs(BaseModel, Generic[AnySuiteResult]):
     """Runs of a suite: one list of results per run, the latest run last."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     machine: str = ""
-    runs: tuple[tuple[Result, ...], ...] = ()
+    runs: tuple[tuple[AnySuiteResult, ...], ...] = ()
 
-    def of(self, name: str) -> list[Result]:
+    def of(self, name: str) -> list[AnySuiteResult]:
         """The results of one item by its id, run by run."""
         return [result for run in self.runs for result in run if result.id == name]
 
@@ -57,12 +57,12 @@ class Runs(BaseModel, Generic[Result]):
         )
 
 
-def _without_stories(result: Result) -> Result:
+def _without_stories(result: AnySuiteResult) -> AnySuiteResult:
     arms = tuple(arm.model_copy(update={"story": ()}) for arm in result.arms)
     return result.model_copy(update={"arms": arms})
 
 
-def result_table(items: Sequence[SuiteItem], runs: Runs[Result], link: Callable[[str], str]) -> str:
+def result_table(items: Sequence[SuiteItem], runs: Runs[AnySuiteResult], link: Callable[[str], str]) -> str:
     """The Markdown table of a suite, one row per item; `link` is the address of an item's page by its id."""
     suite = items[0].suite
     rows = []

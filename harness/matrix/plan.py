@@ -127,7 +127,7 @@ def _with_secrets(spec: str | None, before: MatrixResult, resume: Path) -> Matri
     if place is None:
         return None
     again = None if spec is None else MATRIX.load(spec)[0]
-    if again is None or again.kept() != before.spec:
+    if again is None or again.stored_form() != before.spec:
         raise BadInput(
             "secrets of this matrix are not in its folder",
             where=f"{resume}: {place}",

@@ -247,7 +247,7 @@ class MatrixRun:
             name=spec.name,
             title=spec.title,
             description=spec.description,
-            spec=spec.kept(),
+            spec=spec.stored_form(),
             seed=self._plan.seed,
             command=self._command,
             started_ns=self._started_ns,

@@ -164,7 +164,7 @@ class MatrixSpec(Frozen):
     repeats: Annotated[Repeats, BeforeValidator(_number_or_mapping)] = Repeats()
     slo: tuple[ServiceLevel, ...] = ()
 
-    def kept(self) -> dict[str, Any]:
+    def stored_form(self) -> dict[str, Any]:
         """The spec as `matrix.json` stores it: as written, with its secrets masked."""
         data = without_secret_values(self.model_dump(mode="json", by_alias=True, exclude_unset=True))
         return dict(data)

@@ -77,7 +77,7 @@ def run_matrices(
             store = MatrixStore.created(results / shown.replace(" ", "-"), plan.spec.name)
             command = f"kafka-chaos matrix {name} --seed {seed}"
             command += f" --kafka-version {version}" if version is not None else ""
-            with store.held():
+            with store.locked():
                 result = run_matrix(plan, store, command, backend, clusters_at_once())
             write_page(result, store.folder)
         except KafkaChaosError as error:

@@ -173,7 +173,7 @@ class Chaos:
         self._within_budget()
         began = time.monotonic()
         with readable(self._settings.missing):
-            spec, chosen_seed, names = self._chosen(experiment, tuple(arms), seed)
+            spec, chosen_seed, names = self._resolve(experiment, tuple(arms), seed)
             executor.choose_arms(spec, names)
             java_of_spark(os.environ)
             options = executor.Options(
@@ -198,7 +198,7 @@ class Chaos:
         self._clusters.spent.faults += done.faults
         return done
 
-    def _chosen(
+    def _resolve(
         self, experiment: Any, arms: tuple[str, ...], seed: int | None
     ) -> tuple[Experiment, int, tuple[str, ...]]:
         named = self._mark.experiment if experiment is None else experiment

@@ -37,7 +37,7 @@ def cells(suite: Suite, runs: Sequence[SuiteResult]) -> tuple[str, ...]:
     for role in suite.roles:
         arms = arms_of(runs, role).values()
         row.append("\n".join(f"{seen[-1].arm}: {_expected(seen)}" for seen in arms))
-        row.append("\n".join(count(seen) if suite.counted else shown(seen[-1]) for seen in arms))
+        row.append("\n".join(count(seen) if suite.counted else shown_observation(seen[-1]) for seen in arms))
     seconds = sorted(round(run.seconds) for run in runs)
     span = f"{seconds[0]}" if seconds[0] == seconds[-1] else f"{seconds[0]}-{seconds[-1]}"
     return (*row, count_verdicts(runs), span)
@@ -59,14 +59,14 @@ def _expected(runs: Sequence[SuiteArmResult]) -> str:
     return row.expected if row.what == "verdict" else f"{row.what}: {row.expected}"
 
 
-def shown(arm: SuiteArmResult) -> str:
+def shown_observation(arm: SuiteArmResult) -> str:
     """The observation that a table shows of an arm, unless the arm shows nothing."""
     return arm.headline.seen if arm.sound and arm.headline is not None else NOTHING
 
 
 def count(runs: Sequence[SuiteArmResult]) -> str:
     """How many runs of an arm showed what: `valid 5/5`, or `valid 4/5, shows nothing 1/5`."""
-    return _fractions(Counter(map(shown, runs)))
+    return _fractions(Counter(map(shown_observation, runs)))
 
 
 def count_verdicts(runs: Sequence[SuiteResult]) -> str:

@@ -72,7 +72,7 @@ class ForeignReads:
         self.last_ms = max(self.last_ms, at)
         if name == "record_data":
             self._since_poll[event["topic"], event["partition"]] += 1
-            return self._wanted(event["topic"])
+            return self._is_of_topic(event["topic"])
         if name == "records_consumed":
             # The counts of one poll by partition; its records were listed before.
             for part in event["partitions"]:
@@ -84,7 +84,7 @@ class ForeignReads:
             self.assignments += [
                 self._row(event, part) | {"event": name.removeprefix("partitions_")}
                 for part in event["partitions"]
-                if self._wanted(part["topic"])
+                if self._is_of_topic(part["topic"])
             ]
         elif name == "offsets_committed":
             error = None if event["success"] else str(event.get("error") or "failed")
@@ -92,11 +92,11 @@ class ForeignReads:
             self.commits += [
                 self._row(event, part) | {"offset": part["offset"], "error": reason}
                 for part in event["offsets"]
-                if self._wanted(part["topic"]) and part["offset"] >= 0
+                if self._is_of_topic(part["topic"]) and part["offset"] >= 0
             ]
         return False
 
-    def _wanted(self, topic: str) -> bool:
+    def _is_of_topic(self, topic: str) -> bool:
         if self.topic is None:
             self.topic = topic
         if topic == self.topic:

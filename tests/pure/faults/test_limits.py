@@ -85,7 +85,7 @@ def test_both_versions_of_control_groups_are_read() -> None:
     first = {"usage": 100, "limit": 200, "stats": {"total_active_file": 20, "total_inactive_file": 30}}
     second = {"usage": 100, "limit": 200, "stats": {"active_file": 20, "inactive_file": 30}}
     for memory in (first, second):
-        assert memory_sample({"memory_stats": memory}).held == 50
+        assert memory_sample({"memory_stats": memory}).unreclaimable == 50
 
 
 def test_a_sample_of_cpu_use() -> None:

@@ -14,7 +14,7 @@ from harness.bugs.catalog.registry import BUGS
 from harness.bugs.model import BUG_SUITE, Bug, BugArmResult, BugResult
 from harness.cli.app import app
 from harness.docgen import bugs
-from harness.docgen.bugs import Runs
+from harness.docgen.bugs import BugRuns
 from harness.model.errors import BadInput
 from harness.suite import table
 from harness.suite.expectations import Observation
@@ -70,10 +70,10 @@ def test_an_arm_in_which_nothing_dangerous_happened_shows_nothing() -> None:
     assert seen.verdict is SuiteVerdict.UNKNOWN
     (arm,) = seen.of(Role.AFFECTED)
     assert not arm.sound
-    assert table.shown(arm) == table.NOTHING
+    assert table.shown_observation(arm) == table.NOTHING
     (fixed,) = seen.of(Role.FIXED)
     assert fixed.sound
-    assert table.shown(fixed) == "valid"
+    assert table.shown_observation(fixed) == "valid"
 
 
 def test_exit_codes_are_those_of_claims() -> None:
@@ -203,7 +203,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_bug_has_its_section() -> None:
-    page = bugs.page(Runs())
+    page = bugs.page(BugRuns())
     for bug in BUGS:
         assert f"## {bug.id}\n" in page
         assert bug.words in page
@@ -212,7 +212,7 @@ def test_every_bug_has_its_section() -> None:
 
 
 def test_the_page_tells_how_often_what_was_seen() -> None:
-    runs = Runs(runs=((result(INVALID, VALID),), (result(INVALID, BROKEN),)))
+    runs = BugRuns(runs=((result(INVALID, VALID),), (result(INVALID, BROKEN),)))
     page = bugs.page(runs)
     assert "| affected-arm: invalid: lost | invalid: lost 200 2/2 | fixed-arm: valid | valid 1/2," in page
     assert "reproduced 1/2, unknown 1/2" in page
@@ -224,11 +224,11 @@ def test_runs_are_taken_whole(tmp_path: Path) -> None:
     for number in range(2):
         text = json.dumps([result(INVALID, VALID, seconds=20.0 + number).model_dump(mode="json")])
         (tmp_path / f"{number}.json").write_text(text)
-    runs = Runs.collect([tmp_path / "0.json", tmp_path / "1.json"])
+    runs = BugRuns.collect([tmp_path / "0.json", tmp_path / "1.json"])
     assert [one.seconds for one in runs.of("KIP-903")] == [20.0, 21.0]
     assert not any(
         arm.folder.startswith("/")
-        for run in Runs.load(Path("docs/bugs.json")).runs
+        for run in BugRuns.load(Path("docs/bugs.json")).runs
         for one in run
         for arm in one.arms
     )

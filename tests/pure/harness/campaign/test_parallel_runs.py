@@ -191,13 +191,13 @@ def test_what_waits_when_all_workers_have_ended_is_an_error() -> None:
 
 def test_the_folder_stays_locked_until_the_processes_have_ended(tmp_path: Path) -> None:
     store = MatrixStore.created(tmp_path, "small")
-    with store.held():
+    with store.locked():
         pool = WorkerPool(1, FakeBackend(tmp_path / "log"), store.lock)
         pool.__enter__()
     try:
-        with pytest.raises(Exception, match="another process is working"), store.held():
+        with pytest.raises(Exception, match="another process is working"), store.locked():
             pass
     finally:
         pool.__exit__(None)
-    with store.held():
+    with store.locked():
         pass

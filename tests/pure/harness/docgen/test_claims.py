@@ -10,7 +10,7 @@ import pytest
 from harness.claims.catalog.registry import CLAIMS
 from harness.claims.model import CLAIM_SUITE, ClaimResult
 from harness.docgen import claims
-from harness.docgen.claims import Runs
+from harness.docgen.claims import ClaimRuns
 from harness.suite.expectations import Observation
 from harness.suite.model import SuiteArmResult, SuiteVerdict, choose
 
@@ -43,7 +43,7 @@ def test_the_generated_pages_are_up_to_date() -> None:
 
 def test_every_claim_has_a_page_with_its_words_and_steps() -> None:
     for claim in CLAIMS:
-        page = claims.page(claim, Runs())
+        page = claims.page(claim, ClaimRuns())
         assert claim.words in page
         assert "Not run yet." in page
         for experiment, _ in claim.experiments():
@@ -52,7 +52,9 @@ def test_every_claim_has_a_page_with_its_words_and_steps() -> None:
 
 
 def test_what_was_seen_is_told_with_how_often() -> None:
-    runs = Runs(runs=((a_result(SuiteVerdict.YES, 61.2),), (a_result(SuiteVerdict.UNKNOWN, 75.0, "499"),)))
+    runs = ClaimRuns(
+        runs=((a_result(SuiteVerdict.YES, 61.2),), (a_result(SuiteVerdict.UNKNOWN, 75.0, "499"),))
+    )
     page = claims.page(CLAIM, runs)
     assert "Verdicts: yes 1/2, unknown 1/2, on Kafka 4.3.1." in page
     assert "| of 1,000 acked records lost | 500 | 499 | **not as expected** |" in page
@@ -69,9 +71,9 @@ def test_runs_are_taken_whole_and_hold_no_path_of_a_machine(tmp_path: Path) -> N
     for number in range(2):
         text = json.dumps([a_result(SuiteVerdict.YES, 60.0 + number).model_dump(mode="json")])
         (tmp_path / f"{number}.json").write_text(text)
-    runs = Runs.collect([tmp_path / "0.json", tmp_path / "1.json"])
+    runs = ClaimRuns.collect([tmp_path / "0.json", tmp_path / "1.json"])
     assert [result.seconds for result in runs.of("R12")] == [60.0, 61.0]
-    saved = Runs.load(Path("docs/claims/results.json"))
+    saved = ClaimRuns.load(Path("docs/claims/results.json"))
     assert not any(
         trial.folder.startswith("/") for run in saved.runs for result in run for trial in result.arms
     )

@@ -322,7 +322,7 @@ def test_two_processes_do_not_work_at_one_matrix(
 ) -> None:
     monkeypatch.setattr(runner, "DockerBackend", lambda: FakeBackend(tmp_path / "log"))
     store, _ = begun(tmp_path, FakeBackend(tmp_path / "log"))
-    with store.held():
+    with store.locked():
         assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 2
     assert "another process is working in this folder" in capsys.readouterr().err
     assert call(monkeypatch, "matrix", "--resume", str(store.folder), "-q") == 0

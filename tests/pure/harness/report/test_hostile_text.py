@@ -146,7 +146,7 @@ def _result(item: SuiteItem, made: type[Result]) -> Result:
 def test_the_pages_of_claims() -> None:
     made = _result(CLAIMS[0], ClaimResult)
     harmless(html.render([CLAIMS[0]], [made]))
-    text = claims.page(CLAIMS[0], claims.Runs(machine="m", runs=((made,),)))
+    text = claims.page(CLAIMS[0], claims.ClaimRuns(machine="m", runs=((made,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text, "the reasons stand outside of blocks"
 
@@ -155,7 +155,7 @@ def test_the_page_of_known_bugs() -> None:
     made = _result(BUGS[0], BugResult)
     another = made.arms[0].model_copy(update={"arm": "z"})
     both = made.model_copy(update={"arms": (*made.arms, another)})
-    text = bugs.page(bugs.Runs(machine="m", runs=((both,),)))
+    text = bugs.page(bugs.BugRuns(machine="m", runs=((both,),)))
     harmless_markdown(text)
     assert "&lt;script>" in text
     assert "<br>z: " in text, "an arm a line, in one cell"

@@ -42,7 +42,7 @@ def test_an_arm_of_a_bug_has_a_side(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("runs", "file"),
-    [(claims.Runs, Path("docs/claims/results.json")), (bugs.Runs, Path("docs/bugs.json"))],
+    [(claims.ClaimRuns, Path("docs/claims/results.json")), (bugs.BugRuns, Path("docs/bugs.json"))],
     ids=["claims", "bugs"],
 )
 def test_saved_results_are_read_and_written_unchanged(runs: Any, file: Path, tmp_path: Path) -> None:
