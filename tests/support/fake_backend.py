@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -72,6 +73,13 @@ class FakeBackend:
         self.clusters, self.seconds = clusters, seconds
         self.starts: list[str] = []
         self.up = self.most_up = 0
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     def lines(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
@@ -84,13 +92,15 @@ class FakeBackend:
     def start(self, spec: ClusterSpec, logs: Path) -> AbstractContextManager[Any]:  # noqa: ARG002
         @contextmanager
         def cluster() -> Iterator[str]:
-            self.starts.append(spec.version)
-            self.up += 1
-            self.most_up = max(self.most_up, self.up)
+            with self._lock:
+                self.starts.append(spec.version)
+                self.up += 1
+                self.most_up = max(self.most_up, self.up)
             try:
                 yield spec.version
             finally:
-                self.up -= 1
+                with self._lock:
+                    self.up -= 1
 
         return cluster()
 
@@ -124,9 +134,12 @@ class FakeBackend:
             started_ns=time.time_ns(),
         )  # fmt: skip
         meta.save(folder)
-        # Two threads may pass a number between them.
-        if self.interrupt_at is not None and number >= self.interrupt_at:
-            self.interrupt_at = None
+        # Two threads may skip a number between them, and only one of them is interrupted.
+        with self._lock:
+            interrupted = self.interrupt_at is not None and number >= self.interrupt_at
+            if interrupted:
+                self.interrupt_at = None
+        if interrupted:
             raise KeyboardInterrupt
         if self.die_at == number:
             os.kill(os.getpid(), signal.SIGKILL)

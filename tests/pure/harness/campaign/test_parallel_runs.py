@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +29,13 @@ A, B = ClusterSpec(brokers=1), ClusterSpec(brokers=3)
 
 
 @pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers share the backend of the test."""
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers share the backend of the test. An interrupt arrives even where the process that started the
+    tests ignores SIGINT, as a shell's background jobs do."""
     monkeypatch.setattr(worker_processes, "WorkerPool", ThreadPool)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def begun(tmp_path: Path, backend: FakeBackend, clusters: int) -> tuple[MatrixStore, MatrixResult]:
