@@ -132,9 +132,9 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
     else:
         first[here[home]] = rows["offset"][home]
     seen, outcome = copies[place], sends["outcome"]
-    settled = (seen == 1) & ((outcome == ACKED) | (outcome == OTHER))
-    nowhere = (seen == 0) & ((outcome == INDETERMINATE) | (outcome == REJECTED) | (outcome == OTHER))
-    anomalous[place[~(settled | nowhere)]] = True
+    read_once = (seen == 1) & ((outcome == ACKED) | (outcome == OTHER))
+    rightly_absent = (seen == 0) & ((outcome == INDETERMINATE) | (outcome == REJECTED) | (outcome == OTHER))
+    anomalous[place[~(read_once | rightly_absent)]] = True
 
     # Every other reader got the same.
     given_committed = np.zeros(n, bool)
