@@ -142,6 +142,7 @@ class Bandwidth(LinkFault):
 
     kind: Literal["bandwidth"] = "bandwidth"
     needs: ClassVar[tuple[str, ...]] = ("tc htb", "tc tbf", "raw sockets")
+    external = "containers"
     injection: ClassVar[type[Injection]] = Slowed
     rate: str = Field(
         pattern=_RATE.pattern,

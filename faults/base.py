@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from faults.fault_cluster import FaultCluster
 from faults.target_context import ClusterShape, TargetContext
@@ -140,10 +140,13 @@ class FaultSpec(Frozen, ABC):
     """Base of all faults: a frozen value, as written in an experiment file, that can be aimed at a cluster.
 
     `needs` names the required features of kernel and engine (`harness.preflight.kernel_probes`), `injection`
-    is the class that `aim` returns.
+    is the class that `aim` returns. `external` says what the fault needs of a cluster that kafka-chaos did
+    not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
+    offers.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    external: ClassVar[Literal["requests", "containers", "impossible"]] = "impossible"
     injection: ClassVar[type[Injection]]
 
     @classmethod

@@ -144,6 +144,7 @@ class Command(FaultSpec):
     """
 
     kind: Literal["command"] = "command"
+    external = "requests"
     injection: ClassVar[type[Injection]] = Commanded
 
     inject: str = Field(min_length=1, description="shell line that injects the fault; exit code 0: done")

@@ -72,4 +72,5 @@ class Kill(ProcessFault):
     """
 
     kind: Literal["kill"] = "kill"
+    external = "containers"
     injection: ClassVar[type[Injection]] = Killed

@@ -82,6 +82,7 @@ class Loss(LinkFault):
 
     kind: Literal["loss"] = "loss"
     needs: ClassVar[tuple[str, ...]] = ("iptables", "iptables statistic", "raw sockets")
+    external = "containers"
     injection: ClassVar[type[Injection]] = PacketsLost
     percent: float = Field(
         ge=0.5,

@@ -65,6 +65,7 @@ class Partition(FaultSpec):
 
     kind: Literal["partition"] = "partition"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    external = "containers"
     injection: ClassVar[type[Injection]] = PartitionCuts
     side: Target = Field(alias="from", description="the nodes of one side")
     other: Target = Field(alias="to", description="the nodes of the other side")

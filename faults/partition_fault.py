@@ -61,6 +61,7 @@ class PartitionInjection(Injection):
 class PartitionFault(FaultSpec):
     """Base of faults on partitions of the topic under test, through the controller."""
 
+    external = "requests"
     partition: int | None = Field(
         default=None, ge=0, description="partition number; default: all partitions of the topic"
     )

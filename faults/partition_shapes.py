@@ -46,6 +46,7 @@ class Ring(FaultSpec):
 
     kind: Literal["ring"] = "ring"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    external = "containers"
     injection: ClassVar[type[Injection]] = RingCuts
     target: Target = Field(default=_EVERY, description="the nodes of the ring, four or more")
 
@@ -74,6 +75,7 @@ class Bridge(FaultSpec):
 
     kind: Literal["bridge"] = "bridge"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
+    external = "containers"
     injection: ClassVar[type[Injection]] = BridgeCuts
     target: Target = Field(default=_EVERY, description="all nodes, including the bridge")
     via: Target | None = Field(

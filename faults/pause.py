@@ -73,4 +73,5 @@ class Pause(ProcessFault):
 
     kind: Literal["pause"] = "pause"
     needs: ClassVar[tuple[str, ...]] = ("cgroup freezer",)
+    external = "containers"
     injection: ClassVar[type[Injection]] = Paused

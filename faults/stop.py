@@ -63,4 +63,5 @@ class Stop(ProcessFault):
     """
 
     kind: Literal["stop"] = "stop"
+    external = "containers"
     injection: ClassVar[type[Injection]] = Stopped

@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 from rich.table import Table
 
-from faults import Fault
 from faults.base import FaultSpec
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
@@ -18,11 +17,7 @@ from harness.preflight import kernel_probes
 from harness.preflight.feasibility import unmet_needs
 from harness.report import markdown
 from harness.report.table_builder import build_table
-
-
-def fault_specs() -> dict[str, type[FaultSpec]]:
-    """Every fault that experiment files may name, by its name."""
-    return {spec.name(): spec for spec in sorted(get_args(get_args(Fault)[0]), key=lambda spec: spec.name())}
+from harness.spec.fault_index import fault_specs
 
 
 def fault_rows(found: Sequence[kernel_probes.Capability], kind: str | None = None) -> list[dict[str, Any]]:

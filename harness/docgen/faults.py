@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from harness.catalog.faults import fault_specs, page, summary
+from harness.catalog.faults import page, summary
 from harness.docgen import files
 from harness.report.markdown import cell
+from harness.spec.fault_index import fault_specs
 
 _FOLDER = files.DOCS / "faults"
 _EVIDENCE = "evidence.json"

@@ -71,7 +71,7 @@ def _prose(text: str) -> str:
 
 
 def _experiment_files() -> str:
-    from harness.catalog.faults import fault_specs
+    from harness.spec.fault_index import fault_specs
 
     schema = Experiment.model_json_schema()
     known: dict[str, Any] = schema["$defs"]

@@ -10,8 +10,8 @@ from harness.cluster.external import advertised_addresses, client_security_of
 from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
-from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, ExternalClusterSpec
-from harness.spec.fault_index import placed_faults
+from harness.spec.external_cluster import ExternalClusterSpec
+from harness.spec.fault_index import fault_specs, placed_faults
 
 
 def on_external_cluster(
@@ -72,7 +72,8 @@ def check_external_limits(experiment: Experiment, *, owned: bool) -> None:
             found="no confirmation that faults may hit them",
             next_step="add the option if they are yours; leave the label out to spare them",
         )
-    allowed = PROTOCOL_FAULTS | (CONTAINER_FAULTS if existing.containers is not None else frozenset())
+    offered = ("requests",) if existing.containers is None else ("requests", "containers")
+    allowed = {name for name, spec in fault_specs().items() if spec.external in offered}
     for place, fault, _ in placed_faults(experiment):
         if fault.name() not in allowed:
             raise BadInput(

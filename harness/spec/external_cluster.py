@@ -8,11 +8,6 @@ from pydantic import Field, field_validator
 
 from harness.model.frozen import Frozen
 
-PROTOCOL_FAULTS = frozenset({"command", "elect", "transfer", "reassign"})
-"""Faults that need no container: the user's own commands, and requests to brokers."""
-CONTAINER_FAULTS = frozenset({"kill", "stop", "pause", "partition", "ring", "bridge", "loss", "bandwidth"})
-"""Faults that act on a container from outside, whatever it contains."""
-
 _SERVER = re.compile(r"^\[?[A-Za-z0-9._:-]+\]?:\d{1,5}$")
 
 

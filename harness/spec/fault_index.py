@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
+from faults import Fault
 from faults.base import FaultSpec
 from faults.schedules.entries import FaultBlock, Random, ScheduleEntry, SequencePart, TogetherPart
 from faults.schedules.fields import IfImpossible
@@ -107,3 +108,8 @@ def schedule_seed(seed: int, write: Write) -> str:
 def down_before(experiment: Experiment, index: int) -> int:
     """The largest number of brokers that inject steps before this step may leave down."""
     return sum(fault.max_brokers_down(experiment.shape) for fault in experiment.open_before(index).values())
+
+
+def fault_specs() -> dict[str, type[FaultSpec]]:
+    """Every fault that experiment files may name, by its name."""
+    return {spec.name(): spec for spec in sorted(get_args(get_args(Fault)[0]), key=lambda spec: spec.name())}

@@ -27,7 +27,8 @@ ONE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=2, repli
 
 @dataclass
 class Admin(FakeCluster):
-    """A puppet whose controller gives the answers that it was told to give, and keeps what it was asked."""
+    """A fake cluster whose controller gives the answers that it was told to give, and keeps what it was
+    asked."""
 
     election: list[str | None] = field(default_factory=list)
     move: list[str | None] = field(default_factory=list)

@@ -45,7 +45,7 @@ SHAPE = ClusterShape(brokers=3, controllers=1, combined=False, partitions=1, rep
 
 @dataclass
 class Disks(FakeCluster):
-    """A puppet whose nodes have a data volume and another one."""
+    """A fake cluster whose nodes have a data volume and another one."""
 
     root: Path = Path()
     log: str = ""

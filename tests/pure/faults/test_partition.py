@@ -144,7 +144,7 @@ def test_the_proof_sends_across_and_counts_what_arrives() -> None:
 
 @dataclass
 class Network(FakeCluster):
-    """A puppet whose every namespace answers the same, whatever the order; some end when looked at."""
+    """A fake cluster whose every namespace answers the same, whatever the order; some end when looked at."""
 
     answer: FakeCommandResult = field(default_factory=FakeCommandResult)
     ends: set[int] = field(default_factory=set)
@@ -378,8 +378,8 @@ WRITTEN = st.sampled_from(
 @given(WRITTEN, WRITTEN, st.text(max_size=4))
 def test_what_is_said_beforehand_holds_on_a_live_cluster(one: object, two: object, seed: str) -> None:
     spec = partition(one, two)
-    puppet = FakeCluster([quiet()])
-    snapshot = replace(context(puppet).snapshot(), seed=seed)
+    fake = FakeCluster([quiet()])
+    snapshot = replace(context(fake).snapshot(), seed=seed)
 
     def chosen(target: BaseTarget) -> frozenset[int]:
         return target.choose(snapshot)

@@ -1,4 +1,5 @@
-"""A rolling restart against a puppet: one at a time, only while all is well, and what is proof of it."""
+"""A rolling restart against a fake cluster: one at a time, only while all is well, and what is proof of
+it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ SECOND = 10**9
 
 @dataclass
 class Machine(FakeCluster):
-    """A puppet with processes: each stop and start takes a second of its own clock."""
+    """A fake cluster with processes: each stop and start takes a second of its own clock."""
 
     views: list[TopologyView] = field(default_factory=list)
     clock: int = 1000 * SECOND

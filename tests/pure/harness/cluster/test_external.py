@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from harness.catalog.faults import fault_specs
 from harness.cluster import state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
@@ -20,8 +20,10 @@ from harness.protocol.client_config import client_security_of, read_client_secur
 from harness.protocol.client_security import ClientSecurity
 from harness.run.healing import heal_recorded
 from harness.spec.cluster import ClusterSpec
-from harness.spec.external_cluster import CONTAINER_FAULTS, PROTOCOL_FAULTS, ExternalClusterSpec
+from harness.spec.external_cluster import ExternalClusterSpec
+from harness.spec.fault_index import fault_specs
 from harness.spec.files import parse
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
 
@@ -91,8 +93,21 @@ def test_what_can_be_had_there(fault: str, cluster: str | None, owned: bool, ref
         check_external_limits(experiment, owned=owned)
 
 
-def test_the_named_faults_exist() -> None:
-    assert set(fault_specs()) >= PROTOCOL_FAULTS | CONTAINER_FAULTS
+def test_what_each_fault_needs_of_such_a_cluster() -> None:
+    needs = {name: spec.external for name, spec in fault_specs().items() if spec.external != "impossible"}
+    requests = {"command", "elect", "transfer", "reassign"}
+    containers = {"kill", "stop", "pause", "partition", "ring", "bridge", "loss", "bandwidth"}
+    assert needs == dict.fromkeys(requests, "requests") | dict.fromkeys(containers, "containers")
+
+
+def test_the_page_names_the_faults_that_act_on_containers() -> None:
+    (line,) = (
+        line
+        for line in (ROOT / "docs" / "how-to" / "own-cluster.md").read_text().splitlines()
+        if "act on the brokers' containers" in line
+    )
+    named = set(re.findall(r"`(\w+)`", line.partition("then act")[0]))
+    assert named == {name for name, spec in fault_specs().items() if spec.external == "containers"}
 
 
 SASL = {

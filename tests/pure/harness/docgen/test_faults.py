@@ -10,10 +10,11 @@ from harness.docgen import faults as fault_pages
 from harness.model.errors import BadInput
 from harness.preflight import feasibility
 from harness.preflight.kernel_probes import Capability
+from harness.spec.fault_index import fault_specs
 
 pytestmark = pytest.mark.pure
 
-KINDS = faults.fault_specs()
+KINDS = fault_specs()
 
 
 def test_the_generated_pages_are_up_to_date() -> None:

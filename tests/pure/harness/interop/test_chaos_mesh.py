@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 from faults import Command
 from faults.base import InjectionContext
-from harness.catalog.faults import fault_specs
 from harness.cli.app import app
 from harness.interop import chaos_mesh
 from harness.interop.chaos_mesh import PodNaming, command_of, resource_of, text_of, to_chaos_mesh
 from harness.model.errors import BadInput
 from harness.spec.experiment import Experiment
+from harness.spec.fault_index import fault_specs
 from harness.spec.files import load, parse
 from tests.support.builders.views import quiet
 from tests.support.fake_cluster import FakeCluster

@@ -28,7 +28,7 @@ NODES = [Node(number, f"broker-{number}", True, False, 20000 + number, {}) for n
 
 @dataclass
 class Whole(FakeCluster):
-    """A puppet with nodes and a name."""
+    """A fake cluster with nodes and a name."""
 
     name: str = "kc-1"
     nodes: list[Node] = field(default_factory=lambda: list(NODES))
