@@ -40,7 +40,7 @@ def test_a_place_that_cannot_be_written_to_is_told(spark: SparkSession, tmp_path
     folder.mkdir()
     write_run(folder, lossy())
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckError, match="no folder for what the check finds"):
+    with pytest.raises(CheckError, match="the folder for the results of the check cannot be made"):
         check_run(spark, folder, results=tmp_path / "file" / "results")
 
 
