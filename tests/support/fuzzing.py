@@ -18,7 +18,7 @@ _FACTOR = int(os.environ.get("KAFKA_CHAOS_FUZZ", "1"))
 
 
 def fuzzed(examples: int) -> settings:
-    """For `@fuzzed(50)` on a test: so many examples by day."""
+    """For `@fuzzed(50)` on a test: the number of examples in ordinary runs."""
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
     return settings(max_examples=examples * _FACTOR, deadline=None, suppress_health_check=slow)
 

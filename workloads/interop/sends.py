@@ -24,7 +24,7 @@ from workloads.record.text_identity import decode_text, key_id
 UNKNOWN_PARTITION = -1
 """`partition` of sends for which the client reported none."""
 MAX_SEQ_JUMP = 10_000_000
-"""A number that exceeds the highest reported one by more than this is damaged: so many records are never in
+"""A number that exceeds the highest reported one by more than this is damaged: that many records are never in
 flight."""
 _BLOCK = 100_000
 _MS = 1_000_000
