@@ -4,8 +4,7 @@
     python -m harness.docgen --write                                write them
     python -m harness.docgen claims --write --take results/claims   first replace the saved results of runs
 
-Every module of `_PAGES` has `drifted()` and `write()`, which return names of files. Modules whose pages show
-results of runs also have `take(files)`.
+Every module of `_PAGES` is a `PageModule`. Modules whose pages show results of runs also have `take(files)`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from harness.docgen import files
 
 _PAGES = ("faults", "findings", "journals", "claims", "bugs", "reference")
 _RESULTS = {"claims": "claims.json", "bugs": "bugs.json"}
@@ -39,13 +40,13 @@ def main(
         if len(names) != 1 or not hasattr(modules[names[0]], "take"):
             raise typer.BadParameter("--take goes with one page that shows results: claims, bugs or findings")
         modules[names[0]].take([file for path in take for file in _files(path, names[0])])
-    clean = True
+    writing, clean = bool(write or take), True
     for name, module in modules.items():
-        files = module.write() if write or take else module.drifted()
-        clean = clean and not files
-        state = "written" if write or take else "drifted"
-        print(f"{name}: {state}: {', '.join(files)}" if files else f"{name}: up to date")
-    if not clean and not (write or take):
+        found = files.drifted(module, write=writing)
+        clean = clean and not found
+        state = "written" if writing else "drifted"
+        print(f"{name}: {state}: {', '.join(found)}" if found else f"{name}: up to date")
+    if not clean and not writing:
         raise typer.Exit(1)
 
 

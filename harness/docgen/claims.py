@@ -13,12 +13,10 @@ from harness.claims import plots
 from harness.claims.catalog.registry import CLAIMS
 from harness.claims.model import Claim, ClaimResult
 from harness.docgen import files, suites
-from harness.report.markdown import code_block
-from harness.suite.table import MARKS, count_verdicts
+from harness.suite.table import count_verdicts
 
-_FOLDER = files.DOCS / "claims"
-_RESULTS = _FOLDER / "results.json"
-_SUFFIXES = (".md", ".svg")
+FOLDER, SUFFIXES = files.DOCS / "claims", (".md", ".svg")
+_RESULTS = FOLDER / "results.json"
 _SIDE_BY_SIDE = frozenset({"R10", "R18"})
 
 ClaimRuns = suites.Runs[ClaimResult]
@@ -43,7 +41,7 @@ def page(claim: Claim, runs: ClaimRuns) -> str:
     latest = results[-1] if results else None
     # One arm may be a claim's and a control's: its story is told once.
     stories = {(a.experiment, a.arm): a for a in reversed(latest.arms if latest else ()) if a.story}
-    return files.render(
+    return suites.render(
         "claim.md.j2",
         claim=claim,
         latest=latest,
@@ -52,9 +50,6 @@ def page(claim: Claim, runs: ClaimRuns) -> str:
         picture=f"{claim.id}.svg" in pictures(runs),
         side_by_side=plots.side_by_side(latest.arms) if latest and claim.id in _SIDE_BY_SIDE else (),
         stories=list(reversed(stories.values())),
-        marks=MARKS,
-        plan_block=suites.plan_block,
-        code_block=code_block,
     )
 
 
@@ -62,16 +57,6 @@ def pictures(runs: ClaimRuns) -> dict[str, str]:
     """SVG files by name, of what runs have measured."""
     drawings = plots.draw([result for run in runs.runs for result in run])
     return {f"{claim}.svg": text for claim, text in drawings.items()}
-
-
-def drifted() -> list[str]:
-    """Names of generated files that are missing, differ, or no longer belong to a claim."""
-    return files.drifted(pages(), _FOLDER, _SUFFIXES)
-
-
-def write() -> list[str]:
-    """Write the files that have drifted and remove those that belong to no claim; returns the names."""
-    return files.write(pages(), _FOLDER, _SUFFIXES)
 
 
 def take(results: Sequence[Path]) -> None:

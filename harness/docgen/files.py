@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -21,19 +20,26 @@ _TEMPLATES = Environment(
 _TEMPLATES.filters["cell"] = cell
 
 
-def drifted(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
-    """Names of files that are missing, differ, or are leftovers. Leftovers are files of the folder with one
-    of `suffixes` that `wanted` does not name; without suffixes other files of the folder are left alone."""
+class PageModule(Protocol):
+    """A module of generated pages: their folder, and what `pages` makes now by name. Other files of the
+    folder with one of `SUFFIXES` are leftovers."""
+
+    FOLDER: Path
+
+    @property
+    def SUFFIXES(self) -> tuple[str, ...]: ...
+
+    def pages(self) -> dict[str, str]: ...
+
+
+def drifted(module: PageModule, *, write: bool = False) -> list[str]:
+    """Names of files that are missing, differ, or are leftovers; `write` puts them right."""
+    wanted, folder = module.pages(), module.FOLDER
     paths = folder.iterdir() if folder.exists() else ()
-    here = {path.name: path.read_text() for path in paths if path.suffix in suffixes or path.name in wanted}
-    return sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
-
-
-def write(wanted: Mapping[str, str], folder: Path, suffixes: tuple[str, ...] = (".md",)) -> list[str]:
-    """Write what has drifted and remove leftovers; returns the names."""
-    names = drifted(wanted, folder, suffixes)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
+    here = {one.name: one.read_text() for one in paths if one.suffix in module.SUFFIXES or one.name in wanted}
+    names = sorted(name for name in wanted.keys() | here.keys() if wanted.get(name) != here.get(name))
+    for name in names if write else ():
+        folder.mkdir(parents=True, exist_ok=True)
         if name in wanted:
             (folder / name).write_text(wanted[name])
         else:

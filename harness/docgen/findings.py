@@ -11,52 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from checkers.checks import CHECKS, Check
+from checkers.checks import CHECKS
 from harness.docgen import files
 from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
 from harness.model.run import RunMeta
 
-_DOCS = files.DOCS
-_PAGE, _EVIDENCE = "findings.md", "findings.json"
-_INTRO = """# Findings
-
-Every record of a run is in at most one of the classes about records: the first that applies, in the order of
-this page. The classes about deliveries and replicas, at the end, are counted in addition. `kafka-chaos
-findings` prints the list. This page is generated from the docstrings of the checks (`checkers/checks/`); the
-examples were found in runs on real brokers.
-
-| class | breaks the verdict | example from a real run |
-|---|---|---|
-"""
+FOLDER, SUFFIXES = files.DOCS, ()
 
 
-def page() -> str:
-    """The text of docs/findings.md."""
-    examples = _examples()
-    rows = [
-        f"| [{check.finding.value}](#{check.finding.value}) | {check.finding.breaks} | "
-        f"{'yes' if check.finding in examples else 'none seen yet'} |"
-        for check in CHECKS
-    ]
-    parts = [_INTRO + "\n".join(rows)]
-    parts += [_section(check, examples.get(check.finding)) for check in CHECKS]
-    return "\n\n".join(parts) + "\n"
-
-
-def _section(check: Check, example: dict[str, Any] | None) -> str:
-    lines = [f"## {check.finding.value}", "", check.definition(), "", f"Source: {check.source()}", ""]
-    if example is None:
-        lines.append(
-            "No run on real brokers has shown it so far; the tests show it in histories made by hand, for "
-            f"example: {check.example()}"
-        )
-        return "\n".join(lines)
-    lines += [
-        f"Seen in `{example['experiment']}`, arm `{example['arm']}`, Kafka {example['kafka']}, "
-        f"{example['count']:,} of {example['sent']:,} sends: {_sentence(example)}"
-    ]
-    return "\n".join(lines)
+def pages() -> dict[str, str]:
+    """The text of the page by its name."""
+    text = files.render("findings.md.j2", checks=CHECKS, examples=_examples(), sentence=_sentence)
+    return {"findings.md": text}
 
 
 def _sentence(example: dict[str, Any]) -> str:
@@ -83,11 +50,7 @@ def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:
                 "kafka": meta.cluster.image.kafka_version,
                 "sent": summary.sent,
                 "count": count,
-                "producer": example.producer,
-                "seq": example.seq,
-                "partition": example.partition,
-                "windows": example.windows,
-                "detail": example.detail,
+                **example.model_dump(include={"producer", "seq", "partition", "windows", "detail"}),
             }
     return found
 
@@ -103,19 +66,13 @@ def _runs(folder: Path) -> Iterator[tuple[RunMeta, Summary]]:
 
 
 def _examples() -> dict[FindingClass, dict[str, Any]]:
-    path = _DOCS / _EVIDENCE
+    path = _evidence()
     saved = json.loads(path.read_text()) if path.exists() else {}
     return {FindingClass(name): example for name, example in saved.items()}
 
 
-def drifted() -> list[str]:
-    """The page's name, if it is missing or differs."""
-    return files.drifted({_PAGE: page()}, _DOCS, ())
-
-
-def write() -> list[str]:
-    """Write the page if it has drifted; returns the names of the files written."""
-    return files.write({_PAGE: page()}, _DOCS, ())
+def _evidence() -> Path:
+    return FOLDER / "findings.json"
 
 
 def take(folders: Sequence[Path]) -> None:
@@ -124,4 +81,4 @@ def take(folders: Sequence[Path]) -> None:
     for folder in folders:
         examples |= examples_below(folder)
     ordered = {check.finding.value: examples[check.finding] for check in CHECKS if check.finding in examples}
-    (_DOCS / _EVIDENCE).write_text(json.dumps(ordered, indent=2) + "\n")
+    _evidence().write_text(json.dumps(ordered, indent=2) + "\n")

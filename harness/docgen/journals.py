@@ -7,7 +7,8 @@ import pyarrow as pa
 from harness.docgen import files
 from harness.model.journal import JOURNALS, SCHEMA_VERSION
 
-PAGE = files.DOCS / "journals.md"
+FOLDER, SUFFIXES = files.DOCS, ()
+PAGE = FOLDER / "journals.md"
 BEGIN, END = "<!-- columns:begin -->", "<!-- columns:end -->"
 
 
@@ -23,15 +24,6 @@ def _kind(column: pa.DataType) -> str:
     return f"list of {column.value_type}" if pa.types.is_list(column) else str(column)
 
 
-def drifted() -> list[str]:
-    """The page's name, if its tables differ from the definitions."""
-    return files.drifted(_pages(), files.DOCS, ())
-
-
-def write() -> list[str]:
-    """Write the page if it has drifted; returns the names of the files written."""
-    return files.write(_pages(), files.DOCS, ())
-
-
-def _pages() -> dict[str, str]:
+def pages() -> dict[str, str]:
+    """The text of the page by its name."""
     return {PAGE.name: page(PAGE.read_text())}

@@ -5,15 +5,18 @@ The site is built by MkDocs from docs/ (`make site`).
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
 import typer.main
 
-from harness.docgen import files, public_face
+import kafka_chaos
+from harness.docgen import files
+from harness.report.markdown import cell
 from harness.spec.experiment import Experiment
 
-_FOLDER = files.DOCS / "reference"
+FOLDER, SUFFIXES = files.DOCS / "reference", (".md",)
 _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "ReaderSpec", "Arm")
 """Models that come first on the page; all others follow in alphabetical order."""
 
@@ -23,19 +26,9 @@ def pages() -> dict[str, str]:
     texts = {
         "cli.md": _commands(),
         "experiment-files.md": _experiment_files(),
-        "python.md": public_face.page(),
+        "python.md": _python(),
     }
     return {name: text.rstrip() + "\n" for name, text in texts.items()}
-
-
-def drifted() -> list[str]:
-    """Names of pages that are missing, differ, or are leftovers."""
-    return files.drifted(pages(), _FOLDER)
-
-
-def write() -> list[str]:
-    """Write the pages that have drifted and remove leftovers; returns the names."""
-    return files.write(pages(), _FOLDER)
 
 
 def _commands() -> str:
@@ -122,3 +115,29 @@ def _type(field: dict[str, Any], known: dict[str, Any]) -> str:
 def _one_line(text: str) -> str:
     """Text for a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def _python() -> str:
+    return files.render("python.md.j2", signature=_signature, summary=_summary, members=_members)
+
+
+def _signature(name: str) -> str:
+    value = getattr(kafka_chaos, name)
+    if not inspect.isfunction(value):
+        return ""
+    return (
+        "("
+        + ", ".join(str(each).split(":")[0] for each in inspect.signature(value).parameters.values())
+        + ")"
+    )
+
+
+def _summary(name: str) -> str:
+    """The first paragraph of the name's docstring."""
+    if name == "__version__":
+        return "The version of the installed distribution."
+    return cell(inspect.cleandoc(getattr(kafka_chaos, name).__doc__ or "").split("\n\n")[0])
+
+
+def _members(name: str) -> str:
+    return ", ".join(f"`{each}`" for each in sorted(getattr(kafka_chaos, name).__all__))

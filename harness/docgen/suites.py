@@ -7,15 +7,16 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from harness.docgen import files
 from harness.report.markdown import cell, code_block, table
 from harness.spec.experiment import Experiment
 from harness.spec.plan import lines, plan_of
 from harness.suite.model import SuiteItem, SuiteResult
-from harness.suite.table import cells, columns
+from harness.suite.table import MARKS, cells, columns
 
 AnySuiteResult = TypeVar("AnySuiteResult", bound=SuiteResult)
 
@@ -74,6 +75,11 @@ def result_table(items: Sequence[SuiteItem], runs: Runs[AnySuiteResult], link: C
     return table(columns(suite), rows, str)
 
 
-def plan_block(experiment: Experiment) -> str:
+def render(template: str, **values: Any) -> str:
+    """A page of claims or bugs from its template."""
+    return files.render(template, marks=MARKS, plan_block=_plan_block, code_block=code_block, **values)
+
+
+def _plan_block(experiment: Experiment) -> str:
     """The plan of an experiment with seed 0, without empty lines, as a block of Markdown."""
     return code_block("\n".join(line for line in lines(plan_of(experiment, 0)) if line))

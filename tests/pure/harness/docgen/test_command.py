@@ -16,10 +16,11 @@ pytestmark = pytest.mark.pure
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Stand-ins for the modules of pages: `bugs` has drifted, and takes results."""
-    found: dict[str, Any] = {name: SimpleNamespace(drifted=list, write=list) for name in docgen._PAGES}
-    found["bugs"] = SimpleNamespace(drifted=lambda: ["bugs.md"], write=lambda: ["bugs.md"], taken=[])
+    empty = {"FOLDER": tmp_path / "docs", "SUFFIXES": ()}
+    found: dict[str, Any] = {name: SimpleNamespace(**empty, pages=dict) for name in docgen._PAGES}
+    found["bugs"] = SimpleNamespace(**empty, pages=lambda: {"bugs.md": "new"}, taken=[])
     found["bugs"].take = found["bugs"].taken.extend
     monkeypatch.setattr(
         docgen, "importlib", SimpleNamespace(import_module=lambda name: found[name.rpartition(".")[2]])
@@ -67,10 +68,11 @@ def test_what_does_not_go_together_is_refused(modules: dict[str, Any], arguments
     assert call(*arguments).exit_code == 2
 
 
-def test_every_page_has_the_functions_that_the_command_calls() -> None:
+def test_every_page_has_what_the_command_needs() -> None:
     import importlib
 
     for name in docgen._PAGES:
         module = importlib.import_module(f"harness.docgen.{name}")
-        assert callable(module.drifted), name
-        assert callable(module.write), name
+        assert callable(module.pages), name
+        assert module.FOLDER.is_dir(), name
+        assert isinstance(module.SUFFIXES, tuple), name

@@ -7,6 +7,7 @@ import pytest
 from faults.base import FaultSpec
 from harness.catalog import faults
 from harness.docgen import faults as fault_pages
+from harness.docgen import files
 from harness.model.errors import BadInput
 from harness.preflight import feasibility
 from harness.preflight.kernel_probes import Capability
@@ -18,7 +19,7 @@ KINDS = fault_specs()
 
 
 def test_the_generated_pages_are_up_to_date() -> None:
-    assert fault_pages.drifted() == [], "make docs writes them anew"
+    assert files.drifted(fault_pages) == [], "make docs writes them anew"
 
 
 @pytest.mark.parametrize("kind", KINDS)

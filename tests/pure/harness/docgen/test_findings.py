@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkers.checks import CHECKS
-from harness.docgen import findings
+from harness.docgen import files, findings
 from harness.model.result import FindingClass
 from harness.model.run import RunMeta
 from tests.support.builders.summaries import summary_with
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.pure
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert not findings.drifted(), "make docs writes it anew"
+    assert not files.drifted(findings), "make docs writes it anew"
 
 
 def test_every_class_is_on_the_page() -> None:
-    page = findings.page()
+    page = findings.pages()["findings.md"]
     for check in CHECKS:
         assert f"\n## {check.finding.value}\n" in page
         assert check.definition() in page
@@ -41,14 +41,16 @@ def test_examples_are_of_the_run_that_found_most(tmp_path: Path) -> None:
 
 
 def test_a_class_that_was_never_seen_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "_DOCS", tmp_path)
-    assert "none seen yet" in findings.page()
-    assert findings.drifted() == ["findings.md"]
+    monkeypatch.setattr(findings, "FOLDER", tmp_path)
+    assert "none seen yet" in findings.pages()["findings.md"]
+    assert files.drifted(findings) == ["findings.md"]
     _run(tmp_path / "run", run_meta(), 4)
     findings.take([tmp_path])
-    assert findings.write() == ["findings.md"]
-    assert findings.drifted() == []
-    assert "4 of 10 sends: record 3 of producer 0: acknowledged at offset 7" in findings.page()
+    assert files.drifted(findings, write=True) == ["findings.md"]
+    assert files.drifted(findings) == []
+    assert (
+        "4 of 10 sends: record 3 of producer 0: acknowledged at offset 7" in findings.pages()["findings.md"]
+    )
     assert json.loads((tmp_path / "findings.json").read_text())["lost"]["kafka"] == "4.3.1"
 
 
