@@ -112,6 +112,8 @@ def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: Managed
 def things_of(name: str) -> list[str]:
     """Containers and networks of one cluster."""
     client = engine.connect()
-    containers = [one.name for one in client.containers.list(all=True) if one.name.startswith(name)]
+    # Sidecars of other clusters come and go meanwhile: one that is gone before it is inspected is no error.
+    listed = client.containers.list(all=True, ignore_removed=True)
+    containers = [one.name for one in listed if one.name.startswith(name)]
     networks = [one.name for one in client.networks.list() if one.name.startswith(name)]
     return containers + networks

@@ -188,7 +188,8 @@ def test_probe_and_doctor_on_the_real_engine(client: DockerClient) -> None:
     assert rows["iptables"].works
     assert all(row.works is not None for row in rows.values())
     assert doctor.exit_code(doctor.with_engine(client)) == 0
-    assert not client.containers.list(all=True, filters={"label": f"{engine.CLUSTER_LABEL}=doctor"})
+    filters = {"label": f"{engine.CLUSTER_LABEL}=doctor"}
+    assert not client.containers.list(all=True, filters=filters, ignore_removed=True)
 
 
 def test_sweep_takes_containers_networks_and_volumes_of_one_cluster(client: DockerClient) -> None:

@@ -44,7 +44,8 @@ def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
     def frozen() -> list[Any]:
         names = [path.name for path in state.glob("*/")]
         wanted = [{"label": f"{engine.CLUSTER_LABEL}={name}", "status": "paused"} for name in names]
-        return [found for filters in wanted for found in client.containers.list(filters=filters)]
+        listed = (client.containers.list(filters=filters, ignore_removed=True) for filters in wanted)
+        return [container for found in listed for container in found]
 
     harness = subprocess.Popen(
         [*COMMAND, "run", str(tmp_path / "frozen.yaml"), "--results", str(results), "--quiet"],
