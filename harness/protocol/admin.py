@@ -47,9 +47,7 @@ def coordinator(connection: BrokerConnection, key: str, *, transactional: bool) 
     request = coordinator_request.FindCoordinatorRequest(
         key=key, key_type=_TRANSACTION if transactional else _GROUP
     )
-    answer: coordinator_response.FindCoordinatorResponse = connection.ask(
-        request, coordinator_response.FindCoordinatorResponse
-    )
+    answer = connection.ask(request, coordinator_response.FindCoordinatorResponse)
     return error_name(answer.error_code) or int(answer.node_id)
 
 
@@ -71,7 +69,7 @@ def elect(
         ),
         timeout=_DONE_WITHIN,
     )
-    answer: elect_response.ElectLeadersResponse = connection.ask(request, elect_response.ElectLeadersResponse)
+    answer = connection.ask(request, elect_response.ElectLeadersResponse)
     errors = {
         int(part.partition_id): part.error_code
         for one in answer.replica_election_results
@@ -102,9 +100,7 @@ def reassign(
             ),
         ),
     )
-    answer: alter_response.AlterPartitionReassignmentsResponse = connection.ask(
-        request, alter_response.AlterPartitionReassignmentsResponse
-    )
+    answer = connection.ask(request, alter_response.AlterPartitionReassignmentsResponse)
     errors = {
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
@@ -123,9 +119,7 @@ def ongoing_reassignments(
             ),
         ),
     )
-    answer: list_response.ListPartitionReassignmentsResponse = connection.ask(
-        request, list_response.ListPartitionReassignmentsResponse
-    )
+    answer = connection.ask(request, list_response.ListPartitionReassignmentsResponse)
     return {
         int(part.partition_index): tuple(int(node) for node in part.replicas)
         for one in answer.topics

@@ -13,7 +13,7 @@ import socket
 import struct
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kio.schema.describe_quorum.v0 import request as quorum_request
 from kio.schema.describe_quorum.v0 import response as quorum_response
@@ -34,6 +34,8 @@ LATEST, EARLIEST = -1, -2
 DEBUGGING_REPLICA, CONSUMER = -2, -1
 """ListOffsets replica ids: with -2 any replica answers with its own log end offset, with -1 only the leader
 answers, with its high watermark."""
+
+_T = TypeVar("_T")
 
 
 def error_name(code: ErrorCode) -> str | None:
@@ -79,13 +81,19 @@ class BrokerConnection:
             else tuple(metadata_request.MetadataRequestTopic(name=TopicName(name)) for name in topics)
         )
         request = metadata_request.MetadataRequest(topics=names, allow_auto_topic_creation=False)
-        answer: metadata_response.MetadataResponse = self.ask(request, metadata_response.MetadataResponse)
-        return answer
+        return self.ask(request, metadata_response.MetadataResponse)
 
     def offsets(
         self, partitions: Iterable[tuple[str, int]], *, timestamp: int, replica_id: int
     ) -> dict[tuple[str, int], int]:
         """Offsets by (topic, partition); partitions that this broker answers with an error are left out."""
+        answers = self.list_offsets(partitions, timestamp=timestamp, replica_id=replica_id)
+        return {where: offset for where, (error, offset) in answers.items() if error is None and offset >= 0}
+
+    def list_offsets(
+        self, partitions: Iterable[tuple[str, int]], *, timestamp: int, replica_id: int
+    ) -> dict[tuple[str, int], tuple[str | None, int]]:
+        """(error, offset) by (topic, partition)."""
         by_topic: dict[str, list[int]] = {}
         for topic, partition in partitions:
             by_topic.setdefault(topic, []).append(partition)
@@ -107,10 +115,9 @@ class BrokerConnection:
         )
         answer = self.ask(request, offsets_response.ListOffsetsResponse)
         return {
-            (topic.name, part.partition_index): part.offset
+            (topic.name, part.partition_index): (error_name(part.error_code), int(part.offset))
             for topic in answer.topics
             for part in topic.partitions
-            if part.error_code == 0 and part.offset >= 0
         }
 
     def controller(self) -> int | None:
@@ -140,43 +147,42 @@ class BrokerConnection:
         """Everything this broker believes about `topics`, in four requests (not the controller: see
         `quorum_leader`, which a broker must ask the controllers for and so may hang alone)."""
         metadata = self.metadata(topics)
-        where = [
-            (topic.name, part.partition_index)
+        parts = {
+            (topic.name, part.partition_index): part
             for topic in metadata.topics
             if topic.name is not None and topic.error_code == 0
             for part in topic.partitions
-        ]
+        }
         # The high watermark is asked before the log ends: both move, and this order never shows a
         # high watermark above a log end that was really below it.
-        marks = self.offsets(where, timestamp=LATEST, replica_id=CONSUMER) if where else {}
-        starts = self.offsets(where, timestamp=EARLIEST, replica_id=DEBUGGING_REPLICA) if where else {}
-        ends = self.offsets(where, timestamp=LATEST, replica_id=DEBUGGING_REPLICA) if where else {}
+        marks = self.offsets(parts, timestamp=LATEST, replica_id=CONSUMER) if parts else {}
+        starts = self.offsets(parts, timestamp=EARLIEST, replica_id=DEBUGGING_REPLICA) if parts else {}
+        ends = self.offsets(parts, timestamp=LATEST, replica_id=DEBUGGING_REPLICA) if parts else {}
         return BrokerView(
             broker=self.broker,
             answered=True,
             brokers=tuple(sorted(int(node.node_id) for node in metadata.brokers)),
             partitions=tuple(
                 PartitionState(
-                    topic=topic.name,
+                    topic=where[0],
                     partition=int(part.partition_index),
                     leader=int(part.leader_id),
                     leader_epoch=int(part.leader_epoch),
                     replicas=tuple(int(node) for node in part.replica_nodes),
                     isr=tuple(int(node) for node in part.isr_nodes),
-                    log_start_offset=starts.get((topic.name, part.partition_index)),
-                    log_end_offset=ends.get((topic.name, part.partition_index)),
-                    high_watermark=marks.get((topic.name, part.partition_index)),
+                    log_start_offset=starts.get(where),
+                    log_end_offset=ends.get(where),
+                    high_watermark=marks.get(where),
                 )
-                for topic in metadata.topics
-                if topic.name is not None and topic.error_code == 0
-                for part in topic.partitions
+                for where, part in parts.items()
             ),
         )
 
-    def ask(self, request: Any, answer: type[Any]) -> Any:
+    def ask(self, request: Any, answer: type[_T]) -> _T:
         """Send a message of kio and wait for its answer, which is of the class `answer`."""
         try:
-            return self._exchange(request, answer)
+            found: _T = self._exchange(request, answer)
+            return found
         except (OSError, EOFError) as error:
             self.close()
             raise OSError(f"broker {self.broker} did not answer: {error}") from error

@@ -36,9 +36,7 @@ def set_features(connection: BrokerConnection, levels: Mapping[str, int]) -> dic
 def _set(connection: BrokerConnection, feature: str, level: int, way: i8) -> str | None:
     update = update_request.FeatureUpdateKey(feature=feature, max_version_level=i16(level), upgrade_type=way)
     request = update_request.UpdateFeaturesRequest(feature_updates=(update,))
-    answer: update_response.UpdateFeaturesResponse = connection.ask(
-        request, update_response.UpdateFeaturesResponse
-    )
+    answer = connection.ask(request, update_response.UpdateFeaturesResponse)
     errors = [(answer.error_code, answer.error_message)]
     errors += [(one.error_code, one.error_message) for one in answer.results]
     return next(

@@ -1,7 +1,7 @@
 """Fetches from one named broker, whether it is the leader of the partition or a follower.
 
-Fetch 11 is answered by followers too, up to their own high watermark (KIP-392); OffsetForLeaderEpoch 3 by
-the leader alone (KIP-320). Both are understood by brokers from 2.8 to 4.x.
+Fetch 11 is answered by followers too, up to their own high watermark (KIP-392); Fetch 10 (before Kafka 2.3)
+and OffsetForLeaderEpoch 3 (KIP-320) by the leader alone. All are understood by brokers from 2.8 to 4.x.
 
 Errors have Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker
 does not answer.
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, Literal
 
 from kio.schema.errors import ErrorCode
-from kio.schema.fetch.v11 import request as fetch_request
-from kio.schema.fetch.v11 import response as fetch_response
+from kio.schema.fetch import v10, v11
 from kio.schema.offset_for_leader_epoch.v3 import request as epoch_request
 from kio.schema.offset_for_leader_epoch.v3 import response as epoch_response
 from kio.schema.types import BrokerId, TopicName
@@ -50,21 +50,24 @@ def fetch(
     *,
     max_bytes: int = _BYTES,
     replica_id: int = CONSUMER,
+    version: Literal[10, 11] = 11,
 ) -> FetchAnswer:
     """Fetch from one broker like a consumer, without waiting for more records (KIP-227: no session). With
     DEBUGGING_REPLICA it fetches from any replica, up to its log end offset (Kafka's `FetchIsolation`,
     `FetchParams`).
     """
-    request = fetch_request.FetchRequest(
+    # The classes of both versions have the same fields, as far as they are used here.
+    schema: Any = v10 if version == 10 else v11
+    request = schema.request.FetchRequest(
         replica_id=BrokerId(replica_id),
         max_wait=_AT_ONCE,
         min_bytes=i32(0),
         max_bytes=i32(max_bytes),
         topics=(
-            fetch_request.FetchTopic(
+            schema.request.FetchTopic(
                 topic=TopicName(topic),
                 partitions=(
-                    fetch_request.FetchPartition(
+                    schema.request.FetchPartition(
                         partition=i32(partition), fetch_offset=i64(offset), partition_max_bytes=i32(max_bytes)
                     ),
                 ),
@@ -72,7 +75,7 @@ def fetch(
         ),
         forgotten_topics_data=(),
     )
-    answer: fetch_response.FetchResponse = connection.ask(request, fetch_response.FetchResponse)
+    answer = connection.ask(request, schema.response.FetchResponse)
     if answer.error_code != ErrorCode.none:
         return FetchAnswer(answer.error_code.name.upper(), -1, -1, -1, b"")
     (part,) = (one for topics in answer.responses for one in topics.partitions)
@@ -101,9 +104,7 @@ def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: i
             ),
         ),
     )
-    answer: epoch_response.OffsetForLeaderEpochResponse = connection.ask(
-        request, epoch_response.OffsetForLeaderEpochResponse
-    )
+    answer = connection.ask(request, epoch_response.OffsetForLeaderEpochResponse)
     (part,) = (one for topics in answer.topics for one in topics.partitions)
     if part.error_code != ErrorCode.none or part.end_offset < 0:
         return None

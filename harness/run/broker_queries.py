@@ -18,7 +18,7 @@ from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
 from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
 from harness.protocol.fetch import epoch_end, fetch
-from harness.protocol.probes import end_offset, fetch_v10_error, produce
+from harness.protocol.probes import end_offset, produce
 from harness.run.broker_observer import BrokerObserver
 from harness.spec.steps import Ask
 from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
@@ -136,7 +136,7 @@ def _fetch(query: BrokerQuery) -> BrokerAnswer:
 
 
 def _fetch_v10(query: BrokerQuery) -> BrokerAnswer:
-    return BrokerAnswer(fetch_v10_error(query.connection, query.topic, query.step.partition))
+    return BrokerAnswer(fetch(query.connection, query.topic, query.step.partition, 0, version=10).error)
 
 
 def _produce(query: BrokerQuery) -> BrokerAnswer:
