@@ -12,7 +12,6 @@ from harness.cluster.nodes import plan
 from harness.cluster.state_records import ClusterRecord
 from harness.containers import images
 from harness.protocol.client_security import ClientSecurity
-from harness.spec.cluster import ClusterSpec
 
 
 def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | None:
@@ -23,7 +22,7 @@ def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | 
         BadInput, ClusterError: for an existing cluster, its client configuration or a container is gone.
     """
     if record.spec.existing is not None:
-        return attach_external(record.spec, record.name, record.brokers, record.topics, record.groups)
+        return _attach_external(record)
     assert client is not None
     cluster = LiveCluster()
     cluster.spec = record.spec
@@ -38,22 +37,12 @@ def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | 
     return cluster
 
 
-def attach_external(
-    spec: ClusterSpec,
-    name: str,
-    brokers: dict[int, tuple[str, int]],
-    topics: tuple[str, ...],
-    groups: tuple[str, ...],
-) -> ExternalCluster:
-    """Attach to an existing cluster that another process has used, without contacting its brokers.
-
-    Raises:
-        BadInput, ClusterError: the client's configuration cannot be used, or a container is gone.
-    """
-    cluster = ExternalCluster(spec)
-    cluster.name, cluster.topics, cluster.groups = name, topics, groups
+def _attach_external(record: ClusterRecord) -> ExternalCluster:
+    """Attach to an existing cluster that another process has used, without contacting its brokers."""
+    cluster = ExternalCluster(record.spec)
+    cluster.name, cluster.topics, cluster.groups = record.name, record.topics, record.groups
     cluster.access = client_security_of(cluster.existing)
-    cluster.set_brokers(brokers)
+    cluster.set_brokers(record.brokers)
     if cluster.existing.containers is not None:
         external_containers.attach(cluster, cluster.existing.containers)
     return cluster

@@ -18,6 +18,7 @@ from docker.models.containers import Container
 from harness.cluster import external_containers, state_records
 from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import Node
+from harness.containers import engine
 from harness.model.errors import BadInput, ClusterError
 from harness.model.run import ClusterInfo, ImageInfo
 from harness.protocol.auth import BrokerAuth
@@ -103,7 +104,8 @@ class ExternalCluster(LiveCluster):
         if not self.topics and not state_records.open_faults(self.name):
             state_records.forget(self.name)
         if self._handles:
-            external_containers.release(self)
+            # Only our own sidecars, found by our label, not the user's containers.
+            engine.sweep(self.client, cluster=self.name)
 
     @property
     def bootstrap(self) -> str:

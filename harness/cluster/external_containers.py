@@ -55,11 +55,6 @@ def attach(cluster: LiveCluster, label: str) -> None:
     )
 
 
-def release(cluster: LiveCluster) -> None:
-    """Remove our sidecars of these containers, found by our own label."""
-    engine.sweep(cluster.client, cluster=cluster.name)
-
-
 def labelled_containers(client: DockerClient, label: str) -> list[dict[str, Any]]:
     """The attributes of the running containers with this label, without our sidecars."""
     listed = client.containers.list(filters={"label": label}, ignore_removed=True)

@@ -63,13 +63,13 @@ class RunningNodes:
 
     def kill(self, number: int) -> None:
         """SIGKILL the node's process."""
-        with self._engine(number, "the node could not be killed"):
-            self._container(number).kill("SIGKILL")
+        with self._engine(number, "the node could not be killed") as container:
+            container.kill("SIGKILL")
 
     def terminate(self, number: int) -> None:
         """Send SIGTERM to the node's process; returns before it has ended."""
-        with self._engine(number, "the node could not be terminated"):
-            self._container(number).kill("SIGTERM")
+        with self._engine(number, "the node could not be terminated") as container:
+            container.kill("SIGTERM")
 
     def pause(self, number: int) -> None:
         """Freeze every process of the node."""
@@ -80,13 +80,13 @@ class RunningNodes:
             wait=wait_fixed(0.2),
             reraise=True,
         )
-        with self._engine(number, "the node could not be paused"):
-            again(self._container(number).pause)
+        with self._engine(number, "the node could not be paused") as container:
+            again(container.pause)
 
     def unpause(self, number: int) -> None:
         """Thaw a paused node."""
-        with self._engine(number, "the node could not be resumed"):
-            self._container(number).unpause()
+        with self._engine(number, "the node could not be resumed") as container:
+            container.unpause()
 
     def is_paused(self, number: int) -> bool:
         return bool(self._state(number)["Paused"])
@@ -95,8 +95,8 @@ class RunningNodes:
         """Start a stopped node again, then call the callbacks of `on_start`; does nothing if it runs."""
         if self.is_running(number):
             return
-        with self._engine(number, "the node could not be started"):
-            self._container(number).start()
+        with self._engine(number, "the node could not be started") as container:
+            container.start()
         for callback in tuple(self._on_start):
             callback(number)
 
@@ -145,8 +145,8 @@ class RunningNodes:
         Raises:
             ClusterError: the node is not running, or is paused.
         """
-        with self._engine(number, "a command could not run in the node's container"):
-            return run_in(self._container(number), script)
+        with self._engine(number, "a command could not run in the node's container") as container:
+            return run_in(container, script)
 
     def in_cgroups(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, that sees a running node's process as PID 1 and
@@ -160,20 +160,19 @@ class RunningNodes:
 
     def inspect(self, number: int) -> dict[str, Any]:
         """The current attributes of the node's container (`docker inspect`)."""
-        with self._engine(number, "the node cannot be inspected"):
-            container = self._container(number)
+        with self._engine(number, "the node cannot be inspected") as container:
             container.reload()
             return dict(container.attrs)
 
     def limit(self, number: int, **limits: int) -> None:
         """Change limits of the node's container, by docker-py's names (`cpu_quota`, `mem_limit`, ...)."""
-        with self._engine(number, "the node's limits could not be changed"):
-            self._container(number).update(**limits)
+        with self._engine(number, "the node's limits could not be changed") as container:
+            container.update(**limits)
 
     def stats(self, number: int) -> dict[str, Any]:
         """One sample of the node's resource use, as the engine reports it (`docker stats`)."""
-        with self._engine(number, "the node's resource use cannot be read"):
-            return dict(self._container(number).stats(stream=False, one_shot=True))
+        with self._engine(number, "the node's resource use cannot be read") as container:
+            return dict(container.stats(stream=False, one_shot=True))
 
     def log_files(self, number: int, topic: str, partition: int) -> dict[str, bytes]:
         """The files of one replica's log folder: name -> content, from a running or stopped node. Empty if
@@ -182,8 +181,8 @@ class RunningNodes:
         Raises:
             ClusterError: they cannot be copied.
         """
-        with self._engine(number, f"the files of {topic}-{partition} cannot be copied"):
-            return files_in(self._container(number), f"{DATA_DIR}/{topic}-{partition}")
+        with self._engine(number, f"the files of {topic}-{partition} cannot be copied") as container:
+            return files_in(container, f"{DATA_DIR}/{topic}-{partition}")
 
     def log_dir_file(self, number: int, name: str) -> bytes:
         """One file of the node's log dir, from a running or stopped node; empty if there is none.
@@ -191,8 +190,8 @@ class RunningNodes:
         Raises:
             ClusterError: it cannot be copied.
         """
-        with self._engine(number, f"{name} cannot be copied"):
-            return files_in(self._container(number), f"{DATA_DIR}/{name}").get(name, b"")
+        with self._engine(number, f"{name} cannot be copied") as container:
+            return files_in(container, f"{DATA_DIR}/{name}").get(name, b"")
 
     def log_tail(self, number: int, lines: int = 20) -> str:
         """The last lines that the node's process printed."""
@@ -200,8 +199,8 @@ class RunningNodes:
 
     def log_since(self, number: int, since_ns: int) -> str:
         """What the node's process has printed since `since_ns` (epoch ns)."""
-        with self._engine(number, "the node's log cannot be read"):
-            text: bytes = self._container(number).logs(since=since_ns / 1e9)
+        with self._engine(number, "the node's log cannot be read") as container:
+            text: bytes = container.logs(since=since_ns / 1e9)
             return text.decode(errors="replace")
 
     def _sidecar(
@@ -212,10 +211,10 @@ class RunningNodes:
             return run_sidecar(self.client, self._toolbox, script, labels, allowed, **placed)
 
     @contextmanager
-    def _engine(self, number: int, what: str) -> Iterator[None]:
-        """Raise an error of the engine as a ClusterError that names the node."""
+    def _engine(self, number: int, what: str) -> Iterator[Container]:
+        """The node's container; an error of the engine is raised as a ClusterError that names the node."""
         try:
-            yield
+            yield self._container(number)
         except (DockerException, OSError) as error:
             raise ClusterError(
                 what,
@@ -225,11 +224,8 @@ class RunningNodes:
             ) from error
 
     def _state(self, number: int) -> dict[str, Any]:
-        with self._engine(number, "the node's state cannot be read"):
-            container = self._container(number)
-            container.reload()
-            state: dict[str, Any] = container.attrs["State"]
-            return state
+        state: dict[str, Any] = self.inspect(number)["State"]
+        return state
 
     def _container(self, number: int) -> Container:
         return self._handles[number]

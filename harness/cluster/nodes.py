@@ -109,18 +109,14 @@ def plan(
             }
             nodes.append(Node(number, name, False, True, None, environment(own), command))
     for number, port in zip(broker_ids, host_ports, strict=True):
-        name = f"broker-{number}"
-        listeners = _listeners(spec, name, port, secured)
-        if spec.combined:
-            listeners["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
         own = {
-            **spec.broker_properties.get(number, {}),
-            **listeners,
+            **_broker_settings(spec, number, port, secured),
             "node.id": str(number),
             "process.roles": "broker,controller" if spec.combined else "broker",
-            **_rack(spec, number),
         }
-        nodes.append(Node(number, name, True, spec.combined, port, environment(own), command))
+        if spec.combined:
+            own["listeners"] += f",CONTROLLER://:{CONTROLLER_PORT}"
+        nodes.append(Node(number, f"broker-{number}", True, spec.combined, port, environment(own), command))
     return nodes
 
 
@@ -166,26 +162,11 @@ def _with_zookeeper(
             zookeeper=True,
         )
     ]
+    command = zookeeper.BROKER_COMMAND
     for number, port in enumerate(host_ports, start=1):
-        name = f"broker-{number}"
-        own = zookeeper.settings(
-            shared
-            | spec.broker_properties.get(number, {})
-            | _listeners(spec, name, port, secured)
-            | _rack(spec, number)
-            | {"broker.id": str(number)}
-        )
-        nodes.append(
-            Node(
-                number,
-                name,
-                broker=True,
-                controller=True,
-                host_port=port,
-                environment=base | {zookeeper.SETTINGS: own},
-                command=zookeeper.BROKER_COMMAND,
-            )
-        )
+        own = _broker_settings(spec, number, port, secured) | {"broker.id": str(number)}
+        environment = base | {zookeeper.SETTINGS: zookeeper.settings(shared | own)}
+        nodes.append(Node(number, f"broker-{number}", True, True, port, environment, command))
     return nodes
 
 
@@ -204,10 +185,6 @@ def _settings(spec: ClusterSpec) -> dict[str, str]:
     }
 
 
-def _rack(spec: ClusterSpec, number: int) -> dict[str, str]:
-    return {"broker.rack": rack_of(number)} if spec.racks else {}
-
-
 def _protocols(spec: ClusterSpec, *more: str) -> str:
     plain = dict.fromkeys(("CLIENT", "INTERNAL", *more), "PLAINTEXT")
     if spec.security is not None:
@@ -215,16 +192,22 @@ def _protocols(spec: ClusterSpec, *more: str) -> str:
     return ",".join(f"{name}:{protocol}" for name, protocol in plain.items())
 
 
-def _listeners(spec: ClusterSpec, name: str, port: int, secured: Credentials | None) -> dict[str, str]:
+def _broker_settings(
+    spec: ClusterSpec, number: int, port: int, secured: Credentials | None
+) -> dict[str, str]:
+    """Properties of one broker, with KRaft and with ZooKeeper: its own, listeners, rack and credentials."""
+    name = f"broker-{number}"
     listening = {"CLIENT": CLIENT_PORT, "INTERNAL": INTERNAL_PORT}
     advertised = {"CLIENT": f"{HOST}:{port}", "INTERNAL": f"{name}:{INTERNAL_PORT}"}
     if spec.security is not None:
         listening["TOOLS"], advertised["TOOLS"] = TOOLS_PORT, f"{name}:{TOOLS_PORT}"
     return {
+        **spec.broker_properties.get(number, {}),
         "listeners": ",".join(f"{one}://:{port}" for one, port in listening.items()),
         "advertised.listeners": ",".join(f"{one}://{address}" for one, address in advertised.items()),
         "inter.broker.listener.name": "INTERNAL",
         **({} if secured is None else secured.settings(name, ("CLIENT", "TOOLS"))),
+        **({"broker.rack": rack_of(number)} if spec.racks else {}),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import Node
 from harness.model.errors import ClusterError
@@ -36,7 +37,7 @@ def await_ready(cluster: LiveCluster) -> None:
         )
         admin = cluster.admin()
         admin.create(_PROBE_TOPIC, partitions=1, replication_factor=factor, config={})
-        wait_until(lambda: _isr_missing(cluster, factor), what="a topic with full ISR", seconds=_ISR_SECONDS)
+        await_isr(cluster, _PROBE_TOPIC, 1, factor, _ISR_SECONDS)
         admin.delete(_PROBE_TOPIC)
     except _NodeEnded as ended:
         raise _failed(cluster, str(ended), ended.node) from ended
@@ -56,13 +57,6 @@ def _unregistered(cluster: LiveCluster) -> str | None:
     wanted = set(cluster.broker_ids)
     missing = [seen.broker for seen in views if set(seen.brokers) != wanted]
     return f"broker(s) {missing} do not know all of {sorted(wanted)} yet" if missing else None
-
-
-def _isr_missing(cluster: LiveCluster, factor: int) -> str | None:
-    state = cluster.view((_PROBE_TOPIC,)).partition(_PROBE_TOPIC, 0)
-    if state is None:
-        return "no broker knows the topic"
-    return None if len(state.isr) == factor else f"ISR {list(state.isr)} of {factor}"
 
 
 def _failed(cluster: LiveCluster, why: str, node: Node) -> ClusterError:

@@ -41,10 +41,10 @@ class ClusterRecord(Frozen):
     name: str
     owner: str
     spec: ClusterSpec
-    cluster_id: str
-    ports: tuple[int, ...]
-    addresses: dict[int, str]
-    client_address: str
+    cluster_id: str = ""
+    ports: tuple[int, ...] = ()
+    addresses: dict[int, str] = {}
+    client_address: str = ""
     access: dict[str, str] = {}
     brokers: dict[int, tuple[str, int]] = {}
     topics: tuple[str, ...] = ()
@@ -78,39 +78,22 @@ def state_folder() -> Path:
 
 def remember(cluster: Any) -> None:
     """Record a cluster that was just started (a `ManagedCluster` or an `ExternalCluster`)."""
+    own: dict[str, Any]
     if cluster.spec.existing is not None:
         # Its security settings stay in the user's own file.
-        record = ClusterRecord(
-            name=cluster.name,
-            owner=process_identity.owner_label(os.getpid()),
-            spec=cluster.spec,
-            cluster_id="",
-            ports=(),
-            addresses={},
-            client_address="",
-            brokers={number: cluster.endpoint(number) for number in cluster.broker_ids},
-            topics=cluster.topics,
-            groups=cluster.groups,
-        )
-        _keep(record)
-        return
-    record = ClusterRecord(
-        name=cluster.name,
-        owner=process_identity.owner_label(os.getpid()),
-        spec=cluster.spec,
-        cluster_id=cluster.cluster_id,
-        ports=tuple(node.host_port for node in cluster.nodes if node.host_port is not None),
-        addresses={node.id: cluster.address(node.id) for node in cluster.nodes},
-        client_address=cluster.client_address,
-        access=dict(cluster.access.properties),
-    )
-    _keep(record)
-
-
-def _keep(record: ClusterRecord) -> None:
-    folder = state_folder() / record.name
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / _CLUSTER_FILE, record)
+        brokers = {number: cluster.endpoint(number) for number in cluster.broker_ids}
+        own = {"brokers": brokers, "topics": cluster.topics, "groups": cluster.groups}
+    else:
+        own = {
+            "cluster_id": cluster.cluster_id,
+            "ports": tuple(node.host_port for node in cluster.nodes if node.host_port is not None),
+            "addresses": {node.id: cluster.address(node.id) for node in cluster.nodes},
+            "client_address": cluster.client_address,
+            "access": dict(cluster.access.properties),
+        }
+    owner = process_identity.owner_label(os.getpid())
+    record = ClusterRecord(name=cluster.name, owner=owner, spec=cluster.spec, **own)
+    _write(state_folder() / record.name / _CLUSTER_FILE, record)
 
 
 def forget(name: str) -> None:
@@ -120,9 +103,7 @@ def forget(name: str) -> None:
 
 def open_fault(cluster: str, record: OpenFaultRecord) -> None:
     """Record a fault before it is applied."""
-    folder = state_folder() / cluster
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / f"{_FAULT_PREFIX}{record.tag}.json", record)
+    _write(state_folder() / cluster / f"{_FAULT_PREFIX}{record.tag}.json", record)
 
 
 def close_fault(cluster: str, tag: str) -> None:
@@ -170,6 +151,7 @@ def _not_ours(folder: Path) -> bool:
 
 
 def _write(path: Path, record: Frozen) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, record.model_dump_json(indent=2) + "\n", private=True)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import socket
+from itertools import islice
 
 from harness.model.errors import ClusterError
 
@@ -22,15 +23,9 @@ def free_ports(count: int, taken: frozenset[int] = frozenset()) -> list[int]:
     Raises:
         OSError: there are fewer free ports.
     """
-    chosen: list[int] = []
-    candidates = list(range(LOWEST, HIGHEST))
     # Not by the experiment's seed: two runs with the same seed must not choose the same ports.
-    random.SystemRandom().shuffle(candidates)
-    for port in candidates:
-        if len(chosen) == count:
-            break
-        if port not in taken and is_free(port):
-            chosen.append(port)
+    candidates = random.SystemRandom().sample(range(LOWEST, HIGHEST), HIGHEST - LOWEST)
+    chosen = list(islice((port for port in candidates if port not in taken and is_free(port)), count))
     if len(chosen) < count:
         raise OSError(f"no {count} free ports between {LOWEST} and {HIGHEST} on {HOST}")
     return chosen

@@ -74,10 +74,13 @@ def client_security_of(settings: Mapping[str, str], where: str) -> ClientSecurit
 SettingTranslator = Callable[[str, Mapping[str, str], str], dict[str, str]]
 
 
-def _mechanism(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
-    if value not in MECHANISMS:
-        raise _refused("sasl.mechanism", where, f"one of {', '.join(MECHANISMS)}", value)
-    return {"sasl.mechanism": value}
+def _one_of(name: str, *allowed: str) -> SettingTranslator:
+    def translate(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
+        if value not in allowed:
+            raise _refused(name, where, f"{', '.join(allowed[:-1])} or {allowed[-1]}", value)
+        return {name: value}
+
+    return translate
 
 
 def _jaas(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
@@ -119,26 +122,18 @@ def _identity(value: str, settings: Mapping[str, str], where: str) -> dict[str, 
     return {"ssl.certificate.location": path, "ssl.key.location": path}
 
 
-def _name_check(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
-    if value not in ("https", "none"):
-        raise _refused("ssl.endpoint.identification.algorithm", where, "https or none", value)
-    return {"ssl.endpoint.identification.algorithm": value}
-
-
-def _ignored(_: str, __: Mapping[str, str], ___: str) -> dict[str, str]:
-    return {}
-
-
 _OTHERS: dict[str, SettingTranslator] = {
-    "sasl.mechanism": _mechanism,
-    "sasl.mechanisms": _mechanism,
+    "sasl.mechanism": _one_of("sasl.mechanism", *MECHANISMS),
+    "sasl.mechanisms": _one_of("sasl.mechanism", *MECHANISMS),
     "sasl.jaas.config": _jaas,
     "ssl.truststore.location": _trusted,
-    "ssl.truststore.certificates": lambda value, _, __: {"ssl.ca.pem": value},
-    "ssl.truststore.type": _ignored,
+    "ssl.truststore.certificates": lambda value, *_: {"ssl.ca.pem": value},
+    "ssl.truststore.type": lambda *_: {},
     "ssl.keystore.location": _identity,
-    "ssl.keystore.type": _ignored,
-    "ssl.endpoint.identification.algorithm": _name_check,
+    "ssl.keystore.type": lambda *_: {},
+    "ssl.endpoint.identification.algorithm": _one_of(
+        "ssl.endpoint.identification.algorithm", "https", "none"
+    ),
 }
 
 

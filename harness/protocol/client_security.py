@@ -12,13 +12,13 @@ from functools import cached_property
 from harness.model.secrets import without_secrets
 from harness.protocol.auth import BrokerAuth, Tls
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 JAVA_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 """Login modules of Java clients and of brokers, by SASL mechanism."""
+MECHANISMS = tuple(JAVA_MODULES)
 
 
 @dataclass(frozen=True)

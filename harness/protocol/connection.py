@@ -12,7 +12,6 @@ import io
 import socket
 import struct
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kio.schema.describe_quorum.v0 import request as quorum_request
@@ -63,9 +62,7 @@ class BrokerConnection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
