@@ -13,6 +13,7 @@ from typing import Any
 import docker
 from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.models.images import Image
 from docker.utils import parse_repository_tag
 from testcontainers.core.config import testcontainers_config
 
@@ -178,6 +179,14 @@ def _count(swept: SweepResult, kind: str, name: str, trouble: str | None) -> Swe
     return replace(swept, **{kind: getattr(swept, kind) + 1})
 
 
+def local_image(client: DockerClient, reference: str) -> Image | None:
+    """This image, if it is on this machine; else None."""
+    try:
+        return client.images.get(reference)
+    except ImageNotFound:
+        return None
+
+
 def pull(
     client: DockerClient,
     reference: str,
@@ -218,11 +227,8 @@ def ryuk_available(client: DockerClient) -> bool:
     pulled."""
     if testcontainers_config.ryuk_disabled:
         return False
-    try:
-        client.images.get(testcontainers_config.ryuk_image)
-    except ImageNotFound:
-        return pull(client, testcontainers_config.ryuk_image) is None
-    return True
+    image = testcontainers_config.ryuk_image
+    return local_image(client, image) is not None or pull(client, image) is None
 
 
 def configure_testcontainers(client: DockerClient) -> bool:

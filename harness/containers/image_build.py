@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from docker import DockerClient
-from docker.errors import APIError, BuildError, ImageNotFound
+from docker.errors import APIError, BuildError
 
 import compose
+from harness.containers.engine import local_image
 from harness.containers.image_sources import (
     IMAGE_LABEL,
     ROOTFS_SCRIPT,
     base_reference,
     build_base,
-    exists,
     fetch_jars,
 )
 from harness.host.maven import last_lines, require_commands
@@ -78,7 +78,9 @@ def build_kafka(client: DockerClient, version: str, reference: str) -> None:
         stage = Path(scratch) / "context"
         shutil.copytree(compose.context("kafka"), stage)
         # All tools of the two parallel downloads, so that one error names them all.
-        wanted = {"mvn": "maven"} | ({} if exists(client, base_reference()) else {"mmdebstrap": "mmdebstrap"})
+        wanted = {"mvn": "maven"} | (
+            {} if local_image(client, base_reference()) else {"mmdebstrap": "mmdebstrap"}
+        )
         require_commands(wanted, "building a Kafka image")
         with ThreadPoolExecutor(2) as pool:
             base = pool.submit(build_base, client)
@@ -113,10 +115,7 @@ def docker_build(
     Raises:
         PrerequisiteMissing: the build failed; has its last lines of output.
     """
-    try:
-        old = client.images.get(reference).id
-    except ImageNotFound:
-        old = None
+    old = local_image(client, reference)
     try:
         image, _ = client.images.build(
             path=str(folder),
@@ -135,9 +134,9 @@ def docker_build(
             found=_build_output(error),
             next_step="see the lines above; `kafka-chaos doctor` shows what is missing here",
         ) from error
-    if old is not None and old != image.id:
+    if old is not None and old.id != image.id:
         try:
-            client.images.remove(old)
+            client.images.remove(old.id)
         except APIError as error:
             # A container of the old image still runs; the next `kafka-chaos clean --all` removes it.
             if error.status_code not in (404, 409):

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from docker import DockerClient
-from docker.errors import APIError, ImageNotFound
+from docker.errors import APIError
 
 import compose
+from harness.containers.engine import local_image
 from harness.host.maven import first_error, last_lines, require_commands
 from harness.model.errors import PrerequisiteMissing
 from harness.model.progress import report_progress
@@ -27,15 +28,6 @@ def base_reference() -> str:
     return f"kafka-chaos/base:{hashlib.sha256(ROOTFS_SCRIPT.read_bytes()).hexdigest()[:12]}"
 
 
-def exists(client: DockerClient, reference: str) -> bool:
-    """Whether the engine has this image."""
-    try:
-        client.images.get(reference)
-    except ImageNotFound:
-        return False
-    return True
-
-
 def build_base(client: DockerClient) -> str:
     """Build the base image (Debian and Java) unless it exists; returns its name. Takes about 30 s.
 
@@ -43,7 +35,7 @@ def build_base(client: DockerClient) -> str:
         PrerequisiteMissing: mmdebstrap is not installed, or failed.
     """
     reference = base_reference()
-    if exists(client, reference):
+    if local_image(client, reference) is not None:
         return reference
     require_commands({"mmdebstrap": "mmdebstrap"}, "building a Debian base image")
     if os.geteuid() != 0:

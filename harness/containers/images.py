@@ -12,10 +12,9 @@ import sys
 from typing import Any
 
 from docker import DockerClient
-from docker.errors import ImageNotFound
 
 from harness.containers import image_build, image_sources
-from harness.containers.engine import connect, pull
+from harness.containers.engine import connect, local_image, pull
 from harness.model.defaults import DEFAULT_VERSION
 from harness.model.errors import BadInput, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress
@@ -38,9 +37,9 @@ def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | N
         PrerequisiteMissing: no image is available; names each way that was tried.
     """
     if image is not None:
-        found = _local(client, image)
-        if found is not None:
-            return _info(found, image, "local")
+        here = present(client, image)
+        if here is not None:
+            return here
         refusal = pull(client, image)
         if refusal is None:
             return _info(client.images.get(image), image, "pulled")
@@ -63,17 +62,14 @@ def resolve(client: DockerClient, version: str = DEFAULT_VERSION, image: str | N
 
 def local(client: DockerClient, version: str = DEFAULT_VERSION) -> ImageInfo | None:
     """The local image of this version, official or our own if up to date; else None."""
-    official, own = f"{OFFICIAL}:{version}", f"{OWN}:{version}"
-    found = _local(client, official)
-    if found is not None:
-        return _info(found, official, "local")
-    found = _local_of(client, own, image_build.kafka_fingerprint(version))
-    return None if found is None else _info(found, own, "local")
+    own = f"{OWN}:{version}"
+    up_to_date = _is_up_to_date(client, own, image_build.kafka_fingerprint(version))
+    return present(client, f"{OFFICIAL}:{version}") or (present(client, own) if up_to_date else None)
 
 
 def present(client: DockerClient, reference: str) -> ImageInfo | None:
     """This image, if it is local; else None."""
-    found = _local(client, reference)
+    found = local_image(client, reference)
     return None if found is None else _info(found, reference, "local")
 
 
@@ -105,8 +101,7 @@ def _by_version(client: DockerClient, version: str) -> ImageInfo:
 
 def local_toolbox(client: DockerClient) -> str | None:
     """The toolbox's reference if it is local and up to date; else None."""
-    here = _local_of(client, TOOLBOX, image_build.toolbox_fingerprint())
-    return None if here is None else TOOLBOX
+    return TOOLBOX if _is_up_to_date(client, TOOLBOX, image_build.toolbox_fingerprint()) else None
 
 
 def toolbox(client: DockerClient) -> str:
@@ -121,8 +116,8 @@ def toolbox(client: DockerClient) -> str:
     with image_build.one_at_a_time():
         if local_toolbox(client) is not None:
             return TOOLBOX
-        if _local(client, image_sources.base_reference()) is None:
-            refusal = None if _local(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE)
+        if local_image(client, image_sources.base_reference()) is None:
+            refusal = None if local_image(client, TOOLBOX_BASE) is not None else pull(client, TOOLBOX_BASE)
             if refusal is None:
                 try:
                     image_build.build_toolbox(client, TOOLBOX, TOOLBOX_BASE, "default")
@@ -137,18 +132,9 @@ def toolbox(client: DockerClient) -> str:
     return TOOLBOX
 
 
-def _local(client: DockerClient, reference: str) -> Any | None:
-    try:
-        return client.images.get(reference)
-    except ImageNotFound:
-        return None
-
-
-def _local_of(client: DockerClient, reference: str, fingerprint: str) -> Any | None:
-    found = _local(client, reference)
-    if found is None or (found.labels or {}).get(image_build.FINGERPRINT_LABEL) != fingerprint:
-        return None
-    return found
+def _is_up_to_date(client: DockerClient, reference: str, fingerprint: str) -> bool:
+    found = local_image(client, reference)
+    return found is not None and (found.labels or {}).get(image_build.FINGERPRINT_LABEL) == fingerprint
 
 
 def _info(image: Any, reference: str, origin: str) -> ImageInfo:

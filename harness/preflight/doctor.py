@@ -105,25 +105,12 @@ def without_engine(error: PrerequisiteMissing) -> tuple[Prerequisite, ...]:
 
 def with_engine(client: DockerClient) -> tuple[Prerequisite, ...]:
     """The rows that need the Docker engine."""
-    rows = [_engine(client), _kafka_image(client)]
     toolbox = images.local_toolbox(client)
-    rows.append(
-        Prerequisite("toolbox image", "ok", toolbox, "network faults", "", False)
-        if toolbox is not None
-        else Prerequisite(
-            "toolbox image",
-            "limited",
-            "not on this machine yet",
-            "network faults",
-            "run compose/setup.sh, or let the first run build it",
-            False,
-        )
-    )
-    rows.append(_ryuk(client))
+    rows = [_engine(client), _kafka_image(client), _toolbox(toolbox), _ryuk(client)]
     found = (
-        kernel_probes.probe(client, toolbox)
-        if toolbox is not None
-        else kernel_probes.not_probed("no toolbox image")
+        kernel_probes.not_probed("no toolbox image")
+        if toolbox is None
+        else kernel_probes.probe(client, toolbox)
     )
     return (*rows, *(capability(row) for row in found))
 
@@ -233,6 +220,13 @@ def _kafka_image(client: DockerClient) -> Prerequisite:
     return Prerequisite(
         "Kafka image", "limited", found, "every cluster", "run compose/setup.sh to get it now", True
     )
+
+
+def _toolbox(reference: str | None) -> Prerequisite:
+    if reference is not None:
+        return Prerequisite("toolbox image", "ok", reference, "network faults", "", False)
+    found, remedy = "not on this machine yet", "run compose/setup.sh, or let the first run build it"
+    return Prerequisite("toolbox image", "limited", found, "network faults", remedy, False)
 
 
 def _ryuk(client: DockerClient) -> Prerequisite:

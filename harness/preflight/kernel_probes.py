@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from docker import DockerClient
@@ -10,9 +11,7 @@ from docker.models.containers import Container
 
 from harness.containers import capabilities, engine, images
 from harness.model.errors import PrerequisiteMissing
-from harness.preflight.limit_probes import PROBES, probe_limits
-
-PROBE_SECONDS = 20
+from harness.preflight.limit_probes import PROBES, observe, probe_container, probe_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,45 +66,34 @@ def not_probed(reason: str) -> tuple[Capability, ...]:
 def probe(client: DockerClient, toolbox: str) -> tuple[Capability, ...]:
     """Probe everything in containers of the image `toolbox` without network; takes seconds, leaves nothing
     behind."""
-    try:
-        container = client.containers.run(
-            toolbox,
-            ["sleep", str(PROBE_SECONDS)],
-            detach=True,
-            labels=engine.labels("doctor"),
-            network_mode="none",
-            **capabilities.NETWORK,
-        )
-    except DockerException as error:
-        return not_probed(f"the probe container does not start ({engine.one_line(str(error), 90)})")
-    try:
-        limits = (Capability(*row) for row in probe_limits(client, toolbox))
-        return (*(_command(container, *entry) for entry in COMMANDS), _freezer(container), *limits)
-    finally:
-        container.remove(v=True, force=True)
+    with ExitStack() as stack:
+        try:
+            container = stack.enter_context(probe_container(client, toolbox, capabilities.NETWORK))
+        except DockerException as error:
+            return not_probed(f"the probe container does not start ({engine.one_line(str(error), 90)})")
+        rows = [
+            observe((name, needed_for, _command), container, command)
+            for name, needed_for, command in COMMANDS
+        ]
+        rows.append(observe((*FREEZER, _freezer), container))
+        return tuple(Capability(*row) for row in (*rows, *probe_limits(client, toolbox)))
 
 
-def _command(container: Container, name: str, needed_for: str, command: str) -> Capability:
+def _command(container: Container, command: str) -> str | None:
     # Each probe starts with a clean interface; the first time `lo` has no queueing discipline to delete.
-    script = f"tc qdisc del dev lo root 2>/dev/null; {command}"
-    try:
-        code, output = container.exec_run(["sh", "-c", script])
-    except DockerException as error:
-        return Capability(name, needed_for, None, f"not probed: {engine.one_line(str(error), 90)}")
-    if code == 0:
-        return Capability(name, needed_for, True, "works")
-    return Capability(name, needed_for, False, engine.one_line(output.decode(errors="replace"), 90))
+    code, output = container.exec_run(["sh", "-c", f"tc qdisc del dev lo root 2>/dev/null; {command}"])
+    return None if code == 0 else str(output.decode(errors="replace"))
 
 
-def _freezer(container: Container) -> Capability:
+def _freezer(container: Container) -> str | None:
     try:
         container.pause()
         container.reload()
         paused = container.status == "paused"
         container.unpause()
     except APIError as error:
-        return Capability(*FREEZER, False, engine.one_line(str(error.explanation or error), 90))
-    return Capability(*FREEZER, paused, "works" if paused else "the container kept running")
+        return str(error.explanation or error)
+    return None if paused else "the container kept running"
 
 
 def kernel_capabilities() -> tuple[Capability, ...]:

@@ -34,7 +34,7 @@ _PROBE = Probe("write", 16384, 16)
 
 
 def _cpu(client: DockerClient, toolbox: str) -> str | None:
-    with _container(client, toolbox) as container:
+    with probe_container(client, toolbox) as container:
         container.update(cpu_period=100_000, cpu_quota=10_000)
         run_in(container, "timeout 0.4 sh -c 'while :; do :; done'")
         counted = run_in(
@@ -47,7 +47,7 @@ def _cpu(client: DockerClient, toolbox: str) -> str | None:
 
 
 def _memory(client: DockerClient, toolbox: str) -> str | None:
-    with _container(client, toolbox) as container:
+    with probe_container(client, toolbox) as container:
         container.update(mem_limit=_MEMORY, memswap_limit=_MEMORY)
         output = run_in(container, fill_script("probe", _MEMORY + 32 * MIB)).text
     used = used_bytes(output)
@@ -57,7 +57,7 @@ def _memory(client: DockerClient, toolbox: str) -> str | None:
 
 
 def _disk(client: DockerClient, toolbox: str) -> str | None:
-    with _container(client, toolbox, volumes=[DATA_DIR]) as container:
+    with probe_container(client, toolbox, volumes=[DATA_DIR]) as container:
         what, _, device = run_in(container, DEVICE_SCRIPT).text.strip().partition(" ")
         if what != "disk":
             return f"the engine's volumes are on {what}, not on a disk of their own"
@@ -114,28 +114,33 @@ PROBES: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] =
 def probe_limits(client: DockerClient, toolbox: str) -> tuple[LimitProbe, ...]:
     """Run all probes in parallel; leaves nothing behind."""
 
-    def run(entry: tuple[str, str, Callable[[DockerClient, str], str | None]]) -> LimitProbe:
-        name, needed_for, probe = entry
-        try:
-            trouble = probe(client, toolbox)
-        except (DockerException, OSError) as error:
-            found = engine.one_line(str(getattr(error, "explanation", None) or error), 90)
-            return name, needed_for, None, f"not probed: {found}"
-        return name, needed_for, trouble is None, "works" if trouble is None else engine.one_line(trouble, 90)
-
     with ThreadPoolExecutor(max_workers=len(PROBES)) as pool:
-        return tuple(pool.map(run, PROBES))
+        return tuple(pool.map(lambda entry: observe(entry, client, toolbox), PROBES))
+
+
+def observe(entry: tuple[str, str, Callable[..., str | None]], *arguments: Any) -> LimitProbe:
+    """Run one probe with these arguments; `entry` is its name, the fault that needs it, and the probe."""
+    name, needed_for, probe = entry
+    try:
+        trouble = probe(*arguments)
+    except (DockerException, OSError) as error:
+        found = engine.one_line(str(getattr(error, "explanation", None) or error), 90)
+        return name, needed_for, None, f"not probed: {found}"
+    return name, needed_for, trouble is None, "works" if trouble is None else engine.one_line(trouble, 90)
 
 
 @contextmanager
-def _container(client: DockerClient, toolbox: str, **options: Any) -> Iterator[Container]:
+def probe_container(
+    client: DockerClient, toolbox: str, rights: capabilities.Rights = capabilities.NONE, **options: Any
+) -> Iterator[Container]:
+    """A container without network that is removed at the end, and ends by itself after half a minute."""
     container = client.containers.run(
         toolbox,
         ["sleep", "30"],
         detach=True,
         labels=engine.labels("doctor"),
         network_mode="none",
-        **capabilities.NONE,
+        **rights,
         **options,
     )
     try:
