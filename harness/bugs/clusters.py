@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.expectations import REQUEST_LOGGER
-from harness.claims.clusters import COMMON
+from harness.claims.clusters import COMMON, with_properties
 from harness.spec.cluster import ClusterSpec, Metadata
 
 TRANSACTIONS = ClusterSpec(
@@ -18,28 +18,15 @@ TRANSACTIONS = ClusterSpec(
 )
 """Two brokers and a controller with default settings for transactions; brokers print the requests that they
 have answered."""
-PATIENT = TRANSACTIONS.model_copy(
-    update={
-        "properties": {
-            **TRANSACTIONS.properties,
-            "broker.session.timeout.ms": "30000",
-            "replica.lag.time.max.ms": "60000",
-        }
-    }
+PATIENT = with_properties(
+    TRANSACTIONS, {"broker.session.timeout.ms": "30000", "replica.lag.time.max.ms": "60000"}
 )
 """The same, but a broker that is slow, or cut off for some seconds, stays in every ISR and keeps leading."""
 FIRST_TRANSACTIONS = TRANSACTIONS.model_copy(update={"features": {"transaction.version": 0}})
 """The same cluster with transactions as before KIP-890."""
 BEFORE_KRAFT_ONLY = TRANSACTIONS.model_copy(update={"version": "3.9.2"})
 """The same on Kafka 3.9, which has only those transactions."""
-UNVERIFIED = BEFORE_KRAFT_ONLY.model_copy(
-    update={
-        "properties": {
-            **BEFORE_KRAFT_ONLY.properties,
-            "transaction.partition.verification.enable": "false",
-        }
-    }
-)
+UNVERIFIED = with_properties(BEFORE_KRAFT_ONLY, {"transaction.partition.verification.enable": "false"})
 """The same, but leaders do not ask the coordinator whether a transaction is open (KIP-890, part 1)."""
 PRINTING = COMMON.model_copy(update={"racks": False, "loggers": REQUEST_LOGGER})
 """Three brokers and a controller, which print the requests that they have answered."""

@@ -7,13 +7,12 @@ are the controls. If the dangerous state was not reached in an arm, that arm sho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from pydantic import Field
 
-from harness.spec.experiment import Experiment
-from harness.suite.expectations import Expectation
-from harness.suite.model import Role, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
+from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict, new_arm
 
 
 class BugArmResult(SuiteArmResult):
@@ -40,14 +39,10 @@ BUG_SUITE = Suite(
 )
 
 
-def affected_arm(experiment: Experiment, arm: str, *expects: Expectation) -> SuiteArm:
-    """An arm that must show the bug."""
-    return SuiteArm(Role.AFFECTED, experiment, arm, expects)
-
-
-def fixed_arm(experiment: Experiment, arm: str, *expects: Expectation) -> SuiteArm:
-    """An arm that must not show the bug."""
-    return SuiteArm(Role.FIXED, experiment, arm, expects)
+affected_arm = partial(new_arm, Role.AFFECTED)
+"""An arm that must show the bug."""
+fixed_arm = partial(new_arm, Role.FIXED)
+"""An arm that must not show the bug."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,16 +28,21 @@ COMMON = ClusterSpec(
 )
 """Three brokers in a rack each and a controller, profile `fast` with Kafka's default lag; used by most
 claims."""
-LAG = COMMON.model_copy(
-    update={
-        "properties": {
-            **COMMON.properties,
-            "replica.lag.time.max.ms": "8000",
-            # Small fetches, so that a slow link has an effect before that time is over.
-            "replica.fetch.max.bytes": "262144",
-            "replica.fetch.response.max.bytes": "262144",
-        }
-    }
+
+
+def with_properties(base: ClusterSpec, properties: dict[str, str], **settings: Any) -> ClusterSpec:
+    """A cluster as another one, with these broker properties and settings."""
+    return base.model_copy(update={"properties": base.properties | properties, **settings})
+
+
+LAG = with_properties(
+    COMMON,
+    {
+        "replica.lag.time.max.ms": "8000",
+        # Small fetches, so that a slow link has an effect before that time is over.
+        "replica.fetch.max.bytes": "262144",
+        "replica.fetch.response.max.bytes": "262144",
+    },
 )
 """The same with a short lag, for claims on which follower leaves the ISR."""
 FOUR = COMMON.model_copy(update={"brokers": 4})
@@ -47,12 +52,11 @@ FIVE_CONTROLLERS = COMMON.model_copy(update={"controllers": 5})
 NO_ELR = COMMON.model_copy(update={"features": {"eligible.leader.replicas.version": 0}})
 """As the common cluster, without eligible leader replicas (KIP-966)."""
 
-MANY = COMMON.model_copy(
-    update={
-        "properties": {**COMMON.properties, "log.index.size.max.bytes": "8192"},
-        # Each partition has several files that are synced one by one: on a disk thousands take a minute.
-        "disk_mib": 1024,
-    }
+MANY = with_properties(
+    COMMON,
+    {"log.index.size.max.bytes": "8192"},
+    # Each partition has several files that are synced one by one: on a disk thousands take a minute.
+    disk_mib=1024,
 )
 """As the common cluster, for thousands of partitions, with log dirs in memory."""
 
@@ -74,26 +78,25 @@ TWO_OF_OLD = ClusterSpec(
 )
 """Two brokers that still write message format 0.10.2 if a topic's setting says so; leader epochs came with
 0.11 (KIP-101)."""
-PATIENT_LEADER = TWO_OF_OLD.model_copy(
-    update={
-        "properties": {
-            **TWO_OF_OLD.properties,
-            # Time for a cut and a kill before the next checkpoint.
-            "replica.high.watermark.checkpoint.interval.ms": "10000",
-            # One thread per topic (in 99 % of runs): a thread whose fetch for the topic with leader epochs
-            # waits for a leader that is cut off would not truncate the other topic.
-            "num.replica.fetchers": "100",
-        },
-        "broker_properties": {1: {"zookeeper.session.timeout.ms": "36000"}},
-    }
+PATIENT_LEADER = with_properties(
+    TWO_OF_OLD,
+    {
+        # Time for a cut and a kill before the next checkpoint.
+        "replica.high.watermark.checkpoint.interval.ms": "10000",
+        # One thread per topic (in 99 % of runs): a thread whose fetch for the topic with leader epochs
+        # waits for a leader that is cut off would not truncate the other topic.
+        "num.replica.fetchers": "100",
+    },
+    broker_properties={1: {"zookeeper.session.timeout.ms": "36000"}},
 )
 """The same; broker 1 counts as alive for 36 s after its last heartbeat."""
 
 
-def experiment(text: str, cluster: ClusterSpec = COMMON) -> Experiment:
-    """An experiment from the YAML of an experiment file without its cluster. Defaults: one partition on
-    brokers 1, 2, 3, of which 1 leads first, min.insync.replicas=1, one producer."""
-    data: dict[str, Any] = yaml.safe_load(text)
+def experiment(text: str, cluster: ClusterSpec = COMMON, **values: object) -> Experiment:
+    """An experiment from the YAML of an experiment file without its cluster; with `values`, the text is a
+    template for `str.format`. Defaults: one partition on brokers 1, 2, 3, of which 1 leads first,
+    min.insync.replicas=1, one producer."""
+    data: dict[str, Any] = yaml.safe_load(text.format(**values) if values else text)
     data.setdefault("topic", {})
     data["topic"].setdefault("assignment", [[1, 2, 3]])
     data["topic"].setdefault("config", {"min.insync.replicas": 1})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from pydantic import Field
 
-from harness.spec.experiment import Experiment
-from harness.suite.expectations import Expectation
-from harness.suite.model import Role, Suite, SuiteArm, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict
+from harness.suite.model import Role, Suite, SuiteArmResult, SuiteItem, SuiteResult, SuiteVerdict, new_arm
 
 
 class ClaimResult(SuiteResult):
@@ -29,14 +28,10 @@ CLAIM_SUITE = Suite(
 )
 
 
-def claim_arm(experiment: Experiment, arm: str, *expects: Expectation, curve: str = "") -> SuiteArm:
-    """An arm that must come out as the claim says."""
-    return SuiteArm(Role.CLAIM, experiment, arm, expects, curve)
-
-
-def control_arm(experiment: Experiment, arm: str, *expects: Expectation, curve: str = "") -> SuiteArm:
-    """An arm that must come out the other way."""
-    return SuiteArm(Role.CONTROL, experiment, arm, expects, curve)
+claim_arm = partial(new_arm, Role.CLAIM)
+"""An arm that must come out as the claim says."""
+control_arm = partial(new_arm, Role.CONTROL)
+"""An arm that must come out the other way."""
 
 
 @dataclass(frozen=True, kw_only=True)

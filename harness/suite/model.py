@@ -65,6 +65,16 @@ class SuiteArm:
     curve: str = ""
 
 
+def new_arm(
+    role: Role, experiment: Experiment, *expects: Expectation, arm: str = "", curve: str = ""
+) -> SuiteArm:
+    """An arm of an item; `arm` may be left out if the experiment has no other."""
+    if not arm:
+        (only,) = experiment.arms
+        arm = only.name
+    return SuiteArm(role, experiment, arm, expects, curve)
+
+
 class SuiteArmResult(Frozen):
     """The result of one arm.
 

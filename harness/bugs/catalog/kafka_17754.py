@@ -8,8 +8,6 @@ from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
-from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
 from harness.suite.expect_records import acked
 from harness.suite.expectations import Expectation, precondition
 
@@ -40,16 +38,11 @@ def _arm(name: str, more: str = "") -> str:
     return f"- {{name: {name}, producer: {{acks: all, request.timeout.ms: 2000}}{more}}}"
 
 
-def _torn(name: str, cluster: ClusterSpec, *arms: str) -> Experiment:
-    return experiment(_TEXT.format(name=name, arms="\n".join(arms)), cluster)
-
-
 _BROKEN = ", promise: {aborted_read: 1}"
-_SHIPPED = _torn(
-    "shipped", TRANSACTIONS, _arm("shipped"), _arm("old-client", f"{_BROKEN}, workload: {_DRIVEN}")
-)
-_VERSION_0 = _torn("version-0", FIRST_TRANSACTIONS, _arm("version-0", _BROKEN))
-_OLD = _torn("3.9.2", BEFORE_KRAFT_ONLY, _arm("old", _BROKEN))
+_BOTH = _arm("shipped") + "\n" + _arm("old-client", f"{_BROKEN}, workload: {_DRIVEN}")
+_SHIPPED = experiment(_TEXT, TRANSACTIONS, name="shipped", arms=_BOTH)
+_VERSION_0 = experiment(_TEXT, FIRST_TRANSACTIONS, name="version-0", arms=_arm("version-0", _BROKEN))
+_OLD = experiment(_TEXT, BEFORE_KRAFT_ONLY, name="3.9.2", arms=_arm("old", _BROKEN))
 
 _HAPPENED = (
     precondition(acked("one", 1)),
@@ -90,9 +83,9 @@ BUG = Bug(
     "answer to the second.",
     by_day=True,
     arms=(
-        affected_arm(_SHIPPED, "old-client", *_SHOWN),
-        affected_arm(_VERSION_0, "version-0", *_SHOWN),
-        affected_arm(_OLD, "old", *_SHOWN),
-        fixed_arm(_SHIPPED, "shipped", valid(), *_HAPPENED, *_late(REFUSED)),
+        affected_arm(_SHIPPED, *_SHOWN, arm="old-client"),
+        affected_arm(_VERSION_0, *_SHOWN),
+        affected_arm(_OLD, *_SHOWN),
+        fixed_arm(_SHIPPED, valid(), *_HAPPENED, *_late(REFUSED), arm="shipped"),
     ),
 )

@@ -96,7 +96,7 @@ BUG = Bug(
     proof="The six records have timed out, and yet the broker has written a record into each of their "
     "partitions, so their request arrived.",
     arms=(
-        affected_arm(_TIMED_OUT, "client-4.1.1", invalid_for(FindingClass.MISPLACED), *_HAPPENED),
-        fixed_arm(_TIMED_OUT, "client-4.3.1", valid(), *_HAPPENED),
+        affected_arm(_TIMED_OUT, invalid_for(FindingClass.MISPLACED), *_HAPPENED, arm="client-4.1.1"),
+        fixed_arm(_TIMED_OUT, valid(), *_HAPPENED, arm="client-4.3.1"),
     ),
 )

@@ -7,8 +7,6 @@ from harness.bugs.expectations import free_of, invalid_for
 from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
-from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
 from harness.suite.expect_answers import differing_offsets
 from harness.suite.expect_records import acked
 from harness.suite.expectations import precondition
@@ -51,10 +49,6 @@ arms:
 """
 
 
-def _by_turns(name: str, cluster: ClusterSpec, diverged: int) -> Experiment:
-    return experiment(_TEXT.format(name=name, diverged=diverged), cluster)
-
-
 _HAPPENED = tuple(
     precondition(acked(step, count)) for step, count in {"m1": 10, "m2": 10, "m3": 5, "m4": 10}.items()
 )
@@ -78,15 +72,13 @@ BUG = Bug(
     "are compared. Unclean elections lose m3 in every arm, so the verdict looks at divergence alone.",
     arms=(
         affected_arm(
-            _by_turns("protocol-1.1", OLD_PROTOCOL, 5),
-            "protocol-1.1",
+            experiment(_TEXT, OLD_PROTOCOL, name="protocol-1.1", diverged=5),
             invalid_for(FindingClass.DIVERGED),
             *_HAPPENED,
             differing_offsets("end", 1, 2, 5),
         ),
         fixed_arm(
-            _by_turns("shipped", OWN_PROTOCOL, 0),
-            "shipped",
+            experiment(_TEXT, OWN_PROTOCOL, name="shipped", diverged=0),
             free_of(FindingClass.DIVERGED),
             *_HAPPENED,
             differing_offsets("end", 1, 2, 0),

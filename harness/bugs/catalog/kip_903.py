@@ -7,8 +7,6 @@ from harness.bugs.expectations import invalid_for, isr_change, valid
 from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.result import FindingClass
-from harness.spec.cluster import ClusterSpec
-from harness.spec.experiment import Experiment
 from harness.suite.expect_answers import answered_number
 from harness.suite.expect_records import acked
 from harness.suite.expectations import Expectation, precondition
@@ -33,7 +31,9 @@ steps:
 - inject: {{wipe_disk: {{target: {{broker: 2}}, keep_identity: true}}, name: wiped}}
 - heal: {{only: [wiped], awaited: false}}
 # It registers again, and is fenced until it has caught up with the metadata.
-- wait: {{logged: {{of: {{nodes: [101]}}, text: '{unfenced}', times: 2}}, within: 60}}
+- wait:
+    logged: {{of: {{nodes: [101]}}, text: request from broker 2 to unfence has been granted, times: 2}}
+    within: 60
 - wait: {{log_end: {{of: {{broker: 2}}, exactly: 0}}, within: 30}}
 - ask: {{name: empty, of: {{broker: 2}}, what: [log_end]}}
 - ask: {{name: before, of: {{broker: 1}}, what: [leader]}}
@@ -49,11 +49,6 @@ steps:
 arms:
 - {{name: {name}, producer: {{acks: all}}, promise: {{lost: {lost}}}}}
 """
-
-
-def _emptied(name: str, cluster: ClusterSpec, lost: str) -> Experiment:
-    unfenced = "request from broker 2 to unfence has been granted"
-    return experiment(_TEXT.format(name=name, lost=lost, unfenced=unfenced), cluster)
 
 
 def _happened(error: str) -> tuple[Expectation, ...]:
@@ -87,17 +82,17 @@ BUG = Bug(
     "of an earlier incarnation of broker 2.",
     arms=(
         affected_arm(
-            _emptied("metadata-3.4", OLD_METADATA, "200"),
-            "metadata-3.4",
+            experiment(_TEXT, OLD_METADATA, name="metadata-3.4", lost=200),
             invalid_for(FindingClass.LOST),
             *_happened("NONE"),
         ),
         fixed_arm(
-            _emptied("metadata-3.9", BEFORE_ELIGIBLE, "0"),
-            "metadata-3.9",
+            experiment(_TEXT, BEFORE_ELIGIBLE, name="metadata-3.9", lost=0),
             valid(),
             *_happened("INELIGIBLE_REPLICA"),
         ),
-        fixed_arm(_emptied("shipped", PRINTING, "0"), "shipped", valid(), *_happened("INELIGIBLE_REPLICA")),
+        fixed_arm(
+            experiment(_TEXT, PRINTING, name="shipped", lost=0), valid(), *_happened("INELIGIBLE_REPLICA")
+        ),
     ),
 )

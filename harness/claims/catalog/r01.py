@@ -57,7 +57,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _ONE_BY_ONE,
-            "acks=all",
             lost(0, of=300),
             acked("three", 100),
             acked("two", 100),
@@ -65,7 +64,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _CUT_OFF,
-            "acks=1",
             precondition(acked_during("two", 100)),
             precondition(acked("one", 100)),
             lost(100, of=300),

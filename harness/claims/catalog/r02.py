@@ -44,7 +44,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _ASKED,
-            "asked",
             answered("followers", "fetch_v10", 2, _NO),
             answered("followers", "produce", 2, _NO),
             answered("followers", "produce", 3, _NO),
@@ -57,7 +56,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _ASKED,
-            "asked",
             answered("leader", "fetch_v10", 1, None),
             read_from_broker("leader", 1, 20),
             received("near", 40),

@@ -23,8 +23,8 @@ arms:
 - {{name: {name}, producer: {{acks: all}}, promise: {{lost: 0, duplicate: 0}}}}
 """
 
-_LONG = experiment(_TEXT.format(name="long", seconds=14, length=18), LAG)
-_SHORT = experiment(_TEXT.format(name="short", seconds=2, length=6), LAG)
+_LONG = experiment(_TEXT, LAG, name="long", seconds=14, length=18)
+_SHORT = experiment(_TEXT, LAG, name="short", seconds=2, length=6)
 
 CLAIM = Claim(
     id="R3",
@@ -39,7 +39,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _LONG,
-            "long",
             isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
             left_isr(3, "partition", 7.5, 14.0),
             longest_stall("writing", 6.5, 15.0),
@@ -50,7 +49,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _SHORT,
-            "short",
             isr_history((1, 2, 3)),
             stall_as_long_as("writing", "partition"),
             errors("writing", {}),

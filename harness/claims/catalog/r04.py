@@ -63,7 +63,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _CLEAN,
-            "clean",
             precondition(acked_during("message2", 10)),
             vanished_between("a", "b", 0),
             received_and_gone("c", 0),
@@ -72,7 +71,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _UNCLEAN,
-            "unclean",
             precondition(acked("message2", 10)),
             vanished_between("a", "b", 10),
             received_and_gone("c", 10),

@@ -58,7 +58,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _COMMITTED,
-            "acks=1",
             precondition(acked_during("message2", 5)),
             replicas_identical(),
             answered_number("above", "files", 1, 15),
@@ -70,7 +69,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _NEVER,
-            "acks=1",
             precondition(acked_during("message2", 5)),
             answered_number("dead", "files", 1, 15),
             read_from_broker("above", 1, 10),

@@ -71,7 +71,9 @@ CLAIM = Claim(
     "format.",
     pinned=True,
     arms=(
-        claim_arm(_RESTARTS, "new", *_GIVEN, lost(0, of=200), answered_number("back", "files", 2, 200)),
-        control_arm(_RESTARTS, "old", *_GIVEN, lost(100, of=200), answered_number("back", "files", 2, 100)),
+        claim_arm(_RESTARTS, *_GIVEN, lost(0, of=200), answered_number("back", "files", 2, 200), arm="new"),
+        control_arm(
+            _RESTARTS, *_GIVEN, lost(100, of=200), answered_number("back", "files", 2, 100), arm="old"
+        ),
     ),
 )

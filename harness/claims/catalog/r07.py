@@ -82,14 +82,18 @@ CLAIM = Claim(
     pinned=True,
     arms=(
         claim_arm(
-            _BOTH_DIE, "new", *_GIVEN, differing_offsets("end", 1, 2, 0), findings(FindingClass.DIVERGED, 0)
+            _BOTH_DIE,
+            *_GIVEN,
+            differing_offsets("end", 1, 2, 0),
+            findings(FindingClass.DIVERGED, 0),
+            arm="new",
         ),
         control_arm(
             _BOTH_DIE,
-            "old",
             *_GIVEN,
             differing_offsets("end", 1, 2, 100),
             findings(FindingClass.DIVERGED, 100),
+            arm="old",
         ),
     ),
 )

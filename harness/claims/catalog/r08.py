@@ -8,37 +8,31 @@ from harness.suite.expect_answers import epoch_end
 from harness.suite.expect_brokers import epoch_lines
 from harness.suite.expect_records import lost
 
-_WRITES = experiment("""
-name: r08-writes
-title: Two elections, a write after each
+_TEXT = """
+name: r08-{name}
+title: {title}
 replicas: always
 steps:
-- write: {name: epoch0, records: 5}
-- wait: {replicated: true}
-- inject: {transfer: {to: {broker: 2}}}
-- write: {name: epoch1, records: 5}
-- wait: {replicated: true}
-- inject: {stop: {target: {broker: 2}}}
-- write: {name: epoch2, records: 5}
-- ask: {name: ends, of: {leader: 0}, what: [epoch_ends]}
+- write: {{name: epoch0, records: 5}}
+- wait: {{replicated: true}}
+- inject: {{transfer: {{to: {{broker: 2}}}}}}
+{middle}
+- inject: {{stop: {{target: {{broker: 2}}}}}}
+- write: {{name: epoch2, records: 5}}
+- ask: {{name: ends, of: {{leader: 0}}, what: [epoch_ends]}}
 arms:
-- {name: acks=all, producer: {acks: all}, promise: {lost: 0}}
-""")
+- {{name: acks=all, producer: {{acks: all}}, promise: {{lost: 0}}}}
+"""
 
-_SILENT = experiment("""
-name: r08-silent
-title: Two elections, and a write only after the second
-replicas: always
-steps:
-- write: {name: epoch0, records: 5}
-- wait: {replicated: true}
-- inject: {transfer: {to: {broker: 2}}}
-- inject: {stop: {target: {broker: 2}}}
-- write: {name: epoch2, records: 5}
-- ask: {name: ends, of: {leader: 0}, what: [epoch_ends]}
-arms:
-- {name: acks=all, producer: {acks: all}, promise: {lost: 0}}
-""")
+_WRITES = experiment(
+    _TEXT,
+    name="writes",
+    title="Two elections, a write after each",
+    middle="- write: {name: epoch1, records: 5}\n- wait: {replicated: true}",
+)
+_SILENT = experiment(
+    _TEXT, name="silent", title="Two elections, and a write only after the second", middle=""
+)
 
 CLAIM = Claim(
     id="R8",
@@ -53,13 +47,10 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _WRITES,
-            "acks=all",
             epoch_lines((0, 0), (1, 5), (2, 10)),
             epoch_end("ends", 1, (1, 10)),
             lost(0, of=15),
         ),
-        control_arm(
-            _SILENT, "acks=all", epoch_lines((0, 0), (2, 5)), epoch_end("ends", 1, (0, 5)), lost(0, of=10)
-        ),
+        control_arm(_SILENT, epoch_lines((0, 0), (2, 5)), epoch_end("ends", 1, (0, 5)), lost(0, of=10)),
     ),
 )

@@ -39,12 +39,8 @@ def _arms(partitions: int, killed: float, stopped: float) -> tuple[SuiteArm, Sui
     size = _size(partitions)
     all_acked = precondition(acked("before", min(partitions, 20)))
     return (
-        claim_arm(
-            size, f"of-{partitions}", all_acked, all_partitions_led("kill", {2, 3}, 2.5, killed), lost(0)
-        ),
-        control_arm(
-            size, f"of-{partitions}", all_acked, all_partitions_led("stop", {1, 3}, 0, stopped), lost(0)
-        ),
+        claim_arm(size, all_acked, all_partitions_led("kill", {2, 3}, 2.5, killed), lost(0)),
+        control_arm(size, all_acked, all_partitions_led("stop", {1, 3}, 0, stopped), lost(0)),
     )
 
 

@@ -26,8 +26,8 @@ arms:
 - {{name: {fault}, producer: {{acks: all, delivery.timeout.ms: 120000}}, promise: {{lost: 0}}}}
 """
 
-_KILL = experiment(_TEXT.format(fault="kill"))
-_STOP = experiment(_TEXT.format(fault="stop"))
+_KILL = experiment(_TEXT, fault="kill")
+_STOP = experiment(_TEXT, fault="stop")
 
 CLAIM = Claim(
     id="R10",
@@ -41,7 +41,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _STOP,
-            "stop",
             longest_stall("writing", 0, 2.5),
             lines_printed("recovering", 1, 0, 0),
             load_seconds("loaded", 1),
@@ -50,7 +49,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _KILL,
-            "kill",
             longest_stall("writing", 2.5, 10),
             lines_printed("recovering", 1, 1, None),
             load_seconds("loaded", 1),

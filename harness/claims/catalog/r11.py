@@ -68,14 +68,12 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _EXPIRED,
-            "retention",
             precondition(acked("old", 100)),
             findings(FindingClass.EXPIRED, 100),
             lost(0),
         ),
         claim_arm(
             _COMPACTED,
-            "compaction",
             precondition(acked("old", 30)),
             findings(FindingClass.COMPACTED, 27),
             in_log("old", 3),
@@ -84,7 +82,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _GONE,
-            "gone",
             precondition(acked("old", 100)),
             lost(100, of=100),
             findings(FindingClass.EXPIRED, 0),

@@ -53,21 +53,21 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _CUT,
-            "acks=0",
             precondition(outcomes("alone", unconfirmed=500)),
             findings(FindingClass.UNCONFIRMED_ABSENT, 500),
+            arm="acks=0",
         ),
-        claim_arm(_CUT, "acks=1", precondition(acked_during("alone", 500)), lost(500, of=1000)),
+        claim_arm(_CUT, precondition(acked_during("alone", 500)), lost(500, of=1000), arm="acks=1"),
         claim_arm(
-            _CUT, "acks=all", lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500})
+            _CUT, lost(0, of=500), acked("alone", 0), errors("alone", {"_MSG_TIMED_OUT": 500}), arm="acks=all"
         ),
         control_arm(
             _NO_CUT,
-            "acks=0",
             precondition(outcomes("alone", unconfirmed=500)),
             findings(FindingClass.UNCONFIRMED_ABSENT, 0),
+            arm="acks=0",
         ),
-        control_arm(_NO_CUT, "acks=1", precondition(acked("alone", 500)), lost(0, of=1000)),
-        control_arm(_NO_CUT, "acks=all", precondition(acked("alone", 500)), lost(0, of=1000)),
+        control_arm(_NO_CUT, precondition(acked("alone", 500)), lost(0, of=1000), arm="acks=1"),
+        control_arm(_NO_CUT, precondition(acked("alone", 500)), lost(0, of=1000), arm="acks=all"),
     ),
 )

@@ -67,11 +67,11 @@ CLAIM = Claim(
     "follower 1 leads, the producer sends again what was not acknowledged, and then M5. Control: the same "
     "with enable.idempotence=true.",
     arms=(
-        claim_arm(_ANSWERS, "plain", precondition(acked("batch", 50)), duplicates(50), lost(0, of=51)),
-        claim_arm(_FIGURE, "plain", precondition(acked("m4", 1)), log_content("M1 M2 M3 M3 M4 M5")),
+        claim_arm(_ANSWERS, precondition(acked("batch", 50)), duplicates(50), lost(0, of=51), arm="plain"),
+        claim_arm(_FIGURE, precondition(acked("m4", 1)), log_content("M1 M2 M3 M3 M4 M5"), arm="plain"),
         control_arm(
-            _ANSWERS, "idempotent", precondition(acked("batch", 50)), duplicates(0), in_log("batch", 50)
+            _ANSWERS, precondition(acked("batch", 50)), duplicates(0), in_log("batch", 50), arm="idempotent"
         ),
-        control_arm(_FIGURE, "idempotent", precondition(acked("m4", 1)), log_content("M1 M2 M3 M4 M5")),
+        control_arm(_FIGURE, precondition(acked("m4", 1)), log_content("M1 M2 M3 M4 M5"), arm="idempotent"),
     ),
 )

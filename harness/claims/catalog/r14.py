@@ -68,7 +68,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _KILLED,
-            "killed",
             leaders_at_end_of("one-down", {0: (2, 3), 1: (2,), 2: (3,), 3: (4,)}),
             slowest_ack("one-down", 2.5, 9, partition=0),
             # The others wait until the dead broker is fenced, 3 to 4 s; this one does not.
@@ -80,7 +79,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _QUIET,
-            "quiet",
             faster_than_others("one-down", 1, None, 1.0),
             acked_during("all-down", 40),
             refused_partitions("all-down", set()),

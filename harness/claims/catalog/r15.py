@@ -59,7 +59,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _DIVERGED,
-            "cut",
             precondition(acked_during("alone", 5)),
             precondition(acked("after", 3)),
             replicas_identical(),
@@ -70,7 +69,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _ALIKE,
-            "no-cut",
             precondition(acked("after", 3)),
             replicas_identical(),
             answered_number("before", "files", 1, 15),

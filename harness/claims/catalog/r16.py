@@ -8,9 +8,7 @@ from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, errors_among, lost
 from harness.suite.expectations import precondition
 
-_LAST = experiment("""
-name: r16-last-in-sync
-title: The last replica in sync writes alone and dies; the others come back
+LAST_IN_SYNC = """
 together: true
 steps:
 - write: {name: together, records: 20}
@@ -24,15 +22,22 @@ steps:
 # With unclean election there is a leader when this step ends; without, there is none.
 - write: {name: after, records: 5, at_most: 7}
 - heal:
+"""
+"""The steps, which R18 has too."""
+
+_LAST = experiment(f"""
+name: r16-last-in-sync
+title: The last replica in sync writes alone and dies; the others come back
+{LAST_IN_SYNC}
 arms:
 - name: unclean=false
-  topic: {unclean.leader.election.enable: false}
-  producer: {acks: all, delivery.timeout.ms: 6000}
-  promise: {lost: 0}
+  topic: {{unclean.leader.election.enable: false}}
+  producer: {{acks: all, delivery.timeout.ms: 6000}}
+  promise: {{lost: 0}}
 - name: unclean=true
-  topic: {unclean.leader.election.enable: true}
-  producer: {acks: all, delivery.timeout.ms: 6000}
-  promise: {lost: acked in alone}
+  topic: {{unclean.leader.election.enable: true}}
+  producer: {{acks: all, delivery.timeout.ms: 6000}}
+  promise: {{lost: acked in alone}}
 """)
 
 _GAVE_UP = frozenset({"_MSG_TIMED_OUT", "_UNKNOWN_PARTITION", "_TIMED_OUT"})
@@ -50,14 +55,14 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _LAST,
-            "unclean=false",
             precondition(acked("alone", 40)),
             lost(0, of=60),
             led_during("after", {-1}),
             errors_among("after", 5, _GAVE_UP),
+            arm="unclean=false",
         ),
         control_arm(
-            _LAST, "unclean=true", precondition(acked("alone", 40)), lost(40, of=65), acked("after", 5)
+            _LAST, precondition(acked("alone", 40)), lost(40, of=65), acked("after", 5), arm="unclean=true"
         ),
     ),
 )

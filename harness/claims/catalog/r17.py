@@ -39,19 +39,19 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _DOWN,
-            "acks=all",
             errors("two-down", {"NOT_ENOUGH_REPLICAS": 20}),
             acked("one-down", 20),
             in_log("two-down", 0),
             lost(0, of=40),
+            arm="acks=all",
         ),
-        claim_arm(_DOWN, "acks=1", acked("two-down", 20), lost(0, of=60)),
+        claim_arm(_DOWN, acked("two-down", 20), lost(0, of=60), arm="acks=1"),
         control_arm(
             _DOWN,
-            "min.insync.replicas=1",
             precondition(acked("one-down", 20)),
             acked("two-down", 20),
             lost(0, of=60),
+            arm="min.insync.replicas=1",
         ),
     ),
 )

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
+from harness.claims.catalog.r16 import LAST_IN_SYNC
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import led_during
 from harness.suite.expect_records import acked, duplicates, lost, unavailable
 
-_SAME = experiment("""
+_SAME = experiment(f"""
 name: r18-recipes
 title: The followers die, then the leader; the followers come back, then the leader
-together: true
-steps:
-- write: {name: together, records: 20}
-- wait: {replicated: true}
-- inject: {kill: {target: {nodes: [2, 3]}}, name: followers}
-- wait: {isr: {is: {broker: 1}}}
-- write: {name: alone, records: 40}
-- inject: {kill: {target: {broker: 1}}, name: leader}
-- heal: {only: [followers], awaited: false}
-- wait: {log_end: {of: {nodes: [2, 3]}, exactly: 20}, within: 40}
-- write: {name: after, records: 5, at_most: 7}
-- heal:
+{LAST_IN_SYNC}
 arms:
 - name: no-loss
-  topic: {min.insync.replicas: 2, unclean.leader.election.enable: false}
-  producer: {acks: all, enable.idempotence: true, delivery.timeout.ms: 6000}
-  promise: {lost: 0, duplicate: 0}
+  topic: {{min.insync.replicas: 2, unclean.leader.election.enable: false}}
+  producer: {{acks: all, enable.idempotence: true, delivery.timeout.ms: 6000}}
+  promise: {{lost: 0, duplicate: 0}}
 - name: available
-  topic: {min.insync.replicas: 1, unclean.leader.election.enable: true}
-  producer: {acks: 1, delivery.timeout.ms: 6000}
-  promise: {lost: acked in alone}
+  topic: {{min.insync.replicas: 1, unclean.leader.election.enable: true}}
+  producer: {{acks: 1, delivery.timeout.ms: 6000}}
+  promise: {{lost: acked in alone}}
 - name: defaults
-  producer: {acks: all, enable.idempotence: true, delivery.timeout.ms: 6000}
-  promise: {lost: 0, duplicate: 0}
+  producer: {{acks: all, enable.idempotence: true, delivery.timeout.ms: 6000}}
+  promise: {{lost: 0, duplicate: 0}}
 """)
 
 CLAIM = Claim(
@@ -47,27 +37,26 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _SAME,
-            "no-loss",
             lost(0, of=20),
             acked("together", 20),
             acked("alone", 0),
             acked("after", 0),
             duplicates(0),
             unavailable(),
+            arm="no-loss",
         ),
         claim_arm(
             _SAME,
-            "available",
             lost(40, of=65),
             acked("together", 20),
             acked("alone", 40),
             acked("after", 5),
             duplicates(0),
             unavailable(),
+            arm="available",
         ),
         control_arm(
             _SAME,
-            "defaults",
             lost(0, of=60),
             acked("together", 20),
             acked("alone", 40),
@@ -75,6 +64,7 @@ CLAIM = Claim(
             duplicates(0),
             unavailable(),
             led_during("after", {-1}),
+            arm="defaults",
         ),
     ),
 )

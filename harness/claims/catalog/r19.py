@@ -60,10 +60,9 @@ CLAIM = Claim(
     today="OFFSET_NOT_AVAILABLE (KIP-207, Kafka 2.2) is answered only for a moment, and is seldom seen with "
     "one partition.",
     arms=(
-        claim_arm(_CLEAN, "clean", precondition(elections(1)), end_went_back(0), went_back("c", 0), lost(0)),
+        claim_arm(_CLEAN, precondition(elections(1)), end_went_back(0), went_back("c", 0), lost(0)),
         control_arm(
             _UNCLEAN,
-            "unclean",
             precondition(acked("alone", 30)),
             end_went_back(1),
             went_back("c", 1),

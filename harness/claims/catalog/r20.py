@@ -22,8 +22,8 @@ arms:
 - {{name: {name}, producer: {{acks: 1}}, promise: {{lost: 0}}}}
 """
 
-_SLOW = experiment(_TEXT.format(name="slow", rate="2mbit"), LAG)
-_FAST = experiment(_TEXT.format(name="fast", rate="32mbit"), LAG)
+_SLOW = experiment(_TEXT, LAG, name="slow", rate="2mbit")
+_FAST = experiment(_TEXT, LAG, name="fast", rate="32mbit")
 
 CLAIM = Claim(
     id="R20",
@@ -38,12 +38,11 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _SLOW,
-            "slow",
             isr_history((1, 2, 3), (1, 2), (1, 2, 3)),
             left_isr(3, "bandwidth", 7.5, 15.0),
             back_in_isr(3, "bandwidth", 10.0),
             lost(0),
         ),
-        control_arm(_FAST, "fast", isr_history((1, 2, 3)), lost(0)),
+        control_arm(_FAST, isr_history((1, 2, 3)), lost(0)),
     ),
 )

@@ -32,28 +32,26 @@ arms:
 """
 
 _CUT = experiment(
-    _TEXT.format(
-        name="cut",
-        title="one follower cut off",
-        records=8800,
-        rounds=_ROUNDS,
-        middle=f"""
+    _TEXT,
+    LAG,
+    name="cut",
+    title="one follower cut off",
+    records=8800,
+    rounds=_ROUNDS,
+    middle=f"""
 - inject: {{partition: {{from: {{broker: 1}}, to: {{broker: 3}}}}, name: cut}}
 - ask: {{name: middle, {_ROUNDS}, seconds: 12}}
 - heal: {{only: [cut]}}""",
-    ),
-    LAG,
 )
 
 _WHOLE = experiment(
-    _TEXT.format(
-        name="whole",
-        title="none cut off",
-        records=2800,
-        rounds=_ROUNDS,
-        middle=f"- ask: {{name: middle, {_ROUNDS}, seconds: 3}}",
-    ),
+    _TEXT,
     LAG,
+    name="whole",
+    title="none cut off",
+    records=2800,
+    rounds=_ROUNDS,
+    middle=f"- ask: {{name: middle, {_ROUNDS}, seconds: 3}}",
 )
 
 CLAIM = Claim(
@@ -70,7 +68,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _CUT,
-            "cut",
             high_watermark_never_above("whole", "middle"),
             high_watermark_behind("middle", (1, 2, 3)),
             high_watermark_stands_still("middle", 2.0, 14.0),
@@ -79,7 +76,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _WHOLE,
-            "whole",
             high_watermark_stands_still("middle", 0, 1.5),
             high_watermark_never_above("whole", "middle"),
             high_watermark_at_log_end("rest"),

@@ -27,10 +27,8 @@ arms:
 # The control does not kill the active controller: with two dead voters it takes half a minute until another
 # is elected and the brokers find it, and the experiment is about the election of a partition's leader.
 _OTHERS = "{some: {of: {both: [controllers, {not: controller}]}, count: 2}}"
-_MAJORITY = experiment(
-    _TEXT.format(name="three-dead", count=3, dead="{nodes: [101, 102, 103]}"), FIVE_CONTROLLERS
-)
-_MINORITY = experiment(_TEXT.format(name="two-dead", count=2, dead=_OTHERS), FIVE_CONTROLLERS)
+_MAJORITY = experiment(_TEXT, FIVE_CONTROLLERS, name="three-dead", count=3, dead="{nodes: [101, 102, 103]}")
+_MINORITY = experiment(_TEXT, FIVE_CONTROLLERS, name="two-dead", count=2, dead=_OTHERS)
 
 CLAIM = Claim(
     id="R23",
@@ -43,7 +41,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _MAJORITY,
-            "three-dead",
             acked_during("without-leader", 0),
             acked_during("with-leader", 20),
             led_during("without-leader", {1}),
@@ -51,7 +48,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _MINORITY,
-            "two-dead",
             acked("without-leader", 20),
             acked_during("with-leader", 20),
             leaders_at_end_of("without-leader", {0: (2,)}),

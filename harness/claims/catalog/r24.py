@@ -34,7 +34,7 @@ _CUT = "partition: {from: {broker: 2}, to: {nodes: [1, 101]}}"
 
 def _leaves(name: str, fault: str, lost_: str, cluster: ClusterSpec = COMMON) -> Experiment:
     how = _CUT if fault == "cut" else f"{fault}: {{target: {{broker: 2}}}}"
-    return experiment(_TEXT.format(name=name, fault=fault, how=how, lost=lost_), cluster)
+    return experiment(_TEXT, cluster, name=name, fault=fault, how=how, lost=lost_)
 
 
 _STOP = _leaves("stop", "stop", "0")
@@ -59,10 +59,10 @@ CLAIM = Claim(
     "that was killed is not eligible when it returns, because it may have lost the end of its log too.",
     since="4.1",
     arms=(
-        claim_arm(_STOP, "stop", precondition(acked("two", 50)), lost(0, of=150)),
-        claim_arm(_CUT_OFF, "cut", precondition(acked("two", 50)), lost(0, of=150)),
-        control_arm(_STOP_OFF, "stop-elr-off", precondition(acked("two", 50)), lost(50, of=150)),
-        control_arm(_CUT_OFF_OFF, "cut-elr-off", precondition(acked("two", 50)), lost(50, of=150)),
-        control_arm(_KILL, "kill", precondition(acked("two", 50)), lost(50, of=150)),
+        claim_arm(_STOP, precondition(acked("two", 50)), lost(0, of=150)),
+        claim_arm(_CUT_OFF, precondition(acked("two", 50)), lost(0, of=150)),
+        control_arm(_STOP_OFF, precondition(acked("two", 50)), lost(50, of=150)),
+        control_arm(_CUT_OFF_OFF, precondition(acked("two", 50)), lost(50, of=150)),
+        control_arm(_KILL, precondition(acked("two", 50)), lost(50, of=150)),
     ),
 )

@@ -92,12 +92,10 @@ CLAIM = Claim(
     "client's kernel keeps sending what was handed to a connection, closed or not, until it is "
     "acknowledged.",
     arms=(
-        claim_arm(_REFUSED, "refused", in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
-        claim_arm(
-            _UNANSWERED, "uncopied", in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})
-        ),
-        claim_arm(_UNHEARD, "unheard", in_log("failing", 20), errors_among("failing", 20, _OWN)),
-        claim_arm(_GIVEN_UP, "given-up", in_log("failing", 20), errors_among("failing", 20, _OWN)),
-        control_arm(_UNSENT, "unsent", in_log("failing", 0), errors_among("failing", 20, _OWN)),
+        claim_arm(_REFUSED, in_log("failing", 0), errors("failing", {"NOT_ENOUGH_REPLICAS": 20})),
+        claim_arm(_UNANSWERED, in_log("failing", 20), errors("failing", {"REQUEST_TIMED_OUT": 20})),
+        claim_arm(_UNHEARD, in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        claim_arm(_GIVEN_UP, in_log("failing", 20), errors_among("failing", 20, _OWN)),
+        control_arm(_UNSENT, in_log("failing", 0), errors_among("failing", 20, _OWN)),
     ),
 )

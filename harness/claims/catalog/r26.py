@@ -31,13 +31,12 @@ arms:
   promise: {{lost: 0}}
 """
 
-_STALE = experiment(_TEXT.format(name="stale", title="", heal=""))
+_STALE = experiment(_TEXT, name="stale", title="", heal="")
 _SETTLED = experiment(
-    _TEXT.format(
-        name="settled",
-        title=", until it has heard of it",
-        heal="- heal: {only: [cut]}\n- wait: {replicated: true}",
-    )
+    _TEXT,
+    name="settled",
+    title=", until it has heard of it",
+    heal="- heal: {only: [cut]}\n- wait: {replicated: true}",
 )
 
 CLAIM = Claim(
@@ -53,7 +52,6 @@ CLAIM = Claim(
     arms=(
         claim_arm(
             _STALE,
-            "stale",
             precondition(acked("after", 50)),
             missed_by_read("old", 1, 50),
             read_from_broker("old", 1, 100),
@@ -62,7 +60,6 @@ CLAIM = Claim(
         ),
         control_arm(
             _SETTLED,
-            "settled",
             precondition(acked("after", 50)),
             missed_by_read("old", 1, 0),
             final_read_complete(),
