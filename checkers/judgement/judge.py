@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checkers.judgement.promise import Bound, bounds_of, check_promise, parse_promise
 from harness.model.journal import SendOutcome
-from harness.model.result import Breaks, FindingClass, Judgement, Summary, VerdictWord
+from harness.model.result import Breaks, BrokenPromise, FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
 
 __all__ = ["Bound", "check_promise", "judge", "parse_promise"]
@@ -31,7 +31,9 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
         ).items()
     }
     broken = tuple(
-        f"{finding.value}: promised {_promise_text(meta, finding, bound)}, seen {summary.count(finding):,}"
+        BrokenPromise(
+            finding=finding, promised=_promise_text(meta, finding, bound), seen=summary.count(finding)
+        )
         for finding, bound in bounds.items()
         if not bound.holds(summary.count(finding))
     )
@@ -40,7 +42,8 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
         verdict=VerdictWord.INVALID if faults else VerdictWord.VALID,
         reasons=tuple(faults or _valid_reasons(summary)),
         as_promised=not broken,
-        promise_reasons=broken,
+        promise_reasons=tuple(map(str, broken)),
+        broken_promises=broken,
     )
 
 

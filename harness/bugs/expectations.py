@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,23 +24,24 @@ TAKEN, REFUSED = "taken", "refused"
 
 def invalid_for(finding: FindingClass) -> Expectation:
     """The check calls the run invalid, for this finding among others."""
-
-    def look(run: FinishedRun) -> tuple[str, bool | None]:
-        return verdict_of(run), _word(run) is VerdictWord.INVALID and run.count(finding) > 0
-
-    return Expectation("verdict", f"invalid: {finding.value}", look)
+    return _verdict(
+        f"invalid: {finding.value}",
+        lambda run: _word(run) is VerdictWord.INVALID and run.count(finding) > 0,
+    )
 
 
 def valid() -> Expectation:
     """The check calls the run valid."""
-    return Expectation("verdict", "valid", lambda run: (verdict_of(run), _word(run) is VerdictWord.VALID))
+    return _verdict("valid", lambda run: _word(run) is VerdictWord.VALID)
 
 
 def free_of(finding: FindingClass) -> Expectation:
     """The run has no such finding; findings that the set-up alone causes are allowed."""
-    return Expectation(
-        "verdict", f"no {finding.value}", lambda run: (verdict_of(run), run.count(finding) == 0)
-    )
+    return _verdict(f"no {finding.value}", lambda run: run.count(finding) == 0)
+
+
+def _verdict(expected: str, holds: Callable[[FinishedRun], bool]) -> Expectation:
+    return Expectation("verdict", expected, lambda run: (verdict_of(run), holds(run)))
 
 
 def verdict_of(run: FinishedRun) -> str:
@@ -69,10 +70,6 @@ class AnsweredRequest:
         """The answer's first error by Kafka's name, or NONE."""
         names = (error_name(ErrorCode(code)) for code in _codes(self.response) if code)
         return next((name for name in names if name), "NONE")
-
-    @property
-    def outcome(self) -> str:
-        return TAKEN if self.error == "NONE" else REFUSED
 
 
 def parse_requests(lines: list[str]) -> list[AnsweredRequest]:
@@ -117,10 +114,14 @@ def answered_requests(
     `fields`: only requests with these values count."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = _requests(run, ask, broker, api, client, fields)
-        return ", ".join(_outcome_text(one.error) for one in found) or "none", tuple(
-            one.outcome for one in found
-        ) == outcomes
+        found = [
+            one.error
+            for one in parse_requests(run.printed(ask, broker))
+            if (one.api, one.client) == (api, client)
+            and all(one.request.get(name) == value for name, value in fields.items())
+        ]
+        taken = tuple(TAKEN if error == "NONE" else REFUSED for error in found)
+        return ", ".join(map(_outcome_text, found)) or "none", taken == outcomes
 
     holding = "".join(f", {name} {json.dumps(value)}" for name, value in fields.items())
     what = f"broker {broker} on {api}{holding} of {client}"
@@ -129,19 +130,6 @@ def answered_requests(
 
 def _outcome_text(error: str) -> str:
     return TAKEN if error == "NONE" else f"{REFUSED} ({error})"
-
-
-def _requests(
-    run: FinishedRun, ask: str, broker: int, api: str, client: str, fields: dict[str, object]
-) -> list[AnsweredRequest]:
-    lines = run.answer(ask, "printed", broker)["detail"]["lines"]
-    return [
-        one
-        for one in parse_requests(lines)
-        if one.api == api
-        and one.client == client
-        and all(one.request.get(name) == value for name, value in fields.items())
-    ]
 
 
 def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
@@ -161,8 +149,7 @@ def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expecta
     ask step: with an error of this name, or NONE if it accepted the request."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        lines = run.answer(ask, "printed", node)["detail"]["lines"]
-        for one in parse_requests(lines):
+        for one in parse_requests(run.printed(ask, node)):
             if one.api == "ALTER_PARTITION" and broker in set(_members(one.request)):
                 return _outcome_text(one.error), one.error == error
         raise EvidenceMissing(f"controller {node} has answered no request for an ISR with broker {broker}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
+from pydantic import Field
+
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
 from harness.model.run import FaultWindow, RunMeta
@@ -162,6 +164,18 @@ class Summary(Frozen):
         return self.findings.get(finding, 0)
 
 
+class BrokenPromise(Frozen):
+    """A class of which a run has more or fewer findings than promised; `promised` is as written, followed by
+    its number if it names a step."""
+
+    finding: FindingClass
+    promised: str
+    seen: int
+
+    def __str__(self) -> str:
+        return f"{self.finding.value}: promised {self.promised}, seen {self.seen:,}"
+
+
 class Judgement(Frozen):
     """Verdict of one run, and whether its arm kept the experiment's promise (None: not known)."""
 
@@ -169,6 +183,8 @@ class Judgement(Frozen):
     reasons: tuple[str, ...]
     as_promised: bool | None
     promise_reasons: tuple[str, ...] = ()
+    broken_promises: tuple[BrokenPromise, ...] = Field(default=(), exclude=True)
+    """What `promise_reasons` say, as data; files hold the sentences alone."""
 
 
 class ArmResult(Frozen):
@@ -206,6 +222,7 @@ class ExperimentResult(Frozen):
 __all__ = [
     "ArmResult",
     "Breaks",
+    "BrokenPromise",
     "CountRow",
     "Example",
     "ExperimentResult",

@@ -28,15 +28,12 @@ def vanished_between(first: str, second: str, count: int) -> Expectation:
     """The number of records that a consumer received in one ask step and another did not in a later one.
 
     In each step the broker counts that answered without an error: the leader at that time."""
-
-    def of(run: FinishedRun) -> int:
-        return len(set(_served(run, first)) - set(_served(run, second)))
-
-    return exactly(f"records read in {first} and not in {second}", count, of)
+    what = f"records read in {first} and not in {second}"
+    return exactly(what, count, lambda run: len(set(_served(run, first)) - set(_served(run, second))))
 
 
 def _served(run: FinishedRun, ask: str) -> list[tuple[int, int, int]]:
-    served = [row for row in run.answers(ask, "fetch").values() if row["error"] is None]
+    served = run.served(ask, "fetch")
     if not served:
         raise EvidenceMissing(f"no broker served a consumer in {ask}")
     return max((records_of(row) for row in served), key=len)
@@ -97,8 +94,7 @@ def epoch_end(ask: str, epoch: int, end: tuple[int, int]) -> Expectation:
     """The leader's answer to where an epoch ends: the largest epoch up to it with records, and its end."""
 
     def of(run: FinishedRun) -> object:
-        served = [row for row in run.answers(ask, "epoch_ends").values() if row["error"] is None]
-        ends = [row["detail"]["ends"].get(str(epoch)) for row in served]
+        ends = [row["detail"]["ends"].get(str(epoch)) for row in run.served(ask, "epoch_ends")]
         return tuple(ends[0]) if ends and ends[0] else "no answer"
 
     return exactly(f"end of epoch {epoch} by the leader, as (epoch, offset)", end, of)
@@ -116,22 +112,17 @@ def missed_by_read(ask: str, broker: int, count: int) -> Expectation:
 
 def lines_printed(ask: str, broker: int, least: int, most: int | None) -> Expectation:
     """The number of lines with the text of an ask step that a broker had printed."""
-
-    def of(run: FinishedRun) -> int:
-        return len(run.answer(ask, "printed", broker)["detail"]["lines"])
-
-    return between(f"lines that broker {broker} printed: {ask}", least, most, of)
+    what = f"lines that broker {broker} printed: {ask}"
+    return between(what, least, most, lambda run: len(run.printed(ask, broker)))
 
 
 def load_seconds(ask: str, broker: int) -> Expectation:
     """How long a broker took to load its logs at its last start, by its own log; at most 60 s."""
 
     def of(run: FinishedRun) -> float:
-        lines = run.answer(ask, "printed", broker)["detail"]["lines"]
-        found = [re.search(r"Loaded \d+ logs in (\d+)\s*ms", line) for line in lines]
-        times = [int(one.group(1)) for one in found if one]
+        times = re.findall(r"Loaded \d+ logs in (\d+)\s*ms", "\n".join(run.printed(ask, broker)))
         if not times:
             raise EvidenceMissing(f"broker {broker} has not said how long it took")
-        return times[-1] / 1000
+        return int(times[-1]) / 1000
 
     return between(f"log load of broker {broker}", 0, 60, of, "s")

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from itertools import groupby
 
 from harness.suite.expectations import Expectation, between, exactly, format_value
-from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, PartitionBelief
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 from workloads.log_format.checkpoints import EPOCH_FILE
 
 
 def isr_history(*sizes: tuple[int, ...]) -> Expectation:
     """The ISR of partition 0 had exactly these members, one after the other."""
-
-    def of(run: FinishedRun) -> tuple[tuple[int, ...], ...]:
-        return tuple(_changes(run, lambda state: state.isr))
-
-    return exactly("ISR", sizes, of)
-
-
-def _changes(run: FinishedRun, of: Callable[[PartitionBelief], tuple[int, ...]]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = []
-    for state in run.states():
-        value = of(state)
-        if not found or found[-1] != value:
-            found.append(value)
-    return found
+    return exactly("ISR", sizes, lambda run: tuple(isr for isr, _ in groupby(s.isr for s in run.states())))
 
 
 def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
@@ -32,10 +20,8 @@ def left_isr(broker: int, kind: str, least: float, most: float) -> Expectation:
 
     def of(run: FinishedRun) -> float:
         since = run.applied_ns(kind)
-        out = next((s.at_ns for s in run.states() if s.at_ns > since and broker not in s.isr), None)
-        if out is None:
-            raise EvidenceMissing(f"broker {broker} never left the ISR")
-        return (out - since) / SECOND
+        out = (s.at_ns for s in run.states() if s.at_ns > since and broker not in s.isr)
+        return _seconds(since, next(out, None), f"broker {broker} never left the ISR")
 
     return between(f"broker {broker} out of the ISR after", least, most, of, "s")
 
@@ -45,12 +31,16 @@ def back_in_isr(broker: int, kind: str, most: float) -> Expectation:
 
     def of(run: FinishedRun) -> float:
         since = run.undone_ns(kind)
-        back = next((s.at_ns for s in run.states() if s.at_ns > since and broker in s.isr), None)
-        if back is None:
-            raise EvidenceMissing(f"broker {broker} did not come back into the ISR")
-        return (back - since) / SECOND
+        back = (s.at_ns for s in run.states() if s.at_ns > since and broker in s.isr)
+        return _seconds(since, next(back, None), f"broker {broker} did not come back into the ISR")
 
     return between(f"broker {broker} back in the ISR after", 0, most, of, "s")
+
+
+def _seconds(since_ns: int, until_ns: int | None, never: str) -> float:
+    if until_ns is None:
+        raise EvidenceMissing(never)
+    return (until_ns - since_ns) / SECOND
 
 
 def led_during(step: str, leaders: Collection[int], partition: int = 0) -> Expectation:
@@ -129,11 +119,8 @@ def _inspected(run: FinishedRun) -> tuple[int, ...]:
 
 def final_read_complete() -> Expectation:
     """The final read was proved complete."""
-
-    def of(run: FinishedRun) -> bool:
-        return run.meta.final_read is not None and run.meta.final_read.complete
-
-    return exactly("the final read is proved complete", True, of)
+    what = "the final read is proved complete"
+    return exactly(what, True, lambda run: run.meta.final_read is not None and run.meta.final_read.complete)
 
 
 def elections(least: int) -> Expectation:
@@ -178,9 +165,7 @@ def all_partitions_led(kind: str, leaders: Collection[int], least: float, most: 
 
     def of(run: FinishedRun) -> float:
         since = run.applied_ns(kind)
-        at_ns = run.first_led(leaders, since)
-        if at_ns is None:
-            raise EvidenceMissing("not every partition was seen with a new leader")
-        return (at_ns - since) / SECOND
+        led = run.first_led(leaders, since)
+        return _seconds(since, led, "not every partition was seen with a new leader")
 
     return between(f"every partition has a new leader after the {kind}", least, most, of, "s")

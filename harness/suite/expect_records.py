@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from harness.model.journal import SendOutcome
@@ -18,15 +19,14 @@ def acked(step: str, count: int) -> Expectation:
 
 def acked_during(step: str, count: int) -> Expectation:
     """The number of sends of a write step that were acknowledged before the step ended."""
+    return exactly(f"acked during {step}", count, lambda run: sum(ok for _, ok in _in_time(run, step)))
 
-    def of(run: FinishedRun) -> int:
-        end = run.step(step).ended_ns or 0
-        return sum(
-            row["outcome"] == SendOutcome.ACKED and (row["closed_ns"] or end + 1) <= end
-            for row in run.sends(step)
-        )
 
-    return exactly(f"acked during {step}", count, of)
+def _in_time(run: FinishedRun, step: str) -> Iterator[tuple[int, bool]]:
+    """The partition of each send of a write step, and whether it was acknowledged before the step ended."""
+    end = run.step(step).ended_ns or 0
+    for row in run.sends(step):
+        yield row["partition"], row["outcome"] == SendOutcome.ACKED and (row["closed_ns"] or end + 1) <= end
 
 
 def outcomes(step: str, **counts: int) -> Expectation:
@@ -36,25 +36,25 @@ def outcomes(step: str, **counts: int) -> Expectation:
 
 def errors(step: str, counts: dict[str, int]) -> Expectation:
     """The number of sends of a write step by the client's error; sends without an error are not counted."""
-    return exactly(
-        f"errors in {step}",
-        counts,
-        lambda run: _tally(row["error"] for row in run.sends(step) if row["error"] is not None),
-    )
+    return exactly(f"errors in {step}", counts, lambda run: _errors(run, step))
+
+
+def _errors(run: FinishedRun, step: str) -> dict[str, int]:
+    return _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
 
 
 def errors_among(step: str, count: int, allowed: frozenset[str]) -> Expectation:
     """The number of sends of a write step that failed, each with one of these errors."""
 
     def look(run: FinishedRun) -> tuple[str, bool | None]:
-        found = _tally(row["error"] for row in run.sends(step) if row["error"] is not None)
+        found = _errors(run, step)
         return format_value(found), sum(found.values()) == count and set(found) <= allowed
 
     return Expectation(f"errors in {step}", f"{count:,} times {' or '.join(sorted(allowed))}", look)
 
 
-def _tally(words: object) -> dict[str, int]:
-    return dict(sorted(Counter(words).items()))  # type: ignore[call-overload]
+def _tally(words: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))
 
 
 def lost(count: int, of: int | None = None) -> Expectation:
@@ -103,19 +103,22 @@ def longest_stall(step: str, least: float, most: float | None) -> Expectation:
 
 
 def _stall(run: FinishedRun, step: str) -> float:
+    return max((late - early for early, late in pairwise([0, *_acks(run, step)])), default=0) / SECOND
+
+
+def _acks(run: FinishedRun, step: str) -> list[int]:
+    """When sends of a write step were acknowledged: nanoseconds since it began, in order."""
     begun = run.step(step).started_ns
-    closed = sorted(row["closed_ns"] for row in run.sends(step) if row["outcome"] == SendOutcome.ACKED)
-    return max((late - early for early, late in pairwise([begun, *closed])), default=0) / SECOND
+    acks = (row["closed_ns"] for row in run.sends(step) if row["outcome"] == SendOutcome.ACKED)
+    return sorted(at_ns - begun for at_ns in acks)
 
 
 def acks_curve(run: FinishedRun, step: str, bucket: float = 0.25) -> tuple[tuple[float, float], ...]:
     """Acknowledged records per second, by seconds since a write step began; () if there were none."""
     try:
-        begun = run.step(step).started_ns
-        closed = [row["closed_ns"] for row in run.sends(step) if row["outcome"] == SendOutcome.ACKED]
+        counted = Counter(int(after_ns / SECOND / bucket) for after_ns in _acks(run, step))
     except EvidenceMissing:
         return ()
-    counted = Counter(int((at_ns - begun) / SECOND / bucket) for at_ns in closed)
     return tuple(
         (round(number * bucket, 2), counted[number] / bucket)
         for number in range(max(counted, default=-1) + 1)
@@ -167,11 +170,6 @@ def refused_partitions(step: str, partitions: set[int]) -> Expectation:
     """The partitions with a send of a write step that was not acknowledged before the step ended."""
 
     def of(run: FinishedRun) -> frozenset[int]:
-        end = run.step(step).ended_ns or 0
-        return frozenset(
-            row["partition"]
-            for row in run.sends(step)
-            if row["outcome"] != SendOutcome.ACKED or (row["closed_ns"] or end + 1) > end
-        )
+        return frozenset(partition for partition, acked_in_time in _in_time(run, step) if not acked_in_time)
 
     return exactly(f"partitions that did not accept all of {step}", frozenset(partitions), of)

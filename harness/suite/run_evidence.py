@@ -25,7 +25,7 @@ from harness.model.journal import (
 )
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
 from harness.model.result import ArmResult, FindingClass, Summary
-from harness.model.run import FaultWindow, RunMeta, StepInfo
+from harness.model.run import RunMeta, StepInfo
 
 SECOND = 10**9
 JournalRow = dict[str, Any]
@@ -71,27 +71,20 @@ class FinishedRun:
             raise EvidenceMissing(f"the run did not get through step {name}")
         return found
 
-    def window(self, kind: str, number: int = 1) -> FaultWindow:
-        """The n-th injection of a fault."""
-        found = next((one for one in self.meta.windows if one.name == f"{kind}-{number}"), None)
-        if found is None:
-            raise EvidenceMissing(f"{kind}-{number} was not injected")
-        return found
+    def applied_ns(self, kind: str) -> int:
+        """When the first injection of a fault had taken effect; before that its window is open without an
+        effect."""
+        return self._phase(f"{kind}-1", "injected")
 
-    def applied_ns(self, kind: str, number: int = 1) -> int:
-        """When an injection had taken effect; before that its window is open without an effect."""
-        return self._phase(f"{kind}-{number}", "injected")
-
-    def undone_ns(self, kind: str, number: int = 1) -> int:
-        """When an injection was undone."""
-        return self._phase(f"{kind}-{number}", "undone")
+    def undone_ns(self, kind: str) -> int:
+        """When the first injection of a fault was undone."""
+        return self._phase(f"{kind}-1", "undone")
 
     def _phase(self, fault: str, phase: str) -> int:
-        rows = fault_events(self.folder)
-        found = [row["at_ns"] for row in rows if row["fault"] == fault and row["phase"] == phase]
-        if not found:
-            raise EvidenceMissing(f"{fault} was never {phase}")
-        return int(found[0])
+        for row in fault_events(self.folder):
+            if row["fault"] == fault and row["phase"] == phase:
+                return int(row["at_ns"])
+        raise EvidenceMissing(f"{fault} was never {phase}")
 
     @cached_property
     def all_sends(self) -> list[JournalRow]:
@@ -233,6 +226,14 @@ class FinishedRun:
         if broker not in found:
             raise EvidenceMissing(f"broker {broker} was not asked for {question} in step {ask}")
         return found[broker]
+
+    def served(self, ask: str, question: str) -> list[JournalRow]:
+        """The answers without an error."""
+        return [row for row in self.answers(ask, question).values() if row["error"] is None]
+
+    def printed(self, ask: str, node: int) -> list[str]:
+        """The lines with the text of an ask step that a node had printed."""
+        return list(self.answer(ask, "printed", node)["detail"]["lines"])
 
     def _rows(self, folder: str) -> list[JournalRow]:
         return list(journal_rows(self._journal(folder), pattern="*.parquet"))

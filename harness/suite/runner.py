@@ -92,11 +92,10 @@ def _result(item: SuiteItem, ran: Sequence[ScheduledExperiment]) -> SuiteResult:
 
 
 def _arm_result(suite: Suite, arm: SuiteArm, ran: ScheduledExperiment) -> SuiteArmResult:
-    result = None
     if ran.job is not None:
-        result = next((one for one in ran.job.result().arms if one.meta.arm == arm.arm), None)
-    if result is not None and ran.job is not None:
-        return evaluate(suite, arm, ran.job.folder, result)
+        for result in ran.job.result().arms:
+            if result.meta.arm == arm.arm:
+                return evaluate(suite, arm, ran.job.folder, result)
     return suite.arm_result(
         role=arm.role,
         experiment=arm.experiment.name,
@@ -114,7 +113,10 @@ def evaluate(suite: Suite, arm: SuiteArm, folder: Path, result: ArmResult) -> Su
     doubts = result.judgement.reasons if result.judgement.verdict is VerdictWord.UNKNOWN else ()
     rows = (
         *(expectation.observe(run) for expectation in arm.expects),
-        *(_broken_promise(text) for text in result.judgement.promise_reasons),
+        *(
+            Observation(what=one.finding.value, expected=one.promised, seen=f"{one.seen:,}", ok=False)
+            for one in result.judgement.broken_promises
+        ),
     )
     return suite.arm_result(
         role=arm.role,
@@ -126,9 +128,3 @@ def evaluate(suite: Suite, arm: SuiteArm, folder: Path, result: ArmResult) -> Su
         story=story(run, arm.experiment),
         curve=acks_curve(run, arm.curve) if arm.curve else (),
     )
-
-
-def _broken_promise(text: str) -> Observation:
-    what, _, rest = text.partition(": promised ")
-    expected, _, found = rest.partition(", seen ")
-    return Observation(what=what, expected=expected, seen=found, ok=False)

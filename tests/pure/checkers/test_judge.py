@@ -219,6 +219,9 @@ def test_promise_and_verdict_are_two_things(
 def test_a_promise_by_step_is_broken_in_numbers() -> None:
     judgement = _judge({"lost": 1_500}, meta={"promise": {"lost": "acked in after-cut"}})
     assert judgement.promise_reasons == ("lost: promised acked in after-cut (500), seen 1,500",)
+    (broken,) = judgement.broken_promises
+    assert (broken.finding, broken.promised, broken.seen) == ("lost", "acked in after-cut (500)", 1500)
+    assert "broken_promises" not in judgement.model_dump(), "files keep their format"
 
 
 def test_a_bound_on_duplicates_names_the_bound() -> None:

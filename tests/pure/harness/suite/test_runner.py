@@ -14,12 +14,16 @@ from harness.campaign.worker import RequestFinished, RunRequest, WorkerMessage
 from harness.campaign.worker_processes import WorkerPool, WorkerProcess
 from harness.claims.catalog.registry import CLAIMS
 from harness.model.errors import ClusterError
+from harness.model.result import BrokenPromise, FindingClass
 from harness.run.executor import Options
 from harness.spec.cluster import ClusterSpec
 from harness.suite import runner
+from harness.suite.expectations import Observation
 from harness.suite.model import SuiteResult, SuiteVerdict, choose
 from harness.suite.scheduled_experiments import experiments_of
+from tests.pure.harness.suite.test_run_evidence import Folder, folder
 
+__all__ = ["folder"]
 pytestmark = pytest.mark.pure
 
 
@@ -30,6 +34,19 @@ def test_an_experiment_that_two_claims_have_is_run_once_with_the_arms_of_both() 
     (shared,) = (one for one in runs if one.experiment.name == "r16-last-in-sync")
     assert shared.item is both
     assert shared.arms == ("unclean=false", "unclean=true")
+
+
+def test_a_broken_promise_is_shown_however_the_verdict_words_it(folder: Folder) -> None:
+    run = folder.finished()
+    broken = BrokenPromise(finding=FindingClass.LOST, promised="acked in after-cut (500)", seen=1_500)
+    for words in (str(broken), "of the class lost there are 1,500 and not 500"):
+        judgement = run.result.judgement.model_copy(
+            update={"promise_reasons": (words,), "broken_promises": (broken,), "as_promised": False}
+        )
+        result = run.result.model_copy(update={"judgement": judgement})
+        item = CLAIMS[0]
+        *_, row = runner.evaluate(item.suite, item.arms[0], run.folder / "item" / "experiment", result).rows
+        assert row == Observation(what="lost", expected="acked in after-cut (500)", seen="1,500", ok=False)
 
 
 class FakeWorker(WorkerProcess):
