@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,27 +73,21 @@ class AnsweredRequest:
         return next((name for name in names if name), "NONE")
 
 
-def parse_requests(lines: list[str]) -> list[AnsweredRequest]:
+def parse_requests(lines: Iterable[str]) -> Iterator[AnsweredRequest]:
     """The requests in lines of a broker's log, in the order of the answers; other lines are ignored."""
-    found = []
     for line in lines:
         _, mark, text = line.partition(_MARK)
         if not mark:
             continue
-        try:
+        with suppress(ValueError, KeyError, TypeError):
             entry, _ = json.JSONDecoder().raw_decode(text)
             header = entry["requestHeader"]
-            found.append(
-                AnsweredRequest(
-                    api=header["requestApiKeyName"],
-                    client=str(header.get("clientId", "")),
-                    request=entry["request"],
-                    response=entry["response"],
-                )
+            yield AnsweredRequest(
+                api=header["requestApiKeyName"],
+                client=str(header.get("clientId", "")),
+                request=entry["request"],
+                response=entry["response"],
             )
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
 
 
 def _codes(value: Any) -> Iterator[int]:

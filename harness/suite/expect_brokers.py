@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import groupby
+from operator import itemgetter
 
 from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 from workloads.log_format.checkpoints import EPOCH_FILE
+
+_RECORD = itemgetter("partition", "offset", "leader_epoch", "producer", "seq")
 
 
 def isr_history(*sizes: tuple[int, ...]) -> Expectation:
@@ -84,26 +87,15 @@ def replicas_identical(brokers: int = 3) -> Expectation:
     def look(run: FinishedRun) -> tuple[str, bool | None]:
         dumps = {
             broker: [
-                (
-                    row["partition"],
-                    row["offset"],
-                    row["leader_epoch"],
-                    row["producer"],
-                    row["seq"],
-                    row["crc"],
-                )
+                (_RECORD(row), row["crc"])
                 for row in run.replicas
                 if row["broker"] == broker and not row["control"]
             ]
             for broker in _inspected(run)
         }
-        read = [
-            (row["partition"], row["offset"], row["leader_epoch"], row["producer"], row["seq"])
-            for row in run.final_log
-        ]
         first = next(iter(dumps.values()))
         alike = len(dumps) == brokers and all(dump == first for dump in dumps.values())
-        same = [entry[:5] for entry in first] == read
+        same = [record for record, _ in first] == [_RECORD(row) for row in run.final_log]
         words = f"{len(dumps)} replicas of {len(first):,} records, " + ("alike" if alike else "not alike")
         return words + (", as read" if same else ", not as read"), alike and same
 

@@ -1,15 +1,19 @@
-"""Expectations on records: how many were acknowledged, refused or lost, and their order in the log."""
+"""Expectations on records: how many were acknowledged, refused or lost, their order in the log, and which of
+them live readers received while faults were active."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from operator import itemgetter
 
 from harness.model.journal import SendOutcome
 from harness.model.result import FindingClass
 from harness.suite.expectations import Expectation, between, exactly, format_value
-from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun, JournalRow
+
+_DELIVERY = itemgetter("partition", "offset", "producer", "seq")
 
 
 def acked(step: str, count: int) -> Expectation:
@@ -173,3 +177,35 @@ def refused_partitions(step: str, partitions: set[int]) -> Expectation:
         return frozenset(partition for partition, acked_in_time in _in_time(run, step) if not acked_in_time)
 
     return exactly(f"partitions that did not accept all of {step}", frozenset(partitions), of)
+
+
+def received_and_gone(reader: str, count: int) -> Expectation:
+    """The number of records that a live reader received and that are not in the log at the end at that
+    offset."""
+
+    def of(run: FinishedRun) -> int:
+        log = set(map(_DELIVERY, run.final_log))
+        return sum(_DELIVERY(row) not in log for row in _received(run, reader))
+
+    return exactly(f"records that consumer {reader} received and that are gone", count, of)
+
+
+def went_back(reader: str, times: int) -> Expectation:
+    """The number of times that a live reader received an offset that is not above the previous one."""
+
+    def of(run: FinishedRun) -> int:
+        offsets = [row["offset"] for row in _received(run, reader) if row["partition"] == 0]
+        return sum(late <= early for early, late in pairwise(offsets))
+
+    return exactly(f"times that consumer {reader} went back", times, of)
+
+
+def received(reader: str, count: int) -> Expectation:
+    """The number of records that a live reader received."""
+    return exactly(f"records that consumer {reader} received", count, lambda run: len(_received(run, reader)))
+
+
+def _received(run: FinishedRun, reader: str) -> list[JournalRow]:
+    if reader not in {one.name for one in run.meta.readers}:
+        raise EvidenceMissing(f"there was no consumer {reader}")
+    return sorted(run.live(reader), key=lambda row: row["position"])

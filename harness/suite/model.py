@@ -189,10 +189,6 @@ class SuiteItem:
     def of(self, role: Role) -> tuple[SuiteArm, ...]:
         return tuple(arm for arm in self.arms if arm.role is role)
 
-    def has(self, experiment: Experiment) -> bool:
-        """Whether one of the arms belongs to this experiment."""
-        return any(arm.experiment == experiment for arm in self.arms)
-
     def texts(self) -> dict[str, str]:
         """The texts of the item by their names in `--list --json`."""
         raise NotImplementedError

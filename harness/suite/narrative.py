@@ -115,12 +115,10 @@ def _beliefs(run: FinishedRun, at_ns: int, next_ns: int | None) -> dict[int, Jou
     """By broker, the sample of partition 0: the first one after a moment if it was taken soon and before the
     next event, else the last one before."""
     until = at_ns + _SOON_NS if next_ns is None else min(at_ns + _SOON_NS, next_ns)
-    chosen = next((one for one in run.sample_moments if at_ns <= one < until), None)
-    if chosen is None:
-        chosen = next((one for one in reversed(run.sample_moments) if one <= at_ns), None)
-    if chosen is None:
-        return {}
-    return {row["broker"]: row for row in run.sampled(chosen) if row["partition"] in (0, None)}
+    soon = [one for one in run.by_moment if at_ns <= one < until][:1]
+    chosen = soon or [one for one in run.by_moment if one <= at_ns][-1:]
+    rows = run.by_moment[chosen[0]] if chosen else ()
+    return {row["broker"]: row for row in rows if row["partition"] in (0, None)}
 
 
 def _leads(row: JournalRow) -> bool:
@@ -176,8 +174,9 @@ def _answer(row: JournalRow) -> str:
 
 
 def _read(rows: Sequence[JournalRow], names: dict[tuple[int, int], str]) -> str:
-    held = [(row["offset"], (row["producer"], row["seq"]), row["leader_epoch"]) for row in rows]
-    return _spans([(offset, names.get(who, "?"), epoch) for offset, who, epoch in held])
+    return _spans(
+        (row["offset"], names.get((row["producer"], row["seq"]), "?"), row["leader_epoch"]) for row in rows
+    )
 
 
 def _ranges(
@@ -188,7 +187,7 @@ def _ranges(
     def epoch_at(offset: int) -> int | None:
         return max((epoch for epoch, start in epochs if start <= offset), default=None)
 
-    return _spans([(offset, names.get(who, "?"), epoch_at(offset)) for offset, who in held])
+    return _spans((offset, names.get(who, "?"), epoch_at(offset)) for offset, who in held)
 
 
 def _spans(held: Iterable[tuple[int, str, int | None]]) -> str:

@@ -44,7 +44,6 @@ class PartitionBelief:
     leader_epoch: int
     isr: tuple[int, ...]
     high_watermark: int | None
-    log_end: int | None
 
 
 class FinishedRun:
@@ -125,20 +124,12 @@ class FinishedRun:
         return sorted(self._rows(SAMPLES_DIR), key=lambda row: (row["at_ns"], row["broker"]))
 
     @cached_property
-    def _by_moment(self) -> dict[int, list[JournalRow]]:
+    def by_moment(self) -> dict[int, list[JournalRow]]:
+        """The samples, one row per broker and partition, by the moment at which they were taken."""
         found: dict[int, list[JournalRow]] = {}
         for row in self.samples:
             found.setdefault(row["at_ns"], []).append(row)
         return found
-
-    @property
-    def sample_moments(self) -> list[int]:
-        """When brokers were sampled, in order."""
-        return list(self._by_moment)
-
-    def sampled(self, at_ns: int) -> list[JournalRow]:
-        """The samples of one of those moments, one row per broker and partition."""
-        return self._by_moment[at_ns]
 
     def decided_ns(self) -> list[int]:
         """When faults were decided."""
@@ -153,21 +144,16 @@ class FinishedRun:
 
     def states(self, partition: int = 0) -> Iterator[PartitionBelief]:
         """The partition, sample by sample, by the newest belief; of equal ones the leader's own is taken."""
-        moments: dict[int, list[JournalRow]] = {}
-        for row in self.samples:
-            beliefs = moments.setdefault(row["at_ns"], [])
-            if row["partition"] == partition:
-                beliefs.append(row)
-        for at_ns, rows in moments.items():
-            if rows:
-                best = max(rows, key=lambda row: (row["leader_epoch"], row["leader"] == row["broker"]))
+        for at_ns, rows in self.by_moment.items():
+            beliefs = [row for row in rows if row["partition"] == partition]
+            if beliefs:
+                best = max(beliefs, key=lambda row: (row["leader_epoch"], row["leader"] == row["broker"]))
                 yield PartitionBelief(
                     at_ns,
                     best["leader"],
                     best["leader_epoch"],
                     tuple(sorted(best["isr"])),
                     best["high_watermark"],
-                    best["log_end_offset"],
                 )
 
     def first_led(self, leaders: Collection[int], since_ns: int) -> int | None:

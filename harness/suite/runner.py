@@ -62,7 +62,10 @@ def run_items(
     for version, image in {(one.cluster.version, one.cluster.image) for one in experiments}:
         images.resolve(client, version, image)
     schedule = ExperimentSchedule(experiments, options, capabilities)
-    of = {item.id: [one for one in experiments if item.has(one.experiment)] for item in items}
+    of = {
+        item.id: [one for one in experiments if any(arm.experiment == one.experiment for arm in item.arms)]
+        for item in items
+    }
     results: dict[str, SuiteResult] = {}
     with workers(min(parallel, len(schedule)), DockerBackend()) as pool:
         while len(results) < len(items):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import answered, read_from_broker
-from harness.suite.expect_readers import received
-from harness.suite.expect_records import acked, duplicates, lost
+from harness.suite.expect_records import acked, duplicates, lost, received
 
 _ASKED = experiment("""
 name: r02-asked

@@ -5,8 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_answers import read_from_broker, vanished_between
-from harness.suite.expect_readers import received_and_gone
-from harness.suite.expect_records import acked, acked_during, lost
+from harness.suite.expect_records import acked, acked_during, lost, received_and_gone
 from harness.suite.expectations import precondition
 
 _CLEAN = experiment("""

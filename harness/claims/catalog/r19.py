@@ -5,8 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import experiment
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.suite.expect_brokers import elections, end_went_back
-from harness.suite.expect_readers import went_back
-from harness.suite.expect_records import acked, lost
+from harness.suite.expect_records import acked, lost, went_back
 from harness.suite.expectations import precondition
 
 _CLEAN = experiment("""

@@ -22,7 +22,7 @@ from harness.model.run import (
     RunMeta,
     StepInfo,
 )
-from harness.suite import expect_answers, expect_brokers, expect_readers, expect_records, expect_watermarks
+from harness.suite import expect_answers, expect_brokers, expect_records, expect_watermarks
 from harness.suite.expectations import Expectation, Observation, between, exactly, format_value, precondition
 from harness.suite.run_evidence import SECOND, FinishedRun
 from tests.support.builders.summaries import summary_with
@@ -357,12 +357,12 @@ def test_what_a_live_reader_was_given(folder: Folder) -> None:
         folder.live("c", position, offset, seq)
     assert seen(
         folder,
-        expect_readers.received("c", 5),
-        expect_readers.received_and_gone("c", 2),
-        expect_readers.received_and_gone("c", 1),
-        expect_readers.went_back("c", 1),
-        expect_readers.went_back("c", 0),
-        expect_readers.received("nobody", 0),
+        expect_records.received("c", 5),
+        expect_records.received_and_gone("c", 2),
+        expect_records.received_and_gone("c", 1),
+        expect_records.went_back("c", 1),
+        expect_records.went_back("c", 0),
+        expect_records.received("nobody", 0),
     ) == [True, True, False, True, False, None]
 
 
