@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 class LiveCluster(RunningNodes):
     """A running cluster. Nodes are named by their Kafka node id.
 
-    A `ManagedCluster` or an `ExternalCluster`, or made by `harness.cluster.attach.attach` for a cluster that
+    A `ManagedCluster` or an `ExternalCluster`, or made by `harness.cluster.running.attach` for a cluster that
     another process has started.
     """
 

@@ -172,41 +172,32 @@ def _as_bad_input(
     where = f"{source}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
     others = len(problems) - 1
     more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
-    next_step = f"`{kind.schema}` prints every key with its meaning"
-    if first["type"] == "extra_forbidden":
-        name = str(first["loc"][-1])
-        known = _all_keys(kind.model)
-        return BadInput(
-            f"unknown key {name!r}{more}",
-            where=where,
-            expected=did_you_mean(
-                name, [] if name in known else known, "a key that the schema has at this place"
-            ),
-            next_step=next_step,
-        )
-    if first["type"] == "union_tag_invalid":
-        known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
-        name = str(first["ctx"]["tag"])
-        return BadInput(
-            f"unknown name {name!r}{more}",
-            where=where,
-            expected=did_you_mean(name, known, f"one of {', '.join(known)}"),
-            next_step=next_step,
-        )
     expected: str | None = words_of(error)
-    found = _shortened(first.get("input"))
-    if found is not None and first["loc"]:
-        found = masked(str(first["loc"][-1]), found)
-    if first["type"] == "union_tag_not_found":
-        expected = "a mapping with exactly one key, which names its kind"
-    elif first["type"] == "misplaced":
-        expected, found = None, expected
+    found: str | None = None
+    if first["type"] == "extra_forbidden":
+        name, known = str(first["loc"][-1]), _all_keys(kind.model)
+        what, otherwise = f"unknown key {name!r}", "a key that the schema has at this place"
+        expected = did_you_mean(name, [] if name in known else known, otherwise)
+    elif first["type"] == "union_tag_invalid":
+        name = str(first["ctx"]["tag"])
+        known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
+        what = f"unknown name {name!r}"
+        expected = did_you_mean(name, known, f"one of {', '.join(known)}")
+    else:
+        what = f"the {kind.word} is not valid"
+        found = _shortened(first.get("input"))
+        if found is not None and first["loc"]:
+            found = masked(str(first["loc"][-1]), found)
+        if first["type"] == "union_tag_not_found":
+            expected = "a mapping with exactly one key, which names its kind"
+        elif first["type"] == "misplaced":
+            expected, found = None, expected
     return BadInput(
-        f"the {kind.word} is not valid{more}",
+        f"{what}{more}",
         where=where,
         expected=expected,
         found=found,
-        next_step=next_step,
+        next_step=f"`{kind.schema}` prints every key with its meaning",
     )
 
 

@@ -1,8 +1,8 @@
 """Administrative requests over the Kafka protocol: find a coordinator, elect leaders, move replicas.
 
-Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, ListPartitionReassignments 0)
-are understood by brokers from 2.8 to 4.x. Under KRaft a broker forwards the last three to the active
-controller (KIP-590), so any broker can be asked; without a controller it does not answer.
+Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0) are understood by brokers
+from 2.8 to 4.x. Under KRaft a broker forwards the last two to the active controller (KIP-590), so any broker
+can be asked; without a controller it does not answer.
 
 Errors have Kafka's names (`ELECTION_NOT_NEEDED`). Every function raises OSError when the broker does
 not answer.
@@ -21,8 +21,6 @@ from kio.schema.elect_leaders.v2 import response as elect_response
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3 import request as coordinator_request
 from kio.schema.find_coordinator.v3 import response as coordinator_response
-from kio.schema.list_partition_reassignments.v0 import request as list_request
-from kio.schema.list_partition_reassignments.v0 import response as list_response
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta
 
@@ -105,26 +103,6 @@ def reassign(
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
     return _by_partition(replicas, answer.error_code, errors)
-
-
-def ongoing_reassignments(
-    connection: BrokerConnection, topic: str, partitions: Iterable[int]
-) -> dict[int, tuple[int, ...]]:
-    """Partitions that are being reassigned, with their current replicas, both old and new ones."""
-    request = list_request.ListPartitionReassignmentsRequest(
-        timeout=_DONE_WITHIN,
-        topics=(
-            list_request.ListPartitionReassignmentsTopics(
-                name=TopicName(topic), partition_indexes=tuple(i32(number) for number in partitions)
-            ),
-        ),
-    )
-    answer = connection.ask(request, list_response.ListPartitionReassignmentsResponse)
-    return {
-        int(part.partition_index): tuple(int(node) for node in part.replicas)
-        for one in answer.topics
-        for part in one.partitions
-    }
 
 
 def first_answer(

@@ -8,7 +8,7 @@ from docker import DockerClient
 
 import faults  # noqa: F401 - makes every fault known
 from faults.base import KINDS, Injection, InjectionContext
-from harness.cluster import attach, state_records
+from harness.cluster import running, state_records
 from harness.cluster.live import LiveCluster
 from harness.host import process_identity
 from harness.model.errors import ClusterError, KafkaChaosError
@@ -65,7 +65,7 @@ def heal_recorded(
         if client is None and record.spec.existing is None:
             done.append(HealedCluster(record.name, failures=("there is no Docker engine to heal it with",)))
             continue
-        live = attach.attach(client, record)
+        live = running.attach(client, record)
         if live is None:
             state_records.forget(record.name)
         done.append(HealedCluster(record.name, gone=True) if live is None else heal_cluster(live))

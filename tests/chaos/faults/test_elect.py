@@ -19,9 +19,9 @@ from harness.host.ports import HOST
 from harness.model.broker_views import PartitionState
 from harness.model.errors import FaultError
 from harness.model.polling import wait_until
-from harness.protocol.admin import ongoing_reassignments
 from harness.protocol.connection import BrokerConnection
 from tests.chaos.conftest import Prove
+from tests.chaos.support.reassignments import ongoing_reassignments
 
 pytestmark = pytest.mark.chaos
 

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from faults.base import KINDS, InjectionContext
-from harness.cluster import attach, state_records
+from harness.cluster import running, state_records
 from harness.containers import engine
 from harness.model.journal import FaultPhase
 from harness.run.fault_ledger import FaultLedger
@@ -39,7 +39,7 @@ def main(name: str, topic: str, tag: str, module: str) -> None:
     written = json.load(sys.stdin)
     spec = KINDS[written["kind"]].model_validate(written)
     record = next(one for one in state_records.recorded_clusters() if one.name == name)
-    cluster = attach.attach(engine.connect(), record)
+    cluster = running.attach(engine.connect(), record)
     assert cluster is not None, f"{name} does not run"
     events = Events()
     book = FaultLedger(lambda _: InjectionContext(cluster, topic, 4.0, tag, seed=tag), events, name)
