@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from docker import DockerClient
 
@@ -137,19 +137,13 @@ def _is_up_to_date(client: DockerClient, reference: str, fingerprint: str) -> bo
     return found is not None and (found.labels or {}).get(image_build.FINGERPRINT_LABEL) == fingerprint
 
 
-def _info(image: Any, reference: str, origin: str) -> ImageInfo:
+def _info(image: Any, reference: str, origin: Literal["local", "pulled", "built"]) -> ImageInfo:
     digests = image.attrs.get("RepoDigests") or []
     tag = re.search(r":v?(\d+\.\d+\.\d+)", reference)
     labelled = (image.labels or {}).get(image_build.VERSION_LABEL, "")
     version = labelled if re.fullmatch(r"\d+\.\d+\.\d+", labelled) else tag.group(1) if tag else "unknown"
-    return ImageInfo.model_validate(
-        {
-            "reference": reference,
-            "digest": digests[0] if digests else image.id,
-            "origin": origin,
-            "kafka_version": version,
-        }
-    )
+    digest = digests[0] if digests else image.id
+    return ImageInfo(reference=reference, digest=digest, origin=origin, kafka_version=version)
 
 
 def prepare(version: str = DEFAULT_VERSION, image: str | None = None) -> None:

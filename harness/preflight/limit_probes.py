@@ -74,16 +74,11 @@ def _disk(client: DockerClient, toolbox: str) -> str | None:
 
 
 def _volume(client: DockerClient, toolbox: str) -> str | None:
-    name = f"kc-probe-{uuid.uuid4().hex[:8]}"
-    try:
+    with _swept_name(client) as name:
         create_log_dirs(client, name, {1: "one"}, _DISK_MIB, toolbox, engine.labels(name))
         keeper = client.containers.get(f"{name}-keeper")
         tries = (f"fallocate -l {mib}M /kept/1/x" for mib in (8, 24))
         fits, too_much = (int(keeper.exec_run(one, user=str(KAFKA_USER))[0]) for one in tries)
-    except ClusterError as error:
-        return error.found
-    finally:
-        engine.sweep(client, cluster=name)
     return None if fits == 0 and too_much != 0 else "the volume does not have the requested size"
 
 
@@ -91,14 +86,19 @@ def _clock(client: DockerClient, toolbox: str) -> str | None:
     image = images.local(client)
     if image is None:
         raise DockerException("there is no Kafka image on this machine")
+    with _swept_name(client) as name:
+        create_clocks(client, name, {1: "one"}, toolbox, image.reference, engine.labels(name))
+    return None
+
+
+@contextmanager
+def _swept_name(client: DockerClient) -> Iterator[str]:
+    """A new cluster name; what has been labelled with it is removed at the end."""
     name = f"kc-probe-{uuid.uuid4().hex[:8]}"
     try:
-        create_clocks(client, name, {1: "one"}, toolbox, image.reference, engine.labels(name))
-    except ClusterError as error:
-        return error.found
+        yield name
     finally:
         engine.sweep(client, cluster=name)
-    return None
 
 
 PROBES: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] = (
@@ -113,7 +113,6 @@ PROBES: tuple[tuple[str, str, Callable[[DockerClient, str], str | None]], ...] =
 
 def probe_limits(client: DockerClient, toolbox: str) -> tuple[LimitProbe, ...]:
     """Run all probes in parallel; leaves nothing behind."""
-
     with ThreadPoolExecutor(max_workers=len(PROBES)) as pool:
         return tuple(pool.map(lambda entry: observe(entry, client, toolbox), PROBES))
 
@@ -123,6 +122,8 @@ def observe(entry: tuple[str, str, Callable[..., str | None]], *arguments: Any) 
     name, needed_for, probe = entry
     try:
         trouble = probe(*arguments)
+    except ClusterError as error:
+        trouble = error.found or error.what
     except (DockerException, OSError) as error:
         found = engine.one_line(str(getattr(error, "explanation", None) or error), 90)
         return name, needed_for, None, f"not probed: {found}"

@@ -57,16 +57,9 @@ def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[s
 
 def batch(value: bytes) -> bytes:
     """A record batch of format v2 with one record: no key, no producer id, no compression (KIP-98)."""
-    # attributes, timestamp delta, offset delta, key length (-1: none), value length, value, headers
-    body = (
-        b"\x00"
-        + write_varint(0)
-        + write_varint(0)
-        + write_varint(-1)
-        + write_varint(len(value))
-        + value
-        + write_varint(0)
-    )
+    # attributes, then: timestamp delta, offset delta, key length (-1: none), value length; value, headers
+    fields = map(write_varint, (0, 0, -1, len(value)))
+    body = b"\x00" + b"".join(fields) + value + write_varint(0)
     record = write_varint(len(body)) + body
     now = int(time.time() * 1000)
     counted = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
