@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import compose
-from harness.host.maven import first_error, jar_cache, require_commands
+from harness.host.maven import copy_dependencies, jar_cache, require_commands
 from harness.model.errors import KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import progress_on_stdout, report_progress
 
@@ -89,14 +88,12 @@ def wrong_files(folder: Path, sums: dict[str, str]) -> list[str]:
 
 def _fetch(jar_set: JarSet, target: Path) -> None:
     pom = jar_set.folder / "pom.xml"
-    command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode != 0:
+    error = copy_dependencies(pom, target)
+    if error is not None:
         raise PrerequisiteMissing(
             f"Maven could not resolve the jars for {jar_set.purpose}",
             where=str(pom),
-            found=first_error(run.stdout + run.stderr),
+            found=error,
             next_step="check that Maven reaches its repository, then run this again",
         )
 

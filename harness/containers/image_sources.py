@@ -14,7 +14,7 @@ from docker.errors import APIError
 
 import compose
 from harness.containers.engine import local_image
-from harness.host.maven import first_error, last_lines, require_commands
+from harness.host.maven import copy_dependencies, last_lines, require_commands
 from harness.model.errors import PrerequisiteMissing
 from harness.model.progress import report_progress
 
@@ -83,22 +83,11 @@ def fetch_jars(version: str, target: Path) -> None:
     report_progress(f"fetching the jars of Kafka {version} (Maven)")
     pom = compose.context("kafka") / "pom.xml"
     profiles = ["-Plog4j2"] if int(version.split(".")[0]) >= 4 else []
-    command = [
-        "mvn",
-        "-B",
-        "-q",
-        "-Dstyle.color=never",
-        "-f",
-        str(pom),
-        f"-Dkafka.version={version}",
-        *profiles,
-    ]
-    command += ["dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode != 0 or not any(target.glob("kafka_2.13-*.jar")):
+    error = copy_dependencies(pom, target, f"-Dkafka.version={version}", *profiles)
+    if error is not None or not any(target.glob("kafka_2.13-*.jar")):
         raise PrerequisiteMissing(
             f"Maven could not resolve Kafka {version}",
             where=str(pom),
-            found=first_error(run.stdout + run.stderr),
+            found=error or "no jar of Kafka among its files",
             next_step="name a released Kafka version with --kafka-version, or an image with --image",
         )

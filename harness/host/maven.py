@@ -1,9 +1,10 @@
-"""Required commands, Maven's error messages, and the folder of fetched jars."""
+"""Required commands, Maven, and the folder of fetched jars."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 from harness.model.errors import PrerequisiteMissing
@@ -24,6 +25,19 @@ def require_commands(packages: dict[str, str], purpose: str) -> None:
             next_step=f"install {' '.join(sorted(missing.values()))} (Debian's package names), "
             "or make an image registry reachable",
         )
+
+
+def run_maven(*arguments: str) -> str | None:
+    """Run Maven without a console; returns its first error, or None if it succeeded."""
+    command = ["mvn", "-B", "-q", "-Dstyle.color=never", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    return None if run.returncode == 0 else first_error(run.stdout + run.stderr)
+
+
+def copy_dependencies(pom: Path, target: Path, *options: str) -> str | None:
+    """Copy the runtime dependencies of a pom into `target`; returns as `run_maven`."""
+    goal = ("dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime")
+    return run_maven("-f", str(pom), *options, *goal)
 
 
 def first_error(text: str) -> str:

@@ -24,7 +24,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
-from harness.host.maven import first_error, jar_cache, require_commands
+from harness.host.maven import jar_cache, require_commands, run_maven
 from harness.model.errors import ClusterError, PrerequisiteMissing
 
 _LIBS = "/opt/kafka/libs"
@@ -78,17 +78,13 @@ def _from_image(client: DockerClient, version: str, target: Path) -> bool:
 
 def _from_maven(version: str, target: Path) -> None:
     require_commands({"mvn": "maven"}, f"fetching the Java client of Kafka {version}")
-    command = ["mvn", "-B", "-q", "-Dstyle.color=never", "dependency:copy"]
-    command += [
-        f"-Dartifact=org.apache.kafka:kafka-clients:{version}",
-        f"-DoutputDirectory={target.parent}",
-    ]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode != 0 or not target.exists():
+    artifact = f"-Dartifact=org.apache.kafka:kafka-clients:{version}"
+    error = run_maven("dependency:copy", artifact, f"-DoutputDirectory={target.parent}")
+    if error is not None or not target.exists():
         raise PrerequisiteMissing(
             f"the Java client of Kafka {version} is not available",
             expected="an image of that version on this machine, or one that Maven can resolve",
-            found=first_error(run.stdout + run.stderr),
+            found=error or "no such jar among its files",
             next_step="use a released version, or check that Maven reaches its repository",
         )
 

@@ -98,38 +98,33 @@ def _jaas(value: str, _: Mapping[str, str], where: str) -> dict[str, str]:
     return found
 
 
-def _store(value: str, settings: Mapping[str, str], where: str, kind: str) -> str:
+def _pem_store(kind: str, *names: str) -> SettingTranslator:
     """A truststore or keystore, which must be PEM: only Java reads other formats."""
-    stored = settings.get(f"ssl.{kind}.type", "JKS").upper()
-    if stored != "PEM":
-        raise BadInput(
-            f"ssl.{kind}.location is a {stored} file, which only Java reads",
-            where=where,
-            expected=f"ssl.{kind}.type=PEM, or librdkafka's names with PEM files",
-            found=stored,
-            next_step="`openssl pkcs12 -in STORE -out all.pem -nodes` makes PEM of a PKCS12 file (`keytool "
-            "-importkeystore -deststoretype PKCS12` that of a JKS one)",
-        )
-    return value
 
+    def translate(value: str, settings: Mapping[str, str], where: str) -> dict[str, str]:
+        stored = settings.get(f"ssl.{kind}.type", "JKS").upper()
+        if stored != "PEM":
+            raise BadInput(
+                f"ssl.{kind}.location is a {stored} file, which only Java reads",
+                where=where,
+                expected=f"ssl.{kind}.type=PEM, or librdkafka's names with PEM files",
+                found=stored,
+                next_step="`openssl pkcs12 -in STORE -out all.pem -nodes` makes PEM of a PKCS12 file "
+                "(`keytool -importkeystore -deststoretype PKCS12` that of a JKS one)",
+            )
+        return dict.fromkeys(names, value)
 
-def _trusted(value: str, settings: Mapping[str, str], where: str) -> dict[str, str]:
-    return {"ssl.ca.location": _store(value, settings, where, "truststore")}
-
-
-def _identity(value: str, settings: Mapping[str, str], where: str) -> dict[str, str]:
-    path = _store(value, settings, where, "keystore")
-    return {"ssl.certificate.location": path, "ssl.key.location": path}
+    return translate
 
 
 _OTHERS: dict[str, SettingTranslator] = {
     "sasl.mechanism": _one_of("sasl.mechanism", *MECHANISMS),
     "sasl.mechanisms": _one_of("sasl.mechanism", *MECHANISMS),
     "sasl.jaas.config": _jaas,
-    "ssl.truststore.location": _trusted,
+    "ssl.truststore.location": _pem_store("truststore", "ssl.ca.location"),
     "ssl.truststore.certificates": lambda value, *_: {"ssl.ca.pem": value},
     "ssl.truststore.type": lambda *_: {},
-    "ssl.keystore.location": _identity,
+    "ssl.keystore.location": _pem_store("keystore", "ssl.certificate.location", "ssl.key.location"),
     "ssl.keystore.type": lambda *_: {},
     "ssl.endpoint.identification.algorithm": _one_of(
         "ssl.endpoint.identification.algorithm", "https", "none"
