@@ -86,20 +86,13 @@ def _moments(run: FinishedRun, experiment: Experiment) -> Iterator[tuple[int, st
             what = f"{step.name}: {_outcomes(run, step.index, step.ended_ns)}"
         elif step.kind == "wait":
             what = what.rpartition(", ")[0].replace("wait until ", "seen: ")
-        elif step.kind == "ask":
-            what = (
-                f"{_ask_name(experiment, step.index)}: {what.partition(' for ')[0].replace('ask', 'asked')}"
-            )
+        elif ask := experiment.steps[step.index].ask:
+            what = f"{ask.name}: {what.partition(' for ')[0].replace('ask', 'asked')}"
         yield step.ended_ns, what
     for at_ns, what in run.events():
         yield at_ns, what
     if run.meta.ended_ns is not None:
         yield run.meta.ended_ns, "final read"
-
-
-def _ask_name(experiment: Experiment, index: int) -> str:
-    ask = experiment.steps[index].ask
-    return "" if ask is None else ask.name
 
 
 def _outcomes(run: FinishedRun, index: int, until_ns: int) -> str:

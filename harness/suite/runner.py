@@ -78,33 +78,31 @@ def run_items(
 
 
 def _result(item: SuiteItem, ran: Sequence[ScheduledExperiment]) -> SuiteResult:
-    results = []
-    for arm in item.arms:
-        (one,) = (one for one in ran if one.experiment == arm.experiment)
-        results.append(_arm_result(item.suite, arm, one))
+    results = tuple(_arm_result(item.suite, arm, ran) for arm in item.arms)
     verdict, reasons = judge(item.suite, results)
     return item.suite.result(
         id=item.id,
         title=item.title,
         verdict=verdict,
         reasons=reasons,
-        arms=tuple(results),
+        arms=results,
         seconds=round(sum(one.seconds for one in ran if one.item is item), 1),
         kafka=item.kafka,
     )
 
 
-def _arm_result(suite: Suite, arm: SuiteArm, ran: ScheduledExperiment) -> SuiteArmResult:
-    if ran.job is not None:
-        for result in ran.job.result().arms:
+def _arm_result(suite: Suite, arm: SuiteArm, ran: Sequence[ScheduledExperiment]) -> SuiteArmResult:
+    (one,) = (one for one in ran if one.experiment == arm.experiment)
+    if one.job is not None:
+        for result in one.job.result().arms:
             if result.meta.arm == arm.arm:
-                return evaluate(suite, arm, ran.job.folder, result)
+                return evaluate(suite, arm, one.job.folder, result)
     return suite.arm_result(
         role=arm.role,
         experiment=arm.experiment.name,
         arm=arm.arm,
         folder="",
-        doubts=(f"it did not run: {ran.error}",),
+        doubts=(f"it did not run: {one.error}",),
         rows=(),
     )
 
