@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+FOLDER = Path(__file__).resolve().parent
+
 
 def context(name: str) -> Path:
     """Folder of the build context `name`, for example "kafka" or "toolbox".
@@ -11,7 +13,7 @@ def context(name: str) -> Path:
     Raises:
         FileNotFoundError: there is no such context.
     """
-    folder = Path(__file__).resolve().parent / name
+    folder = FOLDER / name
     if not (folder / "Dockerfile").is_file():
         raise FileNotFoundError(f"no build context {name!r} in {folder.parent}")
     return folder

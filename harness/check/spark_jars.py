@@ -29,7 +29,7 @@ class JarSet:
 
     @property
     def folder(self) -> Path:
-        return Path(compose.__file__).resolve().parent / "spark" / self.name
+        return compose.FOLDER / "spark" / self.name
 
     def sums(self) -> dict[str, str]:
         """File name -> SHA-256 in hexadecimal."""

@@ -227,6 +227,7 @@ def compose(
     write: Annotated[bool, typer.Option("--write", help="Rewrite the files that are out of date.")] = False,
 ) -> None:
     """List or rewrite the Docker Compose files of the same clusters, for manual use."""
+    from compose import FOLDER
     from harness.cluster import compose_files
 
     if write:
@@ -236,7 +237,7 @@ def compose(
     drifted = compose_files.drifted()
     for name in compose_files.VARIANTS:
         state = "drifted" if name in drifted else "up to date"
-        _out.print(f"{compose_files.folder() / name}: {state}", highlight=False, soft_wrap=True)
+        _out.print(f"{FOLDER / name}: {state}", highlight=False, soft_wrap=True)
     raise typer.Exit(1 if drifted else 0)
 
 

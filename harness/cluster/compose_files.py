@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import yaml
 
+from compose import FOLDER
 from harness.cluster.nodes import plan
 from harness.model.node_layout import CLIENT_PORT
 from harness.spec.cluster import ClusterSpec, Profile
@@ -25,11 +24,6 @@ _HEADER = """\
 # Made by `kafka-chaos compose --write` from harness/cluster/nodes.py: change that, not this file.
 # Clients: 127.0.0.1:{first} and up. Another image: KAFKA_IMAGE=... docker compose ...
 """
-
-
-def folder() -> Path:
-    """The folder of the Compose files."""
-    return Path(str(resources.files("compose")))
 
 
 def render(name: str) -> str:
@@ -59,7 +53,7 @@ def drifted() -> tuple[str, ...]:
     return tuple(
         name
         for name in VARIANTS
-        if not (folder() / name).is_file() or (folder() / name).read_text() != render(name)
+        if not (FOLDER / name).is_file() or (FOLDER / name).read_text() != render(name)
     )
 
 
@@ -67,5 +61,5 @@ def write_all() -> tuple[str, ...]:
     """Rewrite every file that differs; returns their names."""
     changed = drifted()
     for name in changed:
-        (folder() / name).write_text(render(name))
+        (FOLDER / name).write_text(render(name))
     return changed

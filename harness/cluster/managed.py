@@ -30,7 +30,7 @@ from harness.model.node_layout import DATA_DIR, INTERNAL_PORT
 from harness.model.polling import wait_until
 from harness.model.run import ClusterInfo, ImageInfo
 from harness.model.secrets import without_secret_values
-from harness.protocol.features import set_features
+from harness.protocol.admin import set_features
 from harness.spec.cluster import ClusterSpec
 
 _log = logging.getLogger("kafka_chaos.cluster")

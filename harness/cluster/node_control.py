@@ -15,8 +15,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from harness.cluster.nodes import Node
 from harness.containers import capabilities, engine
-from harness.containers.exec import files_in, run_in
-from harness.containers.sidecar import ContainerOutput, cgroups_of, run_sidecar
+from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_in, run_sidecar
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 

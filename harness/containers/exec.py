@@ -1,15 +1,27 @@
-"""Files, commands and memory use of one container."""
+"""Commands in one container or beside it, its files and its memory use."""
 
 from __future__ import annotations
 
 import io
 import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from docker import DockerClient
 from docker.errors import NotFound
 
-from harness.containers.sidecar import ContainerOutput
+from harness.containers.capabilities import Rights
+
+_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerOutput:
+    """The output of a command in or beside a container, and its exit code."""
+
+    code: int
+    text: str
 
 
 def files_in(container: Any, folder: str) -> dict[str, bytes]:
@@ -30,6 +42,36 @@ def run_in(container: Any, script: str) -> ContainerOutput:
     """Run a sh script inside a running container, as root."""
     code, output = container.exec_run(["sh", "-c", script], user="root")
     return ContainerOutput(int(code), output.decode(errors="replace"))
+
+
+def run_sidecar(
+    client: DockerClient, toolbox: str, script: str, labels: dict[str, str], rights: Rights, **placed: Any
+) -> ContainerOutput:
+    """Run a shell script beside another container, with these rights (`harness.containers.capabilities`).
+    `placed` are docker-py's options that attach it (`network_mode`, `volumes_from`, ...).
+
+    Raises:
+        DockerException, OSError: the sidecar could not be started, or took more than a minute.
+    """
+    sidecar = client.containers.create(toolbox, ["bash", "-c", script], labels=labels, **rights, **placed)
+    try:
+        sidecar.start()
+        code = int(sidecar.wait(timeout=_SECONDS)["StatusCode"])
+        return ContainerOutput(code, sidecar.logs().decode(errors="replace"))
+    finally:
+        # This removes only its own volumes: those of the other container are still in use.
+        sidecar.remove(v=True, force=True)
+
+
+def cgroups_of(container: str) -> dict[str, Any]:
+    """Options of a sidecar that changes a container's control groups: the container's process is PID 1 in it,
+    and the engine's control groups are in /cgroup. This needs a mount and no further privilege."""
+    return {
+        "pid_mode": f"container:{container}",
+        "cgroupns": "host",
+        "network_mode": "none",
+        "volumes": {"/sys/fs/cgroup": {"bind": "/cgroup", "mode": "rw"}},
+    }
 
 
 def memory_mib(container: Any) -> float:

@@ -15,7 +15,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 
 from harness.containers import capabilities, engine
-from harness.containers.sidecar import run_sidecar
+from harness.containers.exec import run_sidecar
 from harness.model.errors import ClusterError
 
 CLOCK_DIR = "/opt/kafka-chaos/clock"

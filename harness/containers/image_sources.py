@@ -20,7 +20,7 @@ from harness.model.progress import report_progress
 
 IMAGE_LABEL = "kafka-chaos.image"
 """Marks our images; its value is "base", "kafka" or "toolbox"."""
-ROOTFS_SCRIPT = Path(compose.__file__).resolve().parent / "base" / "rootfs.sh"
+ROOTFS_SCRIPT = compose.FOLDER / "base" / "rootfs.sh"
 
 
 def base_reference() -> str:

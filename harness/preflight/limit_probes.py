@@ -16,9 +16,8 @@ from faults.limits.base import MIB
 from faults.limits.blockio import DEVICE_SCRIPT, Probe, limits_script, parse_limits
 from faults.memory_limit import fill_script, used_bytes
 from harness.containers import capabilities, engine, images
-from harness.containers.exec import run_in
+from harness.containers.exec import cgroups_of, run_in, run_sidecar
 from harness.containers.fake_clock import create_clocks
-from harness.containers.sidecar import cgroups_of, run_sidecar
 from harness.containers.tmpfs_volumes import KAFKA_USER, create_log_dirs
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR

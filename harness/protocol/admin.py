@@ -1,8 +1,8 @@
-"""Administrative requests over the Kafka protocol: find a coordinator, elect leaders, move replicas.
+"""Administrative requests over the Kafka protocol: coordinators, elections, moves of replicas, features.
 
 Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0) are understood by brokers
-from 2.8 to 4.x. Under KRaft a broker forwards the last two to the active controller (KIP-590), so any broker
-can be asked; without a controller it does not answer.
+from 2.8 to 4.x, UpdateFeatures 1 by those from 3.3. Under KRaft a broker forwards the last three to the
+active controller (KIP-590), so any broker can be asked; without a controller it does not answer.
 
 Errors have Kafka's names (`ELECTION_NOT_NEEDED`). Every function raises OSError when the broker does
 not answer.
@@ -22,7 +22,9 @@ from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3 import request as coordinator_request
 from kio.schema.find_coordinator.v3 import response as coordinator_response
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i8, i32, i32Timedelta
+from kio.schema.update_features.v1 import request as update_request
+from kio.schema.update_features.v1 import response as update_response
+from kio.static.primitive import i8, i16, i32, i32Timedelta
 
 from harness.model.errors import ClusterError
 from harness.protocol.connection import BrokerConnection, error_name
@@ -32,6 +34,7 @@ ANSWER_SECONDS = 6.0
 _DONE_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
 _PREFERRED, _UNCLEAN = i8(0), i8(1)
 _GROUP, _TRANSACTION = i8(0), i8(1)
+_UPGRADE, _SAFE_DOWNGRADE = i8(1), i8(2)
 
 _T = TypeVar("_T")
 
@@ -103,6 +106,34 @@ def reassign(
         int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
     }
     return _by_partition(replicas, answer.error_code, errors)
+
+
+def set_features(connection: BrokerConnection, levels: Mapping[str, int]) -> dict[str, str]:
+    """Upgrade or downgrade a KRaft cluster's features to levels (KIP-584, KIP-778); returns the reason of
+    each refusal by feature (empty: all set)."""
+    refused = {}
+    for feature, level in levels.items():
+        up = _update(connection, feature, level, _UPGRADE)
+        down = _update(connection, feature, level, _SAFE_DOWNGRADE) if up is not None else None
+        if up is not None and down is not None:
+            refused[feature] = down
+    return refused
+
+
+def _update(connection: BrokerConnection, feature: str, level: int, way: i8) -> str | None:
+    update = update_request.FeatureUpdateKey(feature=feature, max_version_level=i16(level), upgrade_type=way)
+    request = update_request.UpdateFeaturesRequest(feature_updates=(update,))
+    answer = connection.ask(request, update_response.UpdateFeaturesResponse)
+    errors = [(answer.error_code, answer.error_message)]
+    errors += [(one.error_code, one.error_message) for one in answer.results]
+    return next(
+        (
+            f"{code.name.upper()}: {why or 'no reason given'}"
+            for code, why in errors
+            if code != ErrorCode.none
+        ),
+        None,
+    )
 
 
 def first_answer(

@@ -10,7 +10,7 @@ from faults.base import InjectionContext
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
-from harness.protocol.fetch import fetch
+from harness.protocol.client_requests import fetch
 from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows, offset_rows
 
 _SECONDS = 1.0

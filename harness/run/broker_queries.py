@@ -16,9 +16,8 @@ from typing import Any
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
+from harness.protocol.client_requests import end_offset, epoch_end, fetch, produce
 from harness.protocol.connection import DEBUGGING_REPLICA, BrokerConnection
-from harness.protocol.fetch import epoch_end, fetch
-from harness.protocol.probes import end_offset, produce
 from harness.run.broker_observer import BrokerObserver
 from harness.spec.steps import Ask
 from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows

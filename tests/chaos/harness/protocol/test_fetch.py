@@ -8,8 +8,8 @@ from confluent_kafka import Producer
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
 from harness.model.polling import poll_within
+from harness.protocol.client_requests import epoch_end, fetch
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.fetch import epoch_end, fetch
 from tests.chaos.support.cluster_queries import leader_of
 from workloads.log_format.segments import parse_segment
 

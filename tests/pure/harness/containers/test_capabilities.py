@@ -23,7 +23,7 @@ pytestmark = pytest.mark.pure
 ROOT = Path(harness.__file__).resolve().parent.parent
 PACKAGES = ("harness", "faults", "workloads", "checkers", "compose")
 OURS = {"capabilities.NONE", "capabilities.NODE", "capabilities.NETWORK", "capabilities.FILES", "rights"}
-"""`rights` is an argument of `harness.containers.sidecar.run_sidecar`."""
+"""`rights` is an argument of `harness.containers.exec.run_sidecar`."""
 FORBIDDEN = {"privileged", "cap_add", "cap_drop", "device_requests", "ipc_mode", "userns_mode", "uts_mode"}
 NET_ADMIN = "NET_ADMIN"
 

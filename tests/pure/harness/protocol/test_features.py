@@ -11,8 +11,8 @@ from kio.schema.update_features.v1.response import UpdatableFeatureResult, Updat
 from kio.static.primitive import i32Timedelta
 from pydantic import ValidationError
 
+from harness.protocol.admin import set_features
 from harness.protocol.connection import BrokerConnection
-from harness.protocol.features import set_features
 from harness.spec.cluster import ClusterSpec
 
 pytestmark = pytest.mark.pure

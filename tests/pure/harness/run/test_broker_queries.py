@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from harness.protocol.probes import batch
+from harness.protocol.client_requests import batch
 from harness.spec.files import parse
 from harness.spec.plan import plan_of
 from harness.spec.steps import Ask, Heal

@@ -13,7 +13,7 @@ from faults.targets import Leader
 from harness.cluster import state_records
 from harness.cluster.live import LiveCluster
 from harness.cluster.nodes import Node
-from harness.containers.sidecar import ContainerOutput
+from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.run import healing
 from harness.run.residue_check import traces

@@ -1,28 +1,38 @@
-"""Fetches from one named broker, whether it is the leader of the partition or a follower.
+"""Requests about one partition, as clients send them, to one named broker, the leader or not.
 
-Fetch 11 is answered by followers too, up to their own high watermark (KIP-392); Fetch 10 (before Kafka 2.3)
-and OffsetForLeaderEpoch 3 (KIP-320) by the leader alone. All are understood by brokers from 2.8 to 4.x.
+Fetch 11 is answered by followers too, up to their own high watermark (KIP-392). Only the leader answers Fetch
+10 (before Kafka 2.3), OffsetForLeaderEpoch 3 (KIP-320), Produce 8 and ListOffsets 5; for the debugging
+replica id any replica answers ListOffsets. All are understood by brokers from 2.8 to 4.x.
 
-Errors have Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker
-does not answer.
+Errors have Kafka's names (`NOT_LEADER_OR_FOLLOWER`). Every function raises OSError when the broker does not
+answer.
 """
 
 from __future__ import annotations
 
+import struct
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from crc32c import crc32c
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch import v10, v11
 from kio.schema.offset_for_leader_epoch.v3 import request as epoch_request
 from kio.schema.offset_for_leader_epoch.v3 import response as epoch_response
+from kio.schema.produce.v8 import request as produce_request
+from kio.schema.produce.v8 import response as produce_response
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i32, i32Timedelta, i64
+from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 
-from harness.protocol.connection import CONSUMER, BrokerConnection, error_name
+from harness.protocol.connection import CONSUMER, LATEST, BrokerConnection, error_name
+from workloads.log_format.varint import write_varint
 
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
+_APPEND_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
+_ALL = i16(-1)
+_VALUE = b"kafka-chaos: a record that only a leader may take"
 _BYTES = 1024 * 1024
 
 
@@ -109,3 +119,45 @@ def epoch_end(connection: BrokerConnection, topic: str, partition: int, epoch: i
     if part.error_code != ErrorCode.none or part.end_offset < 0:
         return None
     return int(part.leader_epoch), int(part.end_offset)
+
+
+def end_offset(
+    connection: BrokerConnection, topic: str, partition: int, replica_id: int = CONSUMER
+) -> tuple[str | None, int]:
+    """(error, offset) of the partition's end as this broker reports it to a consumer."""
+    answers = connection.list_offsets([(topic, partition)], timestamp=LATEST, replica_id=replica_id)
+    return answers[topic, partition]
+
+
+def produce(connection: BrokerConnection, topic: str, partition: int) -> tuple[str | None, int]:
+    """Send one record with acks=all to this broker; returns (error, offset).
+
+    The record does not belong to a run: if it is accepted, the final read finds a record that no producer
+    sent.
+    """
+    records = Records(batch(_VALUE))
+    request = produce_request.ProduceRequest(
+        acks=_ALL,
+        timeout=_APPEND_WITHIN,
+        topic_data=(
+            produce_request.TopicProduceData(
+                name=TopicName(topic),
+                partition_data=(produce_request.PartitionProduceData(index=i32(partition), records=records),),
+            ),
+        ),
+    )
+    answer = connection.ask(request, produce_response.ProduceResponse)
+    (part,) = (one for topics in answer.responses for one in topics.partition_responses)
+    return error_name(part.error_code), int(part.base_offset)
+
+
+def batch(value: bytes) -> bytes:
+    """A record batch of format v2 with one record: no key, no producer id, no compression (KIP-98)."""
+    # attributes, then: timestamp delta, offset delta, key length (-1: none), value length; value, headers
+    fields = map(write_varint, (0, 0, -1, len(value)))
+    body = b"\x00" + b"".join(fields) + value + write_varint(0)
+    record = write_varint(len(body)) + body
+    now = int(time.time() * 1000)
+    counted = struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
+    covered = struct.pack(">ibI", -1, 2, crc32c(counted)) + counted
+    return struct.pack(">qi", 0, len(covered)) + covered
