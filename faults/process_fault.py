@@ -11,7 +11,8 @@ from faults.base import Evidence, FaultSpec, Injection, InjectionContext
 from faults.fault_cluster import FaultCluster
 from faults.leadership import await_rejoined, partitions_led_by
 from faults.target_context import ClusterShape
-from faults.targets import BaseTarget, Target
+from faults.targets import Target
+from faults.targets.base import BaseTarget
 from harness.model.node_layout import CLIENT
 from harness.model.polling import poll_within
 

@@ -1,47 +1,7 @@
 """Targets: which nodes a fault hits. The module gives what `faults.targets` holds for users."""
 
-from faults.targets import (
-    All,
-    AnyOf,
-    Both,
-    BrokerId,
-    Clients,
-    Controller,
-    Controllers,
-    Coordinator,
-    Followers,
-    Isr,
-    Leader,
-    Majority,
-    Minority,
-    NodeIds,
-    Not,
-    OutOfSync,
-    RandomBrokers,
-    Some,
-    Target,
-    ZooKeeper,
-)
+from faults import targets as _targets
+from faults.targets import *  # noqa: F403
 
-__all__ = [
-    "All",
-    "AnyOf",
-    "Both",
-    "BrokerId",
-    "Clients",
-    "Controller",
-    "Controllers",
-    "Coordinator",
-    "Followers",
-    "Isr",
-    "Leader",
-    "Majority",
-    "Minority",
-    "NodeIds",
-    "Not",
-    "OutOfSync",
-    "RandomBrokers",
-    "Some",
-    "Target",
-    "ZooKeeper",
-]
+__all__: list[str] = []
+__all__ += _targets.__all__

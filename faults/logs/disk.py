@@ -20,7 +20,8 @@ from faults.leadership import await_rejoined
 from faults.logs.files import BatchHeader, LogDir, list_script, parse_listing, parse_walk, walk_script
 from faults.process_fault import OnNodes, ProcessFault
 from faults.target_context import ClusterShape
-from faults.targets import AnyOf, BaseTarget, Both, Controller, Controllers, NodeIds
+from faults.targets import AnyOf, Both, Controller, Controllers, NodeIds
+from faults.targets.base import BaseTarget
 from faults.waiting import await_or_fail, in_parallel
 from harness.model.errors import FaultError
 from harness.model.node_layout import FIRST_CONTROLLER_ID

@@ -6,7 +6,6 @@ from faults.target_context import ClusterShape
 from faults.targets import (  # fmt: skip
     All,
     AnyOf,
-    BaseTarget,
     Both,
     BrokerId,
     Clients,
@@ -18,6 +17,7 @@ from faults.targets import (  # fmt: skip
     Not,
     RandomBrokers,
 )
+from faults.targets.base import BaseTarget
 from harness.model.node_layout import CLIENT
 
 

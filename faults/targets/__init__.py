@@ -22,7 +22,6 @@ from faults.targets.nodes import (
     Clients,
     Controller,
     Controllers,
-    Coordinates,
     Coordinator,
     Majority,
     Minority,
@@ -35,17 +34,13 @@ from faults.targets.partitions import Followers, Isr, Leader, OutOfSync
 from harness.model.frozen import Frozen
 
 __all__ = [
-    "KINDS",
     "All",
     "AnyOf",
-    "BaseTarget",
     "Both",
     "BrokerId",
-    "Chosen",
     "Clients",
     "Controller",
     "Controllers",
-    "Coordinates",
     "Coordinator",
     "Followers",
     "Isr",
