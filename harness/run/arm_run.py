@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.cluster.convergence import await_isr
@@ -44,35 +45,29 @@ _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
 
 
+@dataclass(eq=False)
 class ArmRun:
     """One arm in its run folder. Call `create` first, then `open` and `produce`, and at the end `finish`.
 
     No other arm uses `topic`. `answers` takes the brokers' answers in ask steps, `faults` every fault event.
     """
 
-    answers: RowJournal
-    faults: TableFile
-    sampler: Sampler
-    clients: RunClients
+    cluster: ManagedCluster | ExternalCluster
+    experiment: Experiment
+    arm: Arm
+    folder: Path
+    seed: int
+    answers: RowJournal = field(init=False)
+    faults: TableFile = field(init=False)
+    sampler: Sampler = field(init=False)
+    clients: RunClients = field(init=False)
 
-    def __init__(
-        self,
-        cluster: ManagedCluster | ExternalCluster,
-        experiment: Experiment,
-        arm: Arm,
-        folder: Path,
-        seed: int,
-    ) -> None:
-        self.arm = arm
-        self.folder = folder
+    def __post_init__(self) -> None:
         # Not derived from the seed: two runs with one seed on one cluster must not mistake each other's
         # records for their own.
         self.run_id = random.SystemRandom().getrandbits(62) + 1
-        self.topic = f"{experiment.name}-{self.run_id:x}"
-        self._cluster = cluster
-        self._experiment = experiment
-        self._seed = seed
-        self.topics = topics_of(experiment, arm, self.topic)
+        self.topic = f"{self.experiment.name}-{self.run_id:x}"
+        self.topics = topics_of(self.experiment, self.arm, self.topic)
 
     def create(self, skipped: tuple[str, ...]) -> None:
         """Create the topics, wait until every ISR is full, and save the metadata.
@@ -82,7 +77,7 @@ class ArmRun:
             ClusterError: an ISR did not become full in time.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        topic, admin = self._experiment.topic, self._cluster.admin()
+        topic, admin = self.experiment.topic, self.cluster.admin()
         seconds = _START_SECONDS + topic.partitions / _PARTITIONS_A_SECOND
         for name in self.topics:
             admin.create(
@@ -92,14 +87,14 @@ class ArmRun:
                 config={**topic.config, **self.arm.topic},
                 assignment=topic.assignment,
             )
-            await_isr(self._cluster, name, topic.partitions, topic.replication_factor, seconds)
+            await_isr(self.cluster, name, topic.partitions, topic.replication_factor, seconds)
         self.meta = self._metadata(admin.config(self.topic), skipped)
         self.meta.save(self.folder)
 
     def groups(self) -> set[str]:
         """Names of the consumer groups of the arm's readers and processors."""
-        readers = self._experiment.readers_of(self.arm)
-        processing = self._experiment.workload_of(self.arm).process is not None
+        readers = self.experiment.readers_of(self.arm)
+        processing = self.experiment.workload_of(self.arm).process is not None
         return {reader.group for reader in readers if reader.group is not None} | (
             {PROCESSORS} if processing else set()
         )
@@ -109,7 +104,7 @@ class ArmRun:
         samples = stack.enter_context(RowJournal(self.folder / SAMPLES_DIR, SAMPLES))
         self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
-        self.sampler = Sampler(self._cluster.connection, self._cluster.broker_ids, self.topic, samples)
+        self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
         self.sampler.start()
 
@@ -121,12 +116,12 @@ class ArmRun:
         """
         self.clients = stack.enter_context(
             RunClients(
-                self._experiment,
+                self.experiment,
                 self.arm,
-                cluster=self._cluster,
+                cluster=self.cluster,
                 topic=self.topic,
                 run_id=self.run_id,
-                seed=self._seed,
+                seed=self.seed,
                 folder=self.folder,
             )
         )
@@ -152,13 +147,13 @@ class ArmRun:
         timer = PhaseTimer()
         timer.enter(phase_timer.READ)
         with ThreadPoolExecutor(max_workers=1) as beside:
-            memory = beside.submit(self._cluster.memory_mib)
+            memory = beside.submit(self.cluster.memory_mib)
             read = self._final_read()
         self.workload.journal_unreported(self.folder / READS_DIR)
         problems = self.meta.problems
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
-        cluster = self._cluster.info().model_copy(update={"memory_mib": memory.result()})
+        cluster = self.cluster.info().model_copy(update={"memory_mib": memory.result()})
         timer.enter(None)
         took = timer.seconds()
         settled = min(read.settled_seconds or 0.0, took[phase_timer.READ])
@@ -180,8 +175,8 @@ class ArmRun:
         return self.meta
 
     def _final_read(self) -> FinalRead:
-        topic = self._experiment.topic
-        codec = codec_of(self._experiment.workload_of(self.arm).client)
+        topic = self.experiment.topic
+        codec = codec_of(self.experiment.workload_of(self.arm).client)
         reads = []
         for number, name in enumerate(self.topics):
             subject = FinalReadTarget(
@@ -189,28 +184,28 @@ class ArmRun:
                 topic.partitions,
                 topic.replication_factor,
                 self.run_id,
-                transaction_seconds(self._experiment, self.arm),
-                every_replica=self._experiment.replicas == "always",
+                transaction_seconds(self.experiment, self.arm),
+                every_replica=self.experiment.replicas == "always",
                 codec=codec,
                 compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
                 first_part=number * topic.partitions,
             )
-            with progress_under(f"{self._experiment.name} · {self.arm.name}"):
-                reads.append(final_read(self._cluster, subject, self.folder))
+            with progress_under(f"{self.experiment.name} · {self.arm.name}"):
+                reads.append(final_read(self.cluster, subject, self.folder))
         return merge_reads(reads)
 
     def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:
         settings = self.arm.producer
-        workload = self._experiment.workload_of(self.arm)
-        given = properties_of(workload, settings, self._cluster)
+        workload = self.experiment.workload_of(self.arm)
+        given = properties_of(workload, settings, self.cluster)
         return RunMeta(
             run_id=self.run_id,
-            experiment=self._experiment.name,
+            experiment=self.experiment.name,
             arm=self.arm.name,
-            seed=self._seed,
+            seed=self.seed,
             topic=self.topic,
-            partitions=self._experiment.topic.partitions,
-            replication_factor=self._experiment.topic.replication_factor,
+            partitions=self.experiment.topic.partitions,
+            replication_factor=self.experiment.topic.replication_factor,
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
@@ -221,9 +216,9 @@ class ArmRun:
             max_in_flight=settings.max_in_flight,
             client=workload.client,
             promise=self.arm.promise,
-            cluster=self._cluster.info(),
+            cluster=self.cluster.info(),
             versions=versions(),
-            skipped=(*skipped, *self._cluster.remarks()),
+            skipped=(*skipped, *self.cluster.remarks()),
             started_ns=time.time_ns(),
         )
 

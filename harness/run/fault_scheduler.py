@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from faults.schedules.decide import begin, decide, describe_unmet
@@ -32,28 +33,21 @@ _AGAIN_SECONDS = 0.5
 _OPEN = (FaultState.BEGUN, FaultState.INJECTED, FaultState.SHOWN)
 
 
+@dataclass(eq=False)
 class Scheduler:
     """The faults of one running step. Conditions look at `view`, the last sample, and at `acked`, the number
     of success reports since the run began. What goes wrong is appended to `problems`, in words."""
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        ledger: FaultLedger,
-        topic: str,
-        problems: list[str],
-        *,
-        view: Callable[[], TopologyView | None],
-        acked: Callable[[], int],
-        down_before: int = 0,
-    ) -> None:
-        self._schedule = schedule
-        self._ledger = ledger
-        self._topic = topic
-        self._problems = problems
-        self._view = view
-        self._acked = acked
-        self._down_before = down_before
+    schedule: Schedule
+    ledger: FaultLedger
+    topic: str
+    problems: list[str]
+    _: KW_ONLY
+    view: Callable[[], TopologyView | None]
+    acked: Callable[[], int]
+    down_before: int = 0
+
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._states: dict[Occurrence, FaultState] = {}
         self._faults: dict[Occurrence, OpenFault] = {}
@@ -65,7 +59,7 @@ class Scheduler:
     def start(self) -> None:
         """Begin the step now."""
         self._began = time.monotonic()
-        self._acked_before = self._acked()
+        self._acked_before = self.acked()
         self._thread.start()
 
     def end(self) -> None:
@@ -85,10 +79,10 @@ class Scheduler:
         try:
             self._run()
         except Exception as error:  # otherwise an error in this thread would be lost
-            self._problems.append(f"the schedule of faults broke: {error!r}")
+            self.problems.append(f"the schedule of faults broke: {error!r}")
 
     def _run(self) -> None:
-        state = begin(self._schedule)
+        state = begin(self.schedule)
         while not self._cancelled.is_set():
             # Read before the clock: a fault that is due at the last moment must not begin after the end.
             ended = self._ended.is_set()
@@ -98,18 +92,18 @@ class Scheduler:
             now = Now(
                 seconds=seconds,
                 phases=states,
-                view=self._view(),
-                topic=self._topic,
-                acked=self._acked() - self._acked_before,
-                down_before=self._down_before,
+                view=self.view(),
+                topic=self.topic,
+                acked=self.acked() - self._acked_before,
+                down_before=self.down_before,
                 ended=ended,
             )
-            decisions, state = decide(self._schedule, state, now)
+            decisions, state = decide(self.schedule, state, now)
             for decision in decisions:
                 self._carry_out(decision)
-            over = ended or (self._schedule.seconds is not None and seconds >= self._schedule.seconds)
+            over = ended or (self.schedule.seconds is not None and seconds >= self.schedule.seconds)
             if over and not state.busy:
-                self._problems += describe_unmet(self._schedule, state)
+                self.problems += describe_unmet(self.schedule, state)
                 return
             self._cancelled.wait(TICK_SECONDS)
 
@@ -117,19 +111,19 @@ class Scheduler:
         if isinstance(decision, Start):
             self._set_state(decision.occurrence, FaultState.BEGUN)
             # Here, not in the thread: names, and so random choices, depend on the order of decisions.
-            name = self._ledger.reserve_name(decision.fault)
+            name = self.ledger.reserve_name(decision.fault)
             self._start_thread(partial(self._inject, decision, name), name)
         elif isinstance(decision, HealDecision):
             with self._lock:
                 self._healing.add(decision.occurrence)
             self._start_thread(partial(self._heal, decision.occurrence), "heal")
         else:
-            self._problems.append(decision.why)
+            self.problems.append(decision.why)
 
     def _inject(self, start: Start, name: str) -> None:
         occurrence = start.occurrence
         why = {
-            "entry": self._schedule.tracks[occurrence.track].place,
+            "entry": self.schedule.tracks[occurrence.track].place,
             "due": to_the_millisecond(start.due),
             "at": to_the_millisecond(start.at),
             "for": start.lasting,
@@ -138,20 +132,20 @@ class Scheduler:
             return
         with self._failing(occurrence):
             try:
-                fault = self._ledger.inject(start.fault, name, why, yielding=True)
+                fault = self.ledger.inject(start.fault, name, why, yielding=True)
             except FaultDeferred:
                 self._set_state(occurrence, FaultState.PUT_OFF)
                 return
             self._faults[occurrence] = fault
             self._set_state(occurrence, FaultState.INJECTED)
-            self._ledger.verify(fault)
+            self.ledger.verify(fault)
             self._set_state(occurrence, FaultState.SHOWN)
 
     def _heal(self, occurrence: Occurrence) -> None:
         with self._failing(occurrence):
             fault = self._faults[occurrence]
             while not self._cancelled.is_set():
-                self._ledger.heal(fault)
+                self.ledger.heal(fault)
                 if fault.closed_ns is not None:
                     self._set_state(occurrence, FaultState.HEALED)
                     return
@@ -172,9 +166,9 @@ class Scheduler:
         try:
             yield
         except Exception as error:  # whatever it is
-            where = self._schedule.tracks[occurrence.track].place
+            where = self.schedule.tracks[occurrence.track].place
             known = isinstance(error, KafkaChaosError)
-            self._problems.append(str(error) if known else f"{where} broke: {error!r}")
+            self.problems.append(str(error) if known else f"{where} broke: {error!r}")
             self._set_state(occurrence, FaultState.FAILED)
 
     def _others_stay(self, mine: Occurrence) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 
 
+@dataclass(eq=False)
 class ExperimentRun:
     """One execution of one arm, or of several side by side under the same steps and faults.
 
@@ -32,21 +34,17 @@ class ExperimentRun:
     arm and topic when all topics exist, before anything is written.
     """
 
-    def __init__(
-        self,
-        cluster: ManagedCluster | ExternalCluster,
-        experiment: Experiment,
-        arms: Mapping[Path, Arm],
-        seed: int,
-        skipped: tuple[str, ...] = (),
-        started: Callable[[str, str], None] = lambda _arm, _topic: None,
-    ) -> None:
-        self._skipped = skipped
-        self._started = started
-        self._cluster = cluster
-        self._experiment = experiment
-        self._seed = seed
-        self._arm_runs = [ArmRun(cluster, experiment, arm, folder, seed) for folder, arm in arms.items()]
+    cluster: ManagedCluster | ExternalCluster
+    experiment: Experiment
+    arms: Mapping[Path, Arm]
+    seed: int
+    skipped: tuple[str, ...] = ()
+    started: Callable[[str, str], None] = lambda _arm, _topic: None
+
+    def __post_init__(self) -> None:
+        self._arm_runs = [
+            ArmRun(self.cluster, self.experiment, arm, folder, self.seed) for folder, arm in self.arms.items()
+        ]
         self._timer = PhaseTimer()
 
     def execute(self) -> tuple[RunMeta, ...]:
@@ -61,26 +59,26 @@ class ExperimentRun:
             self._start_clean()
         self._timer.enter(phase_timer.TOPICS)
         topics = tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics)
-        self._cluster.note_run_resources(
+        self.cluster.note_run_resources(
             topics, set().union(*(arm_run.groups() for arm_run in self._arm_runs))
         )
         try:
             return self._on_topics()
         finally:
             with self._progress():
-                for left in self._cluster.delete_run_resources():
+                for left in self.cluster.delete_run_resources():
                     report_progress(left)
 
     def _on_topics(self) -> tuple[RunMeta, ...]:
         for arm_run in self._arm_runs:
-            arm_run.create(self._skipped)
+            arm_run.create(self.skipped)
         for arm_run in self._arm_runs:
-            self._started(arm_run.arm.name, arm_run.topic)
+            self.started(arm_run.arm.name, arm_run.topic)
         with ExitStack() as stack:
             for arm_run in self._arm_runs:
                 arm_run.open(stack)
-            ledger = FaultLedger(self._injection_context, _EveryArm(self._arm_runs), self._cluster.name)
-            stack.callback(self._cluster.on_start(ledger.restarted))
+            ledger = FaultLedger(self._injection_context, _EveryArm(self._arm_runs), self.cluster.name)
+            stack.callback(self.cluster.on_start(ledger.restarted))
             with self._progress():
                 self._produce(ledger)
             self._timer.enter(None)
@@ -92,11 +90,11 @@ class ExperimentRun:
         Raises:
             ClusterError: the cluster is not clean afterwards.
         """
-        healed = heal_cluster(self._cluster)
+        healed = heal_cluster(self.cluster)
         if not healed.clean:
             raise ClusterError(
                 "the cluster is not clean at the start of a run",
-                where=self._cluster.name,
+                where=self.cluster.name,
                 expected="nothing left of faults that were injected before",
                 found="; ".join((*healed.failures, *healed.traces)),
                 next_step="start a new cluster, or heal it by hand: `kafka-chaos heal`",
@@ -110,14 +108,14 @@ class ExperimentRun:
             for arm_run in self._arm_runs:
                 arm_run.produce(stack)
             executor = StepExecutor(
-                self._cluster,
-                self._experiment,
+                self.cluster,
+                self.experiment,
                 self._arm_runs,
                 ledger,
                 max(arm_run.clients.delivery_seconds for arm_run in self._arm_runs),
                 lambda now: self._save_so_far(now, ledger),
                 view=lambda: first.sampler.latest,
-                seed=self._seed,
+                seed=self.seed,
             )
             try:
                 report_progress("waiting until the producers may begin")
@@ -131,7 +129,7 @@ class ExperimentRun:
                 self._timer.enter(phase_timer.HEAL)
                 report_progress("healing")
                 executor.problems += ledger.heal_all()
-                executor.problems += traces(self._cluster, self._cluster.nodes_with_containers)
+                executor.problems += traces(self.cluster, self.cluster.nodes_with_containers)
                 for arm_run in self._arm_runs:
                     arm_run.workload.stop()
                 self._timer.enter(phase_timer.CLOSE)
@@ -152,7 +150,7 @@ class ExperimentRun:
     def _progress(self) -> AbstractContextManager[None]:
         """Report progress in the block as that of all arms together."""
         arms = " + ".join(arm_run.arm.name for arm_run in self._arm_runs)
-        return progress_under(f"{self._experiment.name} · {arms}")
+        return progress_under(f"{self.experiment.name} · {arms}")
 
     def _save_so_far(self, executor: StepExecutor, ledger: FaultLedger) -> None:
         for arm_run in self._arm_runs:
@@ -161,11 +159,11 @@ class ExperimentRun:
     def _injection_context(self, name: str) -> InjectionContext:
         first = self._arm_runs[0]
         return InjectionContext(
-            cluster=self._cluster,
+            cluster=self.cluster,
             topic=first.topic,
-            session_seconds=SESSION_SECONDS[self._cluster.spec.profile],
+            session_seconds=SESSION_SECONDS[self.cluster.spec.profile],
             tag=f"kafka-chaos-{first.run_id:x}-{name}",
-            seed=f"{self._seed}/{name}",
+            seed=f"{self.seed}/{name}",
             beside=tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics),
         )
 

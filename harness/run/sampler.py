@@ -27,16 +27,11 @@ class Sampler:
         brokers: Iterable[int],
         topic: str,
         sink: RowSink,
-        *,
-        every: float = EVERY_SECONDS,
-        on_sample: Callable[[TopologyView], None] | None = None,
     ) -> None:
         self._topic = topic
         self._sink = sink
-        self._every = every
-        self._on_sample = on_sample
         # A partitioned or paused broker must not delay a sample for longer than one interval.
-        self._connections = [connect(number, max(every, 0.2)) for number in brokers]
+        self._connections = [connect(number, EVERY_SECONDS) for number in brokers]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._controller: int | None = None
@@ -62,7 +57,7 @@ class Sampler:
                 while not self._stop.is_set():
                     self._sample(pool, beat)
                     beat += 1
-                    due = max(due + self._every, time.monotonic())
+                    due = max(due + EVERY_SECONDS, time.monotonic())
                     self._stop.wait(due - time.monotonic())
         except Exception as error:  # the run records it as a problem
             self.failure = error
@@ -75,8 +70,6 @@ class Sampler:
         self.latest = view
         for row in rows(view, self._controller):
             self._sink.append(row)
-        if self._on_sample is not None:
-            self._on_sample(view)
 
     def _ask(self, connection: BrokerConnection) -> BrokerView:
         try:

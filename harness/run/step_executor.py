@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from faults.partition_fault import PartitionFault
 from faults.schedules.state import Schedule
@@ -29,6 +30,7 @@ _GRACE_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 
 
+@dataclass(eq=False)
 class StepExecutor:
     """The steps of one run. `done` holds the steps that have begun, `problems` what went wrong, in words.
 
@@ -39,32 +41,23 @@ class StepExecutor:
     of schedules.
     """
 
-    def __init__(
-        self,
-        cluster: LiveCluster,
-        experiment: Experiment,
-        arms: Sequence[ArmRun],
-        ledger: FaultLedger,
-        delivery_seconds: float,
-        note: Callable[[StepExecutor], None],
-        *,
-        view: Callable[[], TopologyView | None],
-        seed: int,
-    ) -> None:
-        self._cluster = cluster
-        self._experiment = experiment
-        self._arms = arms
-        self._ledger = ledger
-        self._delivery_seconds = delivery_seconds
-        self._note = note
-        self._view = view
-        self._seed = seed
+    cluster: LiveCluster
+    experiment: Experiment
+    arms: Sequence[ArmRun]
+    ledger: FaultLedger
+    delivery_seconds: float
+    note: Callable[[StepExecutor], None]
+    _: KW_ONLY
+    view: Callable[[], TopologyView | None]
+    seed: int
+    done: list[StepInfo] = field(default_factory=list, init=False)
+    problems: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
         self._current = ""
         self._since_ns = time.time_ns()
         self._named: dict[str, list[OpenFault]] = {}
         self._rate = ReportRate()
-        self.done: list[StepInfo] = []
-        self.problems: list[str] = []
 
     def all(self) -> None:
         """Carry out every step.
@@ -73,25 +66,25 @@ class StepExecutor:
             ClusterError: a wait step timed out.
             FaultError: a fault could not be injected.
         """
-        for index, step in enumerate(self._experiment.steps):
+        for index, step in enumerate(self.experiment.steps):
             action = step.action
             kind = KIND[type(action)]
             self._current = action.name if isinstance(action, Write | Drive) else f"{kind}-{index}"
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
             self.done.append(started)
-            self._note(self)
+            self.note(self)
             try:
                 self._one(index, action)
             finally:
                 self.done[-1] = started.model_copy(update={"ended_ns": time.time_ns()})
-                self._note(self)
+                self.note(self)
 
     def _one(self, index: int, action: Action) -> None:
         if isinstance(action, Write):
             self._write(index, action)
         elif isinstance(action, Drive):
             report_progress(f"driving {action.by}")
-            for arm in self._arms:
+            for arm in self.arms:
                 assert isinstance(arm.workload, ScriptedWorkload), "checked when the experiment was made"
                 self.problems += arm.workload.drive(index, action)
         elif isinstance(action, Wait):
@@ -100,46 +93,46 @@ class StepExecutor:
             self._inject(action)
         elif isinstance(action, Heal) and action.only:
             report_progress(f"healing {', '.join(action.only)}")
-            heal = self._ledger.heal if action.awaited else self._ledger.undo
+            heal = self.ledger.heal if action.awaited else self.ledger.undo
             for fault in (fault for name in action.only for fault in self._named[name]):
                 heal(fault)
         elif isinstance(action, Heal):
             report_progress("healing")
-            self.problems += self._ledger.heal_all()
+            self.problems += self.ledger.heal_all()
         elif isinstance(action, Ask):
             report_progress(f"asking {action.of}")
-            for arm in self._arms:
-                ask(self._cluster, arm.topic, action, self._observer(arm), arm.answers)
+            for arm in self.arms:
+                ask(self.cluster, arm.topic, action, self._observer(arm), arm.answers)
         else:
             time.sleep(action.seconds)
 
     def _inject(self, inject: Inject) -> None:
         report_progress("injecting")
         every = isinstance(inject.fault, PartitionFault)
-        topics = [arm.topic for arm in self._arms if every or arm is self._arms[0]]
+        topics = [arm.topic for arm in self.arms if every or arm is self.arms[0]]
         faults = self._named.setdefault(inject.name or "", [])
         for topic in topics:
-            fault = self._ledger.inject(inject.fault, topic=topic)
+            fault = self.ledger.inject(inject.fault, topic=topic)
             faults.append(fault)
-            self._ledger.verify(fault)
+            self.ledger.verify(fault)
 
     def _write(self, index: int, write: Write) -> None:
         scheduler = Scheduler(
             Schedule.of(
                 write.faults,
-                schedule_seed(self._seed, write),
-                self._experiment.shape,
+                schedule_seed(self.seed, write),
+                self.experiment.shape,
                 seconds=write.ends,
                 at_most_down=write.at_most_down,
             ),
-            self._ledger,
-            self._arms[0].topic,
+            self.ledger,
+            self.arms[0].topic,
             self.problems,
-            view=self._view,
+            view=self.view,
             acked=self._reported,
-            down_before=down_before(self._experiment, index),
+            down_before=down_before(self.experiment, index),
         )
-        for arm in self._arms:
+        for arm in self.arms:
             arm.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
         try:
             scheduler.start()
@@ -152,15 +145,15 @@ class StepExecutor:
             raise
 
     def _reported(self) -> int:
-        progress = [arm.workload.progress() for arm in self._arms]
+        progress = [arm.workload.progress() for arm in self.arms]
         return sum(one.acked + one.unconfirmed for one in progress)
 
     def _await_reports(self, write: Write) -> None:
-        longest = (write.seconds or 0.0) + self._delivery_seconds + _GRACE_SECONDS
+        longest = (write.seconds or 0.0) + self.delivery_seconds + _GRACE_SECONDS
         deadline = time.monotonic() + (write.at_most or longest)
         while time.monotonic() < deadline:
             until = time.monotonic() + _POLL_SECONDS
-            if all(arm.workload.finish(until) for arm in self._arms):
+            if all(arm.workload.finish(until) for arm in self.arms):
                 return
             self._progress()
         if write.at_most is None:
@@ -168,11 +161,11 @@ class StepExecutor:
 
     def _wait(self, wait: Wait) -> None:
         deadline = time.monotonic() + wait.within
-        for arm in self._arms:
+        for arm in self.arms:
             self._wait_for(wait, arm, max(0.0, deadline - time.monotonic()))
 
     def _wait_for(self, wait: Wait, arm: ArmRun, seconds: float) -> None:
-        topic = self._experiment.topic
+        topic = self.experiment.topic
         if (condition := wait.condition) is not None:
             report_progress(f"waiting for {condition}")
             observer = self._observer(arm)
@@ -180,25 +173,23 @@ class StepExecutor:
             return
         if isinstance(wait.isr, int):
             report_progress(f"waiting for an ISR of {wait.isr}")
-            await_isr(self._cluster, arm.topic, topic.partitions, wait.isr, seconds)
+            await_isr(self.cluster, arm.topic, topic.partitions, wait.isr, seconds)
             return
         report_progress("waiting until replicated")
         wait_until(
             lambda: unsettled_reason(
-                self._cluster.view((arm.topic,)), arm.topic, topic.partitions, topic.replication_factor
+                self.cluster.view((arm.topic,)), arm.topic, topic.partitions, topic.replication_factor
             ),
             what="every replica's log end offset equals the high watermark",
             seconds=seconds,
         )
 
     def _observer(self, arm: ArmRun) -> BrokerObserver:
-        return BrokerObserver(
-            self._cluster, arm.topic, lambda: self._ledger.context_of("wait"), self._since_ns
-        )
+        return BrokerObserver(self.cluster, arm.topic, lambda: self.ledger.context_of("wait"), self._since_ns)
 
     def _progress(self) -> None:
-        faults = self._ledger.open_names()
-        line = progress_line([arm.workload.progress() for arm in self._arms], self._rate)
+        faults = self.ledger.open_names()
+        line = progress_line([arm.workload.progress() for arm in self.arms], self._rate)
         report_progress(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
 
 
