@@ -108,12 +108,7 @@ Batches = Iterator[pa.RecordBatch]
 
 def decoder(run_id: int, read_ns: int) -> Callable[[Batches], Batches]:
     """A function for `mapInArrow` that turns Kafka's records into rows of READS."""
-
-    def work(batches: Batches) -> Batches:
-        for batch in batches:
-            yield rows_of(batch, run_id, read_ns)
-
-    return work
+    return lambda batches: (rows_of(batch, run_id, read_ns) for batch in batches)
 
 
 def rows_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
 from harness.protocol.client_requests import end_offset, epoch_end, fetch, produce
@@ -27,6 +27,7 @@ from workloads.record.identity import OK, decode
 NO_ANSWER = "NO_ANSWER"
 _SECONDS = 3.0
 _ROUND_SECONDS = 0.02
+_BATCH_FIELDS = ("base_offset", "last_offset", "leader_epoch", "producer_id", "base_sequence", "crc_ok")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +41,22 @@ class BrokerAnswer:
 
 @dataclass(frozen=True, slots=True)
 class BrokerQuery:
-    """A broker, and the topic and step that it is queried for. `link` is None if no connection is needed."""
+    """A broker, the topic (that of `observer`) and the step that it is queried for. `link` is None if no
+    connection is needed."""
 
-    cluster: LiveCluster
     observer: BrokerObserver
     broker: int
-    topic: str
     step: Ask
     link: BrokerConnection | None
 
     @property
-    def connection(self) -> BrokerConnection:
+    def place(self) -> tuple[BrokerConnection, str, int]:
+        """What requests about the step's partition begin with: connection, topic, partition."""
         assert self.link is not None, "this query needs a connection to the broker"
-        return self.link
+        return self.link, self.observer.topic, self.step.partition
 
 
-def ask(cluster: LiveCluster, topic: str, step: Ask, observer: BrokerObserver, answers: RowSink) -> None:
+def ask(observer: BrokerObserver, step: Ask, answers: RowSink) -> None:
     """Query the brokers of a step, once or for `step.seconds`; appends one row of ANSWERS per answer.
 
     Raises:
@@ -63,6 +64,7 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, observer: BrokerObserver, a
     """
     # Logs can be read from controllers too.
     printed = set(step.what) == {"printed"}
+    cluster = observer.cluster
     brokers = tuple(number for number in observer.nodes(step.of) if printed or number in cluster.broker_ids)
     if not brokers:
         raise ClusterError(
@@ -79,11 +81,11 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, observer: BrokerObserver, a
             broker: None if printed else stack.enter_context(cluster.connection(broker, _SECONDS))
             for broker in brokers
         }
-        query = [BrokerQuery(cluster, observer, broker, topic, step, link) for broker, link in links.items()]
+        query = [BrokerQuery(observer, broker, step, link) for broker, link in links.items()]
         while True:
             for place, question in enumerate(step.what):
                 at_ns = time.time_ns()
-                for one, answer in zip(query, pool.map(_QUESTIONS[question], query), strict=True):
+                for one, answer in zip(query, pool.map(partial(_answer, question), query), strict=True):
                     answers.append(
                         {
                             "at_ns": at_ns,
@@ -105,49 +107,30 @@ def ask(cluster: LiveCluster, topic: str, step: Ask, observer: BrokerObserver, a
 
 
 def _leader(query: BrokerQuery) -> BrokerAnswer:
-    for topic in query.connection.metadata([query.topic]).topics:
+    connection, name, partition = query.place
+    for topic in connection.metadata([name]).topics:
         for part in topic.partitions:
-            if part.partition_index == query.step.partition:
+            if part.partition_index == partition:
                 isr = [int(node) for node in part.isr_nodes]
                 detail = {"leader_epoch": int(part.leader_epoch), "isr": isr}
                 return BrokerAnswer(None, int(part.leader_id), detail)
     return BrokerAnswer("UNKNOWN_TOPIC_OR_PARTITION")
 
 
-def _log_end(query: BrokerQuery) -> BrokerAnswer:
-    return BrokerAnswer(*end_offset(query.connection, query.topic, query.step.partition, DEBUGGING_REPLICA))
-
-
-def _list_offsets(query: BrokerQuery) -> BrokerAnswer:
-    return BrokerAnswer(*end_offset(query.connection, query.topic, query.step.partition))
-
-
 def _high_watermark(query: BrokerQuery) -> BrokerAnswer:
-    found = fetch(query.connection, query.topic, query.step.partition, 0, max_bytes=1)
+    found = fetch(*query.place, 0, max_bytes=1)
     return BrokerAnswer(found.error, found.high_watermark)
 
 
 def _fetch(query: BrokerQuery) -> BrokerAnswer:
-    found = fetch(query.connection, query.topic, query.step.partition, 0)
-    return BrokerAnswer(
-        found.error, found.high_watermark, {"records": _records(found.data, found.high_watermark)}
-    )
-
-
-def _fetch_v10(query: BrokerQuery) -> BrokerAnswer:
-    return BrokerAnswer(fetch(query.connection, query.topic, query.step.partition, 0, version=10).error)
-
-
-def _produce(query: BrokerQuery) -> BrokerAnswer:
-    return BrokerAnswer(*produce(query.connection, query.topic, query.step.partition))
+    found = fetch(*query.place, 0)
+    detail = {"records": _records(found.data, found.high_watermark)}
+    return BrokerAnswer(found.error, found.high_watermark, detail)
 
 
 def _epoch_ends(query: BrokerQuery) -> BrokerAnswer:
     latest = _leader(query).detail.get("leader_epoch", -1)
-    ends = {
-        epoch: epoch_end(query.connection, query.topic, query.step.partition, epoch)
-        for epoch in range(latest + 1)
-    }
+    ends = {epoch: epoch_end(*query.place, epoch) for epoch in range(latest + 1)}
     return BrokerAnswer(None, latest, {"ends": ends})
 
 
@@ -157,23 +140,14 @@ def _checkpoint(query: BrokerQuery) -> BrokerAnswer:
 
 
 def _files(query: BrokerQuery) -> BrokerAnswer:
-    files = query.cluster.log_files(query.broker, query.topic, query.step.partition)
+    observer, partition = query.observer, query.step.partition
+    files = observer.cluster.log_files(query.broker, observer.topic, partition)
     segments = {name: data for name, data in sorted(files.items()) if name.endswith(".log")}
-    batches = [one for data in segments.values() for one in parse_segment(data)]
+    batches = [batch for data in segments.values() for batch in parse_segment(data)]
     text = files.get(EPOCH_FILE, b"").decode()
-    lines = epoch_rows(query.broker, query.topic, query.step.partition, text)
+    lines = epoch_rows(query.broker, observer.topic, partition, text)
     detail = {
-        "batches": [
-            {
-                "base_offset": one.base_offset,
-                "last_offset": one.last_offset,
-                "leader_epoch": one.leader_epoch,
-                "producer_id": one.producer_id,
-                "base_sequence": one.base_sequence,
-                "crc_ok": one.crc_ok,
-            }
-            for one in batches
-        ],
+        "batches": [{name: getattr(batch, name) for name in _BATCH_FIELDS} for batch in batches],
         "records": _records(b"".join(segments.values()), None),
         "epochs": [[row["leader_epoch"], row["offset"]] for row in lines],
     }
@@ -201,29 +175,23 @@ def _records(data: bytes, below: int | None) -> list[list[int]]:
     return found
 
 
-def _or_no_answer(question: Callable[[BrokerQuery], BrokerAnswer]) -> Callable[[BrokerQuery], BrokerAnswer]:
-    def guarded(query: BrokerQuery) -> BrokerAnswer:
-        try:
-            return question(query)
-        except (OSError, ClusterError) as error:
-            return BrokerAnswer(NO_ANSWER, None, {"why": str(error)})
-
-    return guarded
-
-
-_QUESTIONS = {
-    name: _or_no_answer(question)
-    for name, question in {
-        "leader": _leader,
-        "log_end": _log_end,
-        "high_watermark": _high_watermark,
-        "list_offsets": _list_offsets,
-        "fetch": _fetch,
-        "fetch_v10": _fetch_v10,
-        "produce": _produce,
-        "epoch_ends": _epoch_ends,
-        "checkpoint": _checkpoint,
-        "files": _files,
-        "printed": _printed,
-    }.items()
+_QUESTIONS: dict[str, Callable[[BrokerQuery], BrokerAnswer]] = {
+    "leader": _leader,
+    "log_end": lambda query: BrokerAnswer(*end_offset(*query.place, DEBUGGING_REPLICA)),
+    "high_watermark": _high_watermark,
+    "list_offsets": lambda query: BrokerAnswer(*end_offset(*query.place)),
+    "fetch": _fetch,
+    "fetch_v10": lambda query: BrokerAnswer(fetch(*query.place, 0, version=10).error),
+    "produce": lambda query: BrokerAnswer(*produce(*query.place)),
+    "epoch_ends": _epoch_ends,
+    "checkpoint": _checkpoint,
+    "files": _files,
+    "printed": _printed,
 }
+
+
+def _answer(question: str, query: BrokerQuery) -> BrokerAnswer:
+    try:
+        return _QUESTIONS[question](query)
+    except (OSError, ClusterError) as error:
+        return BrokerAnswer(NO_ANSWER, None, {"why": str(error)})

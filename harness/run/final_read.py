@@ -15,7 +15,7 @@ ends where it begins, because consumers get no further.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -178,7 +178,10 @@ def _settle_transactions(
     if target.transaction_seconds is None:
         return bounds, {}
     deadline = time.monotonic() + target.transaction_seconds + TRANSACTION_MARGIN_SECONDS
-    while held := held_back(bounds, _last_stable(cluster, target, _partitions_of(bounds))):
+    partitions = list(range(target.partitions))
+    while held := held_back(
+        bounds, last_stable(cluster.bootstrap, target.topic, partitions, cluster.access.properties)
+    ):
         if time.monotonic() >= deadline:
             if min(held.values()) < 0:
                 raise ClusterError(
@@ -198,10 +201,6 @@ def _ends(bounds: tuple[PartitionBounds, ...]) -> list[tuple[int, int, int]]:
     return [(bound.partition, bound.log_start_offset, bound.end_offset) for bound in bounds]
 
 
-def _partitions_of(bounds: tuple[PartitionBounds, ...]) -> list[int]:
-    return [bound.partition for bound in bounds]
-
-
 def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) -> dict[int, int]:
     """Partition -> its last stable offset, for each partition that has an open transaction."""
     return {
@@ -209,10 +208,6 @@ def held_back(bounds: tuple[PartitionBounds, ...], stable: Mapping[int, int]) ->
         for bound in bounds
         if stable[bound.partition] != bound.end_offset
     }
-
-
-def _last_stable(cluster: LiveCluster, target: FinalReadTarget, partitions: Iterable[int]) -> dict[int, int]:
-    return last_stable(cluster.bootstrap, target.topic, list(partitions), cluster.access.properties)
 
 
 def _one_pass(

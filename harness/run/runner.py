@@ -17,9 +17,8 @@ from harness.model.run import RunMeta
 from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
 from harness.run.fault_ledger import FaultLedger
-from harness.run.healing import heal_cluster
+from harness.run.healing import heal_cluster, traces
 from harness.run.phase_timer import PhaseTimer
-from harness.run.residue_check import traces
 from harness.run.step_executor import StepExecutor
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment

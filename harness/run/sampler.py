@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from harness.model.broker_views import BrokerView, TopologyView
@@ -17,21 +18,19 @@ _CONTROLLER_EVERY = 4
 """The controller is queried with every fourth sample only, because a broker must forward this request."""
 
 
+@dataclass(eq=False)
 class Sampler:
     """Samples in one thread, with one connection per broker. `connect` opens a connection from a broker's id
     and a time-out in seconds; `latest` is the last complete view."""
 
-    def __init__(
-        self,
-        connect: Callable[[int, float], BrokerConnection],
-        brokers: Iterable[int],
-        topic: str,
-        sink: RowSink,
-    ) -> None:
-        self._topic = topic
-        self._sink = sink
+    connect: Callable[[int, float], BrokerConnection]
+    brokers: Iterable[int]
+    topic: str
+    sink: RowSink
+
+    def __post_init__(self) -> None:
         # A partitioned or paused broker must not delay a sample for longer than one interval.
-        self._connections = [connect(number, EVERY_SECONDS) for number in brokers]
+        self._connections = [self.connect(number, EVERY_SECONDS) for number in self.brokers]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._controller: int | None = None
@@ -69,11 +68,11 @@ class Sampler:
         view = TopologyView(at_ns=at_ns, views=tuple(pool.map(self._ask, self._connections)))
         self.latest = view
         for row in rows(view, self._controller):
-            self._sink.append(row)
+            self.sink.append(row)
 
     def _ask(self, connection: BrokerConnection) -> BrokerView:
         try:
-            return connection.view((self._topic,))
+            return connection.view((self.topic,))
         except OSError:
             return BrokerView(broker=connection.broker, answered=False)
 

@@ -20,7 +20,6 @@ from harness.run.broker_observer import BrokerObserver
 from harness.run.broker_queries import ask
 from harness.run.fault_ledger import FaultLedger, OpenFault
 from harness.run.fault_scheduler import Scheduler
-from harness.run.workload_factory import ScriptedWorkload
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
@@ -83,9 +82,12 @@ class StepExecutor:
         if isinstance(action, Write):
             self._write(index, action)
         elif isinstance(action, Drive):
+            # Imported here because it loads py4j, which nothing else needs.
+            from harness.java.scripted_workload import PyScriptedWorkload
+
             report_progress(f"driving {action.by}")
             for arm in self.arms:
-                assert isinstance(arm.workload, ScriptedWorkload), "checked when the experiment was made"
+                assert isinstance(arm.workload, PyScriptedWorkload), "checked when the experiment was made"
                 self.problems += arm.workload.drive(index, action)
         elif isinstance(action, Wait):
             self._wait(action)
@@ -102,7 +104,7 @@ class StepExecutor:
         elif isinstance(action, Ask):
             report_progress(f"asking {action.of}")
             for arm in self.arms:
-                ask(self.cluster, arm.topic, action, self._observer(arm), arm.answers)
+                ask(self._observer(arm), action, arm.answers)
         else:
             time.sleep(action.seconds)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
@@ -11,44 +11,17 @@ from harness.java.verifiable_producer import tools_bootstrap
 from harness.java.verifiable_workload import JavaWorkload
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
-from harness.spec.steps import Drive
 from workloads.config.java_settings import java_properties, scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload, transactional_id
 from workloads.producer.send_journal import SendJournal
-from workloads.producer.tally import Progress
+
+if TYPE_CHECKING:
+    from harness.java.scripted_workload import PyScriptedWorkload
 
 
-class WorkloadBackend(Protocol):
-    """What steps need of a workload; `workloads.producer.producers.Workload` documents each method."""
-
-    def start(
-        self, step: int, *, records: int | None = ..., seconds: float | None = ..., rate: float | None = ...
-    ) -> None: ...
-
-    def ready(self, seconds: float) -> bool: ...
-
-    def finish(self, deadline: float | None = ...) -> bool: ...
-
-    def stop(self) -> None: ...
-
-    def close(self, seconds: float = ...) -> None: ...
-
-    def journal_unreported(self, reads: Path) -> int: ...
-
-    def progress(self) -> Progress: ...
-
-    @property
-    def problems(self) -> tuple[str, ...]: ...
-
-
-@runtime_checkable
-class ScriptedWorkload(Protocol):
-    """A workload whose producers carry out drive steps."""
-
-    def drive(self, step: int, drive: Drive) -> list[str]:
-        """Make the calls of a drive step; returns a sentence for each call that could not be made at all."""
-        ...
+WorkloadBackend: TypeAlias = "Workload | JavaWorkload | PyScriptedWorkload"
+"""What writes in a run. `workloads.producer.producers.Workload` documents the methods of all three."""
 
 
 def start_workload(

@@ -16,7 +16,7 @@ from harness.cluster.nodes import Node
 from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.run import healing
-from harness.run.residue_check import traces
+from harness.run.healing import traces
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, seen, state, view
 from tests.support.fake_cluster import FakeCluster, context
