@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, JournalError
 from harness.model.journal import CHECKPOINTS, CHECKPOINTS_DIR, REPLICAS_DIR
+from workloads.journal.parquet_parts import PartWriter
 from workloads.log_format.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
 from workloads.log_format.segments import replica_rows
 from workloads.record.text_identity import BINARY, Codec
@@ -32,12 +32,10 @@ def inspect_replicas(
 
     Returns the brokers whose files were read, and a sentence for everything that could not be read.
     """
-    target = folder / REPLICAS_DIR
-    target.mkdir(exist_ok=True)
+    parts = PartWriter(folder / REPLICAS_DIR)
     problems: list[str] = []
     inspected: set[int] = set()
     checkpoints: list[dict[str, Any]] = []
-    part = len(list(target.glob("part-*.parquet")))
     for number in sorted(partitions):
         state = cluster.view((topic,)).partition(topic, number)
         for broker in state.replicas if state else ():
@@ -53,9 +51,8 @@ def inspect_replicas(
             if not segments:
                 problems.append(f"broker {broker} has no segment file of partition {number}")
                 continue
-            pq.write_table(rows, target / f"part-{part:05d}.parquet")
+            parts.write(rows)
             inspected.add(broker)
-            part += 1
     for broker in sorted(inspected):
         for name in OFFSET_FILES:
             try:
@@ -63,8 +60,5 @@ def inspect_replicas(
                 checkpoints += offset_rows(broker, name, text, topic)
             except (ClusterError, ValueError) as error:
                 problems.append(f"{name} of broker {broker} cannot be read: {error}")
-    (folder / CHECKPOINTS_DIR).mkdir(exist_ok=True)
-    table = pa.Table.from_pylist(checkpoints, schema=CHECKPOINTS)
-    number = len(list((folder / CHECKPOINTS_DIR).glob("part-*.parquet")))
-    pq.write_table(table, folder / CHECKPOINTS_DIR / f"part-{number:05d}.parquet")
+    PartWriter(folder / CHECKPOINTS_DIR).write(pa.Table.from_pylist(checkpoints, schema=CHECKPOINTS))
     return tuple(sorted(inspected)), problems
