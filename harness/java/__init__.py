@@ -1,1 +1,1 @@
-"""Producers of the Java client: VerifiableProducer in containers, and scripted producers over py4j."""
+"""Producers of the Java client, called over py4j: for write steps, and for drive steps."""

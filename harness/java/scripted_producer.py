@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
+from harness.java.java_client import error_of
 from harness.model.journal import RowSink, SendOutcome, TxnOutcome
 from harness.spec.steps import Send
-from workloads.interop.java_outcomes import exception_name, outcome_of
+from workloads.producer.java_outcomes import outcome_of
 from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
 from workloads.producer.send_journal import NO_OFFSET, SendJournal
 from workloads.producer.tally import Tally
@@ -79,7 +80,7 @@ class ScriptedProducer:
         try:
             self._producer.beginTransaction()
         except Py4JJavaError as error:
-            return exception_text(error)
+            return error_of(error).str()
         self._open = _Transaction(self._begun, time.time_ns())
         self._begun += 1
         return None
@@ -94,7 +95,7 @@ class ScriptedProducer:
             else:
                 self._producer.abortTransaction()
         except Py4JJavaError as failure:
-            error = exception_name(_cause(failure).getClass().getName())
+            error = error_of(failure).exception
         self.collect_reports()
         if ending is None or self._transactions is None:
             return
@@ -186,11 +187,9 @@ class ScriptedProducer:
         self.collect_reports()
 
     def _journal_report(self, seq: int, error: Py4JJavaError | None, offset: int | None) -> None:
-        name, message = None, None
-        if error is not None:
-            cause = _cause(error)
-            name, message = exception_name(cause.getClass().getName()), cause.getMessage()
-        outcome = outcome_of(name, message, self._acks)
+        report = None if error is None else error_of(error)
+        name = None if report is None else report.exception
+        outcome = outcome_of(name, None if report is None else report.message, self._acks)
         self._journal.closed(
             self.number,
             np.array([seq], dtype=np.int64),
@@ -203,17 +202,3 @@ class ScriptedProducer:
             self.tally.succeeded(outcome, 1)
         else:
             self.tally.ended([outcome], [name or "?"])
-
-
-def _cause(error: Py4JJavaError) -> Any:
-    """The client's own exception, which a future wraps into another one."""
-    outer = error.java_exception
-    if outer.getClass().getName() == "java.util.concurrent.ExecutionException":
-        return outer.getCause() or outer
-    return outer
-
-
-def exception_text(error: Py4JJavaError) -> str:
-    """A Java exception as text: its simple class name and its message."""
-    cause = _cause(error)
-    return f"{exception_name(cause.getClass().getName())}: {cause.getMessage()}"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from itertools import count
-from pathlib import Path
 from typing import Any, Self
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
+from harness.java.java_client import create_producer, error_of
 from harness.java.jvm import Jvm, client_jar
-from harness.java.scripted_producer import ScriptedProducer, exception_text
-from harness.model.errors import BadInput, ClusterError
+from harness.java.scripted_producer import ScriptedProducer
+from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
 from harness.spec.steps import Drive, SendCall
 from workloads.config.java_settings import scripted_properties
@@ -88,22 +88,7 @@ class PyScriptedWorkload:
         given = scripted_properties(
             self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id
         )
-        properties = packages.java.util.HashMap()
-        for key, value in {"client.id": name, **given, **self._cluster.access.java()}.items():
-            properties.put(key, value)
-        serializer = packages.org.apache.kafka.common.serialization.ByteArraySerializer
-        try:
-            client = packages.org.apache.kafka.clients.producer.KafkaProducer(
-                properties, serializer(), serializer()
-            )
-        except Py4JJavaError as error:
-            raise BadInput(
-                "the Java client refuses the producer settings",
-                where="producer settings: " + ", ".join(f"{key}={value}" for key, value in given.items()),
-                expected="properties and values that the Java client knows and that fit together",
-                found=exception_text(error),
-                next_step="correct the named property; Kafka's documentation lists them (Producer Configs)",
-            ) from error
+        client = create_producer(packages, {"client.id": name, **given, **self._cluster.access.java()})
         try:
             producer = ScriptedProducer(
                 packages,
@@ -122,7 +107,7 @@ class PyScriptedWorkload:
                 "the coordinator does not accept a producer",
                 where=transactional_id or name,
                 expected="initTransactions returns within max.block.ms",
-                found=exception_text(error),
+                found=error_of(error).str(),
                 next_step="see the brokers' logs in the experiment's folder",
             ) from error
         self._producers[name] = producer
@@ -180,10 +165,6 @@ class PyScriptedWorkload:
                 producer.close(seconds)
         finally:
             self._jvm.close()
-
-    def journal_unreported(self, reads: Path) -> int:  # noqa: ARG002
-        """Journal sends that have no row yet: there are none, because each is journaled when it is made."""
-        return 0
 
     def progress(self) -> Progress:
         """Counts over all steps so far."""

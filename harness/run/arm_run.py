@@ -23,7 +23,6 @@ from harness.model.journal import (
     ANSWERS_DIR,
     FAULTS,
     FAULTS_FILE,
-    READS_DIR,
     SAMPLES,
     SAMPLES_DIR,
 )
@@ -39,7 +38,6 @@ from harness.run.workload_factory import WorkloadBackend, properties_of
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal, TableFile
 from workloads.producer.processor import GROUP as PROCESSORS
-from workloads.record.text_identity import codec_of
 
 _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
@@ -149,7 +147,6 @@ class ArmRun:
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)
             read = self._final_read()
-        self.workload.journal_unreported(self.folder / READS_DIR)
         problems = self.meta.problems
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
@@ -176,7 +173,6 @@ class ArmRun:
 
     def _final_read(self) -> FinalRead:
         topic = self.experiment.topic
-        codec = codec_of(self.experiment.workload_of(self.arm).client)
         reads = []
         for number, name in enumerate(self.topics):
             subject = FinalReadTarget(
@@ -186,7 +182,6 @@ class ArmRun:
                 self.run_id,
                 transaction_seconds(self.experiment, self.arm),
                 every_replica=self.experiment.replicas == "always",
-                codec=codec,
                 compacted="compact" in self.meta.topic_config.get("cleanup.policy", ""),
                 first_part=number * topic.partitions,
             )

@@ -59,9 +59,7 @@ class RunClients:
         with ExitStack() as stack:
             processing = 0 if spec.process is None else spec.process.members
             elsewhere = {spec.producers + number: processed_topic(topic) for number in range(processing)}
-            journal = None
-            if spec.client != "java":
-                journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, topics=elsewhere))
+            journal = stack.enter_context(SendJournal(folder / SENDS_DIR, topic, topics=elsewhere))
             transactions = None
             if spec.transactional:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
@@ -83,7 +81,7 @@ class RunClients:
                     sinks=sinks,
                 )
             )
-            if spec.process is not None and transactions is not None and journal is not None:
+            if spec.process is not None and transactions is not None:
                 output = ProcessorOutput(
                     processed_topic(topic), spec, arm.producer, seed, journal, transactions
                 )
@@ -107,7 +105,6 @@ class RunClients:
                 partitions=partitions,
                 run_id=run_id,
                 seed=seed,
-                folder=folder / SENDS_DIR,
                 journal=journal,
                 transactions=transactions if spec.process is None or spec.transactions else None,
             )

@@ -30,7 +30,6 @@ from harness.run.replica_logs import inspect_replicas
 from harness.run.unread_partitions import unread_partitions
 from workloads.reader.digest import PartitionDigest
 from workloads.reader.final_reader import last_stable, read_range
-from workloads.record.text_identity import BINARY, Codec
 
 SETTLE_SECONDS = 90.0
 READ_SECONDS = 600.0
@@ -48,7 +47,7 @@ class FinalReadTarget:
 
     `isr` is the number of in-sync replicas of each partition; `transaction_seconds` the producers'
     transaction.timeout.ms in seconds (None: nothing was transactional). With `every_replica`, the files
-    of all replicas are read even if nothing is missing. `codec` decodes the values. `compacted`:
+    of all replicas are read even if nothing is missing. `compacted`:
     cleanup.policy may remove records between others. `first_part` is the number of its first file of records,
     in a folder that already holds those of another topic.
     """
@@ -59,7 +58,6 @@ class FinalReadTarget:
     run_id: int
     transaction_seconds: float | None = None
     every_replica: bool = False
-    codec: Codec = BINARY
     compacted: bool = False
     first_part: int = 0
 
@@ -104,9 +102,7 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
     wanted = set(range(target.partitions)) if target.every_replica else unread
     if wanted:
         report_progress(f"reading the replicas' own files of partition(s) {sorted(wanted)}")
-        inspected, problems = inspect_replicas(
-            cluster, target.topic, target.run_id, wanted, folder, target.codec
-        )
+        inspected, problems = inspect_replicas(cluster, target.topic, target.run_id, wanted, folder)
         reasons += problems
     return FinalRead(
         complete=not reasons,
@@ -249,7 +245,6 @@ def _read(
         folder=folder,
         deadline=time.monotonic() + READ_SECONDS,
         committed=committed,
-        codec=target.codec,
         first_part=target.first_part,
         security=cluster.access.properties,
     )

@@ -17,7 +17,6 @@ from harness.model.journal import CHECKPOINTS, CHECKPOINTS_DIR, REPLICAS_DIR
 from workloads.journal.parquet_parts import PartWriter
 from workloads.log_format.checkpoints import EPOCH_FILE, OFFSET_FILES, epoch_rows, offset_rows
 from workloads.log_format.segments import replica_rows
-from workloads.record.text_identity import BINARY, Codec
 
 
 def inspect_replicas(
@@ -26,7 +25,6 @@ def inspect_replicas(
     run_id: int,
     partitions: Collection[int],
     folder: Path,
-    codec: Codec = BINARY,
 ) -> tuple[tuple[int, ...], list[str]]:
     """Copy what every replica holds of these partitions into `folder`/replicas and `folder`/checkpoints.
 
@@ -42,7 +40,7 @@ def inspect_replicas(
             try:
                 files = cluster.log_files(broker, topic, number)
                 segments = {name: data for name, data in files.items() if name.endswith(".log")}
-                rows = replica_rows(broker, topic, number, segments, run_id, codec)
+                rows = replica_rows(broker, topic, number, segments, run_id)
                 epochs = files.get(EPOCH_FILE, b"").decode(errors="replace")
                 checkpoints += epoch_rows(broker, topic, number, epochs)
             except (ClusterError, JournalError, ValueError) as error:

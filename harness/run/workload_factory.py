@@ -1,14 +1,15 @@
-"""Creates the workload of a run: librdkafka in this process, or Java clients, in containers or scripted."""
+"""Creates the workload of a run: producers of librdkafka or of the Java client, or scripted ones."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from confluent_kafka import Producer
 
 from harness.cluster.live import LiveCluster
 from harness.cluster.managed import ManagedCluster
-from harness.java.verifiable_producer import tools_bootstrap
-from harness.java.verifiable_workload import JavaWorkload
+from harness.containers import engine
 from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from workloads.config.java_settings import java_properties, scripted_properties
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from harness.java.scripted_workload import PyScriptedWorkload
 
 
-WorkloadBackend: TypeAlias = "Workload | JavaWorkload | PyScriptedWorkload"
-"""What writes in a run. `workloads.producer.producers.Workload` documents the methods of all three."""
+WorkloadBackend: TypeAlias = "Workload | PyScriptedWorkload"
+"""What writes in a run. `workloads.producer.producers.Workload` documents the methods of both."""
 
 
 def start_workload(
@@ -33,25 +34,16 @@ def start_workload(
     partitions: int,
     run_id: int,
     seed: int,
-    folder: Path,
-    journal: SendJournal | None,
+    journal: SendJournal,
     transactions: RowSink | None,
 ) -> WorkloadBackend:
-    """Create a workload. `journal` is None for the Java client, which writes its own journal into `folder`.
+    """Create a workload.
 
     Raises:
-        BadInput: the client refuses the settings.
+        BadInput: the client refuses the settings, or the cluster's image does not name the version of the
+            Java client.
+        ClusterError: a JVM does not start.
     """
-    if journal is None:
-        if not isinstance(cluster, ManagedCluster):
-            raise BadInput(
-                "the Java client cannot write to this cluster",
-                where="workload.client",
-                expected="a cluster that kafka-chaos starts, whose image contains the client",
-                found="an existing cluster",
-                next_step="use `client: librdkafka`",
-            )
-        return JavaWorkload(spec, settings, cluster=cluster, topic=topic, folder=folder)
     if spec.client == "driven":
         if not isinstance(cluster, ManagedCluster) or cluster.access.protocol != "PLAINTEXT":
             raise BadInput(
@@ -74,6 +66,9 @@ def start_workload(
             journal=journal,
             transactions=transactions,
         )
+    client: Callable[..., Any] = Producer
+    if spec.client == "java":
+        client = _java_client(settings, cluster)
     return Workload(
         spec,
         settings,
@@ -85,14 +80,33 @@ def start_workload(
         seed=seed,
         journal=journal,
         transactions=transactions,
+        client=client,
     )
+
+
+def _java_client(settings: ProducerSettings, cluster: LiveCluster) -> Callable[..., Any]:
+    """Creates Java producers of the cluster's version, in place of confluent-kafka's `Producer`."""
+    if not isinstance(cluster, ManagedCluster):
+        raise BadInput(
+            "the Java client cannot write to this cluster",
+            where="workload.client",
+            expected="a cluster that kafka-chaos starts, whose version is that of the client",
+            found="an existing cluster",
+            next_step="use `client: librdkafka`",
+        )
+    # Imported here because they load py4j, which nothing else needs.
+    from harness.java.java_client import JavaClient
+    from harness.java.jvm import client_jar
+
+    jar = client_jar(engine.connect(), cluster.image.kafka_version)
+    properties = {**java_properties(settings, cluster.bootstrap), **cluster.access.java()}
+    return lambda *_, **__: JavaClient(jar, properties)
 
 
 def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveCluster) -> dict[str, Any]:
     """The configuration of a workload's client, by the client's own names."""
     if spec.client == "java":
-        assert isinstance(cluster, ManagedCluster)
-        return dict(java_properties(settings, tools_bootstrap(cluster)))
+        return dict(java_properties(settings, cluster.bootstrap))
     if spec.client == "driven":
         return dict(scripted_properties(spec.drive, settings, cluster.bootstrap))
     named = transactional_id(0) if spec.transactions is not None else None

@@ -151,12 +151,8 @@ class Experiment(Frozen):
             workload = self.workload_of(arm)
             if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
                 raise ValueError(f"arm {arm.name!r}: {unknown}")
-            if workload.client == "java":
-                java = java_problem(workload, arm.producer)
-                if java is None and self.readers_of(arm):
-                    java = "live readers cannot read the values of VerifiableProducer"
-                if java is not None:
-                    raise ValueError(f"arm {arm.name!r}: {java}")
+            if workload.client == "java" and (java := java_problem(workload, arm.producer)) is not None:
+                raise ValueError(f"arm {arm.name!r}: {java}")
         problem = next(self._problems(), None)
         if problem is not None:
             raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})

@@ -37,9 +37,15 @@ from rich.table import Table
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine
-from harness.java.verifiable_producer import CONFIG_FILE, TOOL, tool_container, tools_bootstrap
 from harness.model.errors import ClusterError
-from workloads.config.java_settings import java_properties, properties_text
+from tests.bench.kafka_tools import (
+    CONFIG_FILE,
+    VERIFIABLE_PRODUCER,
+    properties_text,
+    tool_container,
+    tools_bootstrap,
+)
+from workloads.config.java_settings import java_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.producers import Workload
 from workloads.producer.send_journal import SendJournal
@@ -155,7 +161,7 @@ class Bench:
         records = self._records // VERIFIABLE_SHARE
         arguments = f"--topic {topic} --max-messages {records} --acks -1 --producer.config {CONFIG_FILE}"
         bootstrap = f"--bootstrap-server {tools_bootstrap(self._cluster)}"
-        text = self._tool(f"{TOOL} {bootstrap} {arguments} >/tmp/lines; tail -n 1 /tmp/lines")
+        text = self._tool(f"{VERIFIABLE_PRODUCER} {bootstrap} {arguments} >/tmp/lines; tail -n 1 /tmp/lines")
         report = json.loads(next(line for line in text.splitlines() if line.startswith('{"timestamp"')))
         if report.get("acked") != records:
             raise RuntimeError(f"VerifiableProducer said: {text[-1000:]}")

@@ -207,9 +207,9 @@ class ScriptedProducerSpec(Frozen):
 class WorkloadSpec(Frozen):
     """How much is written, by which client, and how it is spread.
 
-    `client` is "librdkafka"; or "java", Kafka's own VerifiableProducer, which writes numbers as text, so that
-    `record_size` cannot be chosen; or "driven", Java producers that only make the calls of drive steps
-    (`driven` holds their settings) and write records like librdkafka's.
+    `client` is "librdkafka"; or "java", the Java client, at most about 4,000 records/s; or "driven", Java
+    producers that only make the calls of drive steps (`driven` holds their settings). All write the same
+    records.
 
     `record_size` is the size of a value in bytes. With `keys` the key id is seq % keys; without, records have
     no key. `spread` says who chooses the partition: with `even` the workload (key % partitions, or round

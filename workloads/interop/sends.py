@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from harness.model.journal import SENDS, SendOutcome
 from workloads.interop.events import PRODUCER, Lines, parse
-from workloads.interop.java_outcomes import exception_name, outcome_of
+from workloads.producer.java_outcomes import exception_name, outcome_of
 from workloads.producer.outcomes import NO_REPORT
 from workloads.record.identity import OK
 from workloads.record.text_identity import decode_text, key_id
@@ -66,37 +66,24 @@ _NOTHING = Numbers()
 
 
 class ForeignSends:
-    """The sends of one file of a VerifiableProducer, or of one such process while it runs.
+    """The sends of one file of a VerifiableProducer.
 
     `foreign` counts values that no such tool writes, `reported_again` second reports of one number,
     `of_other_topics` events of other topics than `topic` (None: the topic of the first event): none of these
-    become rows. `numbers` is by producer, `lines` counts the lines by what they are. `producer`: the only one
-    (None: those that the values name). `most`: numbers from this one on were not sent. `ended`: the tool
-    closed normally.
+    become rows. `numbers` is by producer, `lines` counts the lines by what they are, `ended`
+    tells that the tool closed normally.
     """
 
-    def __init__(
-        self,
-        acks: str,
-        *,
-        topic: str | None = None,
-        producer: int | None = None,
-        step: int = 0,
-        keys: int | None = None,
-        most: int | None = None,
-    ) -> None:
+    def __init__(self, acks: str, *, topic: str | None = None, keys: int | None = None) -> None:
         self.topic = topic
         self.lines = Lines()
-        self.numbers: dict[int, Numbers] = {} if producer is None else {producer: Numbers()}
+        self.numbers: dict[int, Numbers] = {}
         self.foreign = self.reported_again = self.of_other_topics = 0
         self.first_ms: int | None = None
         self.last_ms = 0
-        self.started = self.ended = False
+        self.ended = False
         self._acks = acks
-        self._producer = producer
-        self._step = step
         self._keys = keys
-        self._most = most
         self._sent: int | None = None
 
     def tables(self, lines: Iterable[str | bytes]) -> Iterator[pa.Table]:
@@ -124,9 +111,7 @@ class ForeignSends:
         at: int = event["timestamp"]
         self.first_ms = at if self.first_ms is None else min(self.first_ms, at)
         self.last_ms = max(self.last_ms, at)
-        if event["name"] == "startup_complete":
-            self.started = True
-        elif event["name"] == "tool_data":
+        if event["name"] == "tool_data":
             self.ended = True
             self._sent = event["sent"]
 
@@ -148,8 +133,6 @@ class ForeignSends:
         return pa.Table.from_pylist(rows, schema=SENDS)
 
     def _plausible(self, producer: int, seq: int) -> bool:
-        if self._producer is not None and producer != self._producer:
-            return False
         return seq <= self.numbers.get(producer, _NOTHING).end + MAX_SEQ_JUMP
 
     def _row(self, event: dict[str, Any], producer: int, seq: int) -> dict[str, Any] | None:
@@ -172,7 +155,7 @@ class ForeignSends:
             "partition": UNKNOWN_PARTITION if failed else event["partition"],
             "key": key,
             "size": len(event["value"].encode(errors="replace")),
-            "step": self._step,
+            "step": 0,
             "sent_ns": event["timestamp"] * _MS,
             "outcome": outcome.value,
             "closed_ns": event["timestamp"] * _MS,
@@ -208,8 +191,7 @@ class ForeignSends:
         if self._sent is not None:
             # One process writes with one prefix, so its count is that of its producer.
             return self._sent if len(self.numbers) == 1 else 0
-        end = read.get(producer, -1) + 1
-        return end if self._most is None else min(end, self._most)
+        return read.get(producer, -1) + 1
 
     def _unreported_rows(
         self, producer: int, seq: np.ndarray[Any, np.dtype[np.int64]], keys: int | None, last_ms: int
@@ -223,7 +205,7 @@ class ForeignSends:
             "partition": pa.array(np.full(count, UNKNOWN_PARTITION, dtype=np.int32)),
             "key": pa.nulls(count, pa.int64()) if keys is None else pa.array(seq % keys, pa.int64()),
             "size": pa.array(np.zeros(count, dtype=np.int32)),
-            "step": pa.array(np.full(count, self._step, dtype=np.int32)),
+            "step": pa.array(np.zeros(count, dtype=np.int32)),
             "sent_ns": pa.array(np.full(count, at, dtype=np.int64)),
             "outcome": pa.repeat(SendOutcome.INDETERMINATE.value, count),
             "closed_ns": pa.nulls(count, pa.int64()),

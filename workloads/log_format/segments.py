@@ -19,8 +19,7 @@ from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
 from workloads.log_format.message_set import compressed, message
 from workloads.log_format.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Record, RecordBatch
-from workloads.record.identity import STATES, UNDECODABLE
-from workloads.record.text_identity import BINARY, Codec
+from workloads.record.identity import STATES, UNDECODABLE, decode
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
@@ -224,14 +223,12 @@ def replica_rows(
     partition: int,
     segments: Mapping[str, bytes],
     run_id: int,
-    codec: Codec = BINARY,
 ) -> pa.Table:
     """REPLICAS rows of one replica, in the order of its files.
 
     Args:
         segments: file name -> bytes; files that do not end in `.log` are ignored.
         run_id: values with another run's id are `foreign`.
-        codec: decodes the run's values.
 
     A broken batch gives `corrupt` rows without identity; records of control batches are `control` and
     `undecodable`.
@@ -249,9 +246,9 @@ def replica_rows(
             else:
                 block.extend((batch, record, False) for record in records)
             if len(block) >= _BLOCK:
-                tables.append(_rows(broker, topic, partition, block, run_id, codec))
+                tables.append(_rows(broker, topic, partition, block, run_id))
                 block = []
-    tables.append(_rows(broker, topic, partition, block, run_id, codec))
+    tables.append(_rows(broker, topic, partition, block, run_id))
     return pa.concat_tables(tables)
 
 
@@ -261,10 +258,9 @@ def _rows(
     partition: int,
     block: list[tuple[RecordBatch, Record, bool]],
     run_id: int,
-    codec: Codec,
 ) -> pa.Table:
     count = len(block)
-    decoded = codec.values([None if batch.control else record.value for batch, record, _ in block], run_id)
+    decoded = decode([None if batch.control else record.value for batch, record, _ in block], run_id)
     unknown = decoded.state == UNDECODABLE
     states = [
         ReadState.CORRUPT.value if broken else STATES[code].value

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -152,11 +151,6 @@ class Workload:
         for loop in self._loops:
             loop.join()
         self._raise_failure()
-
-    def journal_unreported(self, reads: Path) -> int:  # noqa: ARG002
-        """Journal sends that have no row yet, and return their number: 0, since each send has one from the
-        start."""
-        return 0
 
     def progress(self) -> Progress:
         """Counts over all steps so far; cheap."""

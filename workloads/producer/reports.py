@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from harness.model.journal import SendOutcome
 from workloads.config.spec import ProducerSettings
+from workloads.producer.java_outcomes import JavaError, outcome_of
 from workloads.producer.outcomes import classify
 from workloads.producer.send_journal import NO_OFFSET, SendJournal
 from workloads.producer.tally import Tally
@@ -50,7 +51,7 @@ class DeliveryReports:
         self._tally = tally
         self._resend_seconds = settings.single_attempt_ns() / 1e9
         self._good: list[Any] = []
-        self._bad: list[tuple[bytes, str, int, bool, int]] = []
+        self._bad: list[tuple[bytes, str, int, SendOutcome, int]] = []
         self._success = classify(None, settings.acks)
         self._keep = self._good.extend
         self._placed = placed
@@ -77,7 +78,11 @@ class DeliveryReports:
         # None: it failed before the client had chosen a partition.
         known = None if self._placed else message.partition()
         place = _UNPLACED if known is None else known
-        self._bad.append((message.value(), error.name(), _now(), first_try, place))
+        if isinstance(error, JavaError):
+            outcome = outcome_of(error.exception, error.message, self._acks)
+        else:
+            outcome = classify(error.name(), self._acks, single_attempt=first_try)
+        self._bad.append((message.value(), error.name(), _now(), outcome, place))
 
     def refused(self, refusals: list[tuple[int, str, int]]) -> None:
         """Journal sends that produce() refused, each as (seq, error name, time in ns)."""
@@ -104,8 +109,8 @@ class DeliveryReports:
         if self._bad:
             bad = self._bad[:]
             self._bad.clear()
-            errors = [name for _, name, _, _, _ in bad]
-            outcomes = [classify(name, self._acks, single_attempt=first) for _, name, _, first, _ in bad]
+            errors = [row[1] for row in bad]
+            outcomes = [row[3] for row in bad]
             seq = seq_of([row[0] for row in bad])
             places = None if self._placed else np.array([row[4] for row in bad], dtype=np.int32)
             self._close_failed(seq, [row[2] for row in bad], outcomes, errors, places)

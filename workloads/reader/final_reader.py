@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from workloads.config.client_log import client_logger
 from workloads.reader.digest import DigestBuilder, PartitionDigest
 from workloads.reader.read_rows import PartitionFile, rows_table
-from workloads.record.text_identity import BINARY, Codec
+from workloads.record.identity import decode
 
 BATCH = 10_000
 THREADS = 4
@@ -92,7 +92,6 @@ def read_range(
     deadline: float,
     on_progress: Callable[[int], None] | None = None,
     committed: bool = False,
-    codec: Codec = BINARY,
     first_part: int = 0,
     security: Mapping[str, str] | None = None,
 ) -> dict[int, PartitionDigest]:
@@ -109,7 +108,6 @@ def read_range(
             threads, one call at a time.
         committed: read with read_committed. An open transaction then keeps the read from reaching `end`
             until its coordinator ends the transaction.
-        codec: decodes the run's values and keys.
         security: the settings of TLS and SASL, by librdkafka's names.
 
     Returns:
@@ -140,7 +138,7 @@ def read_range(
                 except queue.Empty:
                     return
                 file = None if folder is None else PartitionFile(folder, first_part + partition)
-                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, codec)
+                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:
             consumer.close()
@@ -165,7 +163,6 @@ class _Reading:
         run_id: int,
         reader: str,
         file: PartitionFile | None,
-        codec: Codec,
     ) -> None:
         self._consumer = consumer
         self._topic = topic
@@ -174,7 +171,6 @@ class _Reading:
         self._run_id = run_id
         self._reader = reader
         self._file = file
-        self._codec = codec
         self._digest = DigestBuilder(self._start, self._end)
 
     def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
@@ -218,9 +214,9 @@ class _Reading:
         offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
         inside = int(np.searchsorted(offset, self._end))
         messages, offset = messages[:inside], offset[:inside]
-        decoded = self._codec.values(list(map(Message.value, messages)), self._run_id)
+        decoded = decode(list(map(Message.value, messages)), self._run_id)
         self._digest.add(offset, decoded)
         if self._file is not None and messages:
-            rows = rows_table(self._reader, self._topic, messages, decoded, now, codec=self._codec)
+            rows = rows_table(self._reader, self._topic, messages, decoded, now)
             self._file.add(rows)
         return inside

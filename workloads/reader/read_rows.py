@@ -13,8 +13,7 @@ from confluent_kafka import Message
 
 from harness.model.journal import READS, UNREADABLE
 from workloads.journal.parquet_parts import parquet_options, unwritable
-from workloads.record.identity import STATES, UNDECODABLE, Decoded
-from workloads.record.text_identity import BINARY, Codec
+from workloads.record.identity import STATES, UNDECODABLE, Decoded, decode_keys
 
 KEPT_BYTES = 4096
 """The most bytes that are kept of a value that is not `ok`."""
@@ -39,9 +38,8 @@ def rows_table(
     decoded: Decoded,
     read_ns: int,
     at: SessionPosition | None = None,
-    codec: Codec = BINARY,
 ) -> pa.Table:
-    """READS rows of one block of messages; `at` is given for live readers only, `codec` decodes the keys."""
+    """READS rows of one block of messages; `at` is given for live readers only."""
     count = len(messages)
     undecodable = decoded.state == UNDECODABLE
     timestamps = [stamp if kind else None for kind, stamp in map(Message.timestamp, messages)]
@@ -59,7 +57,7 @@ def rows_table(
         "run": pa.array(decoded.run, mask=undecodable),
         "producer": pa.array(decoded.producer, mask=undecodable),
         "seq": pa.array(decoded.seq, mask=undecodable),
-        "key": codec.keys(list(map(Message.key, messages))),
+        "key": decode_keys(list(map(Message.key, messages))),
         "value": pa.array(kept, pa.binary()),
         "read_ns": pa.array(np.full(count, read_ns, dtype=np.int64)),
     }

@@ -7,8 +7,7 @@ are text too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from crc32c import crc32c
 
-from workloads.record.identity import OK, UNDECODABLE, Decoded, decode, decode_keys
+from workloads.record.identity import OK, UNDECODABLE, Decoded
 
 _FORM = r"^(?:(?P<producer>0|[1-9][0-9]{0,8})\.)?(?P<seq>0|[1-9][0-9]{0,17})$"
 _PLAIN_DIGITS = 18
@@ -55,25 +54,3 @@ def key_id(key: str | bytes | None) -> int | None:
     if raw.isdigit() and len(raw) <= _PLAIN_DIGITS and (raw == b"0" or not raw.startswith(b"0")):
         return int(raw)
     return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big") >> 2
-
-
-def decode_text_keys(keys: Sequence[bytes | None]) -> pa.Array:
-    """Key ids as an int64 Arrow array; null where there is no key."""
-    return pa.array([key_id(key) for key in keys], pa.int64())
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """Decoders of the values and keys of a run."""
-
-    values: Callable[[Sequence[bytes | None], int], Decoded]
-    keys: Callable[[Sequence[bytes | None]], pa.Array]
-
-
-BINARY = Codec(decode, decode_keys)
-TEXT = Codec(decode_text, decode_text_keys)
-
-
-def codec_of(client: str) -> Codec:
-    """The codec of the records that a client (`RunMeta.client`) writes."""
-    return TEXT if client == "java" else BINARY

@@ -14,9 +14,9 @@ from harness.cluster.node_container import container_for
 from harness.cluster.nodes import Node, plan
 from harness.containers import capabilities
 from harness.containers.tmpfs_volumes import create_log_dirs
-from harness.java.verifiable_producer import tool_container
 from harness.model.node_layout import CLIENT_PORT
 from harness.spec.cluster import ClusterSpec
+from tests.bench.kafka_tools import tool_container
 
 pytestmark = pytest.mark.pure
 

@@ -162,8 +162,8 @@ def test_the_client_says_why_it_refuses() -> None:
     # What only the client can know of, since we have no field for it.
     (odd,) = arms(axes={"x": {"levels": {"odd": {"producer": {"extra": {"no.such.property": 1}}}}}})
     assert "no.such.property" in (odd.refusal or "")
-    (java,) = arms(axes={"x": {"levels": {"j": {"workload": {"client": "java", "record_size": 100}}}}})
-    assert "record_size" in (java.refusal or "")
+    (java,) = arms(axes={"x": {"levels": {"j": {"workload": {"client": "java", "producers": 17}}}}})
+    assert "producers" in (java.refusal or "")
 
 
 @pytest.mark.parametrize("name", MATRIX.builtin_names())

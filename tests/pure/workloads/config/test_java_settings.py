@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.errors import BadInput
 from harness.spec.files import parse
-from workloads.config.java_settings import arguments, java_problem, java_properties, properties_text
+from workloads.config.java_settings import java_problem, java_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 
 pytestmark = pytest.mark.pure
@@ -51,36 +51,11 @@ def test_properties(given: dict[str, Any], wanted: dict[str, str]) -> None:
     assert int(found["delivery.timeout.ms"]) >= int(found["linger.ms"]) + int(found["request.timeout.ms"]) - 1
 
 
-def test_a_properties_file_holds_any_value() -> None:
-    assert properties_text({"a": "b", "c": " x\\y\n"}) == "a=b\nc=\\ x\\\\y\\n\n"
-
-
-def test_arguments() -> None:
-    given: dict[str, Any] = {
-        "bootstrap": "b:1",
-        "topic": "t",
-        "prefix": 7,
-        "acks": "all",
-        "config_file": "/c",
-    }
-    text = " ".join(arguments("4.3.1", **given, records=10, rate=0.2, keys=3))
-    assert text == (
-        "--bootstrap-server b:1 --topic t --value-prefix 7 --acks -1 --max-messages 10 --throughput 1 "
-        "--command-config /c --repeating-keys 3"
-    )
-    text = " ".join(arguments("3.9.2", **given, records=None, rate=None, keys=None))
-    assert text.endswith("--max-messages -1 --throughput -1 --producer.config /c")
-    assert "--acks 1 " in " ".join(
-        arguments("5.0.0-rc1", **{**given, "acks": "1"}, records=1, rate=1, keys=None)
-    )
-
-
 @pytest.mark.parametrize(
     ("workload", "producer", "word"),
     [
-        ({"record_size": 100}, {}, "record_size"),
+        ({"transactions": {"records": 5}}, {}, "transactions"),
         ({"producers": 17}, {}, "producers"),
-        ({"keys": 2**31}, {}, "keys"),
         ({}, {"socket.timeout.ms": 100}, "socket.timeout.ms"),
         ({}, {"linger.ms": 0.5}, "linger.ms"),
     ],
@@ -97,7 +72,8 @@ def test_what_the_java_client_cannot_do_is_refused(
 
 
 def test_what_it_can_do_is_not() -> None:
-    assert parse(EXPERIMENT % (", keys: 7", ", linger.ms: 3"), "test").workload.client == "java"
+    allowed = ", keys: 7, record_size: 50, spread: client"
+    assert parse(EXPERIMENT % (allowed, ", linger.ms: 3"), "test").workload.client == "java"
     librdkafka = EXPERIMENT.replace("client: java", "client: librdkafka") % (
         ", record_size: 50",
         ", linger.ms: 0.5",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.model.journal import ReadState
 from workloads.record.identity import STATES
-from workloads.record.text_identity import BINARY, TEXT, codec_of, decode_text, decode_text_keys, key_id
+from workloads.record.text_identity import decode_text, key_id
 
 pytestmark = pytest.mark.pure
 
@@ -56,14 +56,9 @@ def test_it_never_raises_and_equal_bytes_have_equal_checksums(values: list[bytes
 
 
 def test_keys() -> None:
-    assert decode_text_keys([b"0", b"12", None]).to_pylist() == [0, 12, None]
+    assert [key_id(key) for key in (b"0", b"12", None)] == [0, 12, None]
     odd = [key_id(key) for key in (b"", b"00", b"012", b"k", b"\xff", b"-1", b"9" * 19)]
     assert len(set(odd)) == len(odd)
     assert all(key is not None and 10**6 < key < 2**62 for key in odd)
     assert key_id("k") == key_id(b"k")
     assert key_id("\ud800") is not None
-
-
-def test_the_java_client_writes_text() -> None:
-    assert codec_of("java") is TEXT
-    assert codec_of("librdkafka") is BINARY

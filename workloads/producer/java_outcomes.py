@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from confluent_kafka import KafkaError
+
 from harness.model.journal import SendOutcome
 
 
@@ -80,3 +82,27 @@ def outcome_of(exception: str | None, message: str | None, acks: str) -> SendOut
         if row.exception == exception and re.search(row.message, message or ""):
             return row.outcome
     return SendOutcome.INDETERMINATE
+
+
+JVM_ENDED = "JvmEnded"
+"""Our own error name for a report that never comes because the client's JVM has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class JavaError:
+    """An error report of the Java client, with the calls of confluent-kafka's `KafkaError`."""
+
+    exception: str
+    message: str | None = None
+
+    def name(self) -> str:
+        return self.exception
+
+    def str(self) -> str:
+        return self.exception if self.message is None else f"{self.exception}: {self.message}"
+
+    def code(self) -> int:
+        return int(KafkaError._FATAL if self.fatal() else KafkaError.UNKNOWN)
+
+    def fatal(self) -> bool:
+        return self.exception == JVM_ENDED
