@@ -3,7 +3,8 @@
 Spark's settings (master, memory, jars, keys of object stores) are those of spark-submit; RUN and PLACE are
 paths that the whole cluster can access, or URLs. Without spark-submit, `python -m checkers.job` takes
 `--master`. Prints the summary as JSON and writes it with the findings to PLACE (default: into the run's
-folder). Exit code 0: checked, whatever was found; 2 and 3 as `kafka-chaos`. docs/scale.md has examples.
+folder). Exit code 0: checked, whatever was found; 2 and 3 as `kafka-chaos`.
+docs/how-to/scale.md has examples.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class SparkPlace:
                 "this is no Spark master",
                 where=f"--spark-master {self.master}",
                 expected="local[N], spark://host:port, sc://host:port (Spark Connect), k8s://... or yarn",
-                next_step="correct it; see docs/scale.md",
+                next_step="correct it; see docs/how-to/scale.md",
             )
         if self.is_connect and self.jars:
             raise BadInput(

@@ -47,7 +47,7 @@ def per_million(
     JASA 82, 1987, 171-185): runs are drawn with their records and events, so that a burst stays whole.
 
     With few runs of very different losses it is too narrow, because a run with a large loss may be missing:
-    docs/matrix.md says how often it covers. If no run had an event, the resamples contain none: from 0
+    docs/how-to/matrix.md says how often it covers. If no run had an event, the resamples contain none: from 0
     without an upper bound (`high` None).
 
     Args:

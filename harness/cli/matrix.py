@@ -29,7 +29,8 @@ _err = Console(stderr=True)
 
 def matrix(
     spec: Annotated[
-        str | None, typer.Argument(help="A built-in matrix (see --list) or a YAML file (docs/matrix.md).")
+        str | None,
+        typer.Argument(help="A built-in matrix (see --list) or a YAML file (docs/how-to/matrix.md)."),
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Resume the matrix in this folder; finished runs are not made again.")
@@ -146,7 +147,7 @@ def compare(
 
     Compares losses, duplicates and other findings per million records, and seconds without a successful
     write, by exact rank tests that share one probability of a false alarm. The SLOs of the new matrix
-    (`slo:` in its file) are bounds that it must keep, whatever the base did. See docs/matrix.md.
+    (`slo:` in its file) are bounds that it must keep, whatever the base did. See docs/how-to/matrix.md.
 
     Exit codes: 0 no arm is worse, 1 an arm is worse or breaks an SLO, 2 bad input, 3 an arm could not be
     compared, or a result could not be read.

@@ -43,7 +43,7 @@ def nightly(
     """Run experiments and matrices on several Kafka versions, and compare them with the last good night.
 
     For example: `kafka-chaos nightly kill-leader --kafka-version 4.3.1 --kafka-version 3.9.2`. Leaves
-    summary.md (Markdown) and junit.xml beside the results. docs/nightly.md says what counts as worse.
+    summary.md (Markdown) and junit.xml beside the results. docs/how-to/nightly.md says what counts as worse.
 
     Exit codes: 0 good, 1 a promise was broken or an arm is worse than the last time, 2 bad input,
     3 something could not be run or has no verdict, 130 interrupted.

@@ -157,8 +157,8 @@ def check(
 ) -> None:
     """Check saved journals again; this needs neither Docker nor a broker.
 
-    docs/scale.md explains how to check on a Spark cluster, with object stores, or from the topic itself. Exit
-    codes are those of `run`.
+    docs/how-to/scale.md explains how to check on a Spark cluster, with object stores, or from the topic
+    itself. Exit codes are those of `run`.
     """
     from harness.check import options, recheck
     from harness.cli.progress import show_progress

@@ -1,7 +1,7 @@
 """The documentation of the classes of findings: definitions from the checks, examples from real runs.
 
-`docs/findings.md` has every class with its definition, its source, and what a run on real brokers showed of
-it (`docs/findings.json`, one example a class).
+`docs/reference/findings.md` has every class with its definition, its source, and what a run on real
+brokers showed of it (`docs/reference/findings.json`, one example a class).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.model.journal import RUN_FILE, SUMMARY_FILE
 from harness.model.result import FindingClass, Summary
 from harness.model.run import RunMeta
 
-FOLDER, SUFFIXES = files.DOCS, ()
+FOLDER, SUFFIXES = files.DOCS / "reference", ()
 
 
 def pages() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The tables of docs/journals.md, from `harness.model.journal`; the text around them is written by hand."""
+"""The tables of docs/reference/journals.md, from `harness.model.journal`; the rest is written by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 from harness.docgen import files
 from harness.model.journal import JOURNALS, SCHEMA_VERSION
 
-FOLDER, SUFFIXES = files.DOCS, ()
+FOLDER, SUFFIXES = files.DOCS / "reference", ()
 PAGE = FOLDER / "journals.md"
 BEGIN, END = "<!-- columns:begin -->", "<!-- columns:end -->"
 

@@ -16,7 +16,7 @@ from harness.docgen import files
 from harness.report.markdown import cell
 from harness.spec.experiment import Experiment
 
-FOLDER, SUFFIXES = files.DOCS / "reference", (".md",)
+FOLDER, SUFFIXES = files.DOCS / "reference", ()
 _FIRST = ("ClusterSpec", "TopicSpec", "WorkloadSpec", "ProducerSettings", "ReaderSpec", "Arm")
 """Models that come first on the page; all others follow in alphabetical order."""
 

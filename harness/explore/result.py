@@ -17,7 +17,7 @@ from harness.model.versioned_json import Refusal, VersionedFile
 
 RESULT_FILE = "result.json"
 EXPLORE_VERSION = 1
-"""Of both files. What they mean is described in docs/explore.md."""
+"""Of both files. What they mean is described in docs/how-to/explore.md."""
 
 
 class TrialRun(Frozen):
@@ -157,7 +157,7 @@ _FILE = VersionedFile(
     ),
     damaged=Refusal(
         "the result of the exploration cannot be read",
-        expected="JSON as docs/explore.md describes it",
+        expected="JSON as docs/how-to/explore.md describes it",
         next_step="restore the file; the runs below it can still be read with `kafka-chaos check`",
     ),
     another=Refusal(

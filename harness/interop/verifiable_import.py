@@ -1,7 +1,8 @@
 """A run folder from what Kafka's own VerifiableProducer and VerifiableConsumer printed.
 
-docs/other-tools.md says what such a history does not contain. Everything that is in doubt becomes a problem
-of the run, so that its verdict is `unknown` with the reason: missing evidence never makes a run `valid`.
+docs/how-to/other-tools.md says what such a history does not contain. Everything that is in doubt becomes
+a problem of the run, so that its verdict is `unknown` with the reason: missing evidence never makes a run
+`valid`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ MATRIX = FileKind(
     MatrixSpec,
     one="a matrix",
     expected="a mapping with name, title, base and axes",
-    example="docs/matrix.md has examples, and `kafka-chaos matrix --show NAME` prints a built-in one",
+    example="docs/how-to/matrix.md has examples, and `kafka-chaos matrix --show NAME` prints a built-in one",
     schema="kafka-chaos matrix --schema",
     folder="matrices",
 )

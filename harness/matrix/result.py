@@ -12,7 +12,7 @@ from harness.model.versioned_json import Refusal, VersionedFile
 
 MATRIX_FILE = "matrix.json"
 MATRIX_VERSION = 1
-"""Of both files. What they mean is described in docs/matrix.md."""
+"""Of both files. What they mean is described in docs/how-to/matrix.md."""
 
 
 class RunRow(Frozen):
@@ -177,7 +177,7 @@ _FILE = VersionedFile(
     ),
     damaged=Refusal(
         "the result of the matrix cannot be read",
-        expected="JSON as docs/matrix.md describes it",
+        expected="JSON as docs/how-to/matrix.md describes it",
         next_step="`kafka-chaos matrix --resume FOLDER` writes it anew from the runs, or restore the file",
     ),
     another=Refusal(

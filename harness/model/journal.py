@@ -1,8 +1,8 @@
 """The journals of a run: their files in the run folder, their columns, and the values these can have.
 
-`JOURNALS` describes every journal; docs/journals.md is generated from it. Beside the journals a run folder
-contains `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found: `findings/`
-and `summary.json`.
+`JOURNALS` describes every journal; docs/reference/journals.md is generated from it. Beside the journals a
+run folder contains `run.json` (what was run and how, `harness.model.run.RunMeta`) and what a check found:
+`findings/` and `summary.json`.
 
 Times are nanoseconds since the epoch by the harness's clock (`*_ns`); Kafka's own are milliseconds
 (`*_ms`). All integers are signed.
@@ -96,7 +96,7 @@ class JournalFormat:
 
 
 JOURNALS: list[JournalFormat] = []
-"""Every journal in the order of docs/journals.md, which is generated from this list."""
+"""Every journal in the order of docs/reference/journals.md, which is generated from this list."""
 
 
 def _journal(path: str, rows: str, *columns: Column) -> pa.Schema:

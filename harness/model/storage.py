@@ -149,7 +149,7 @@ def place(text: str | Path) -> StoragePath:
             where=text,
             expected="s3a://, s3://, gs://, abfs://, hdfs://, or a scheme of an installed fsspec package",
             found=str(error).splitlines()[0],
-            next_step="see docs/scale.md, or copy the run folder to this machine",
+            next_step="see docs/how-to/scale.md, or copy the run folder to this machine",
         ) from error
     return found
 

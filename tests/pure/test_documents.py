@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from harness.report.table import _NARROW, COLUMNS
+from harness.spec.files import load
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.pure
 
 DOCUMENTS = sorted(
     [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")]
-    + [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/explanation/*.md"), *ROOT.glob("docs/how-to/*.md")]
+    + [*ROOT.glob("docs/*.md")]
+    + [path for kind in ("explanation", "how-to", "reference") for path in ROOT.glob(f"docs/{kind}/*.md")]
 )
+PACKAGES = ("kafka_chaos", "harness", "faults", "workloads", "checkers", "compose", "tests")
+SOURCES = {".py", ".sh", ".yaml", ".j2"}
 FOLDERS = "kafka_chaos|harness|faults|workloads|checkers|compose|tests|docs|examples"
 NOT_THERE = {"faults/freeze_disk.py"}
 """Files that CONTRIBUTING.md adds as an example."""
@@ -43,6 +48,72 @@ def test_every_path_exists(document: Path) -> None:
 def test_every_link_to_a_file_leads_somewhere(document: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_every_page_that_the_source_names_exists() -> None:
+    sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in SOURCES]
+    named = {page: path for path in sources for page in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text())}
+    assert len(named) > 5
+    assert {page: path.name for page, path in named.items() if not (ROOT / page).exists()} == {}
+
+
+@pytest.mark.parametrize("kind", ["how-to", "reference", "explanation"])
+def test_the_entry_page_of_each_kind_leads_to_all_its_pages(kind: str) -> None:
+    folder = ROOT / "docs" / kind
+    entry = (folder / "index.md").read_text()
+    linked = {(folder / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", entry)}
+    assert {path.name for path in folder.glob("*.md") if path not in linked} == {"index.md"}
+    assert f"({kind}/index.md)" in (ROOT / "docs/index.md").read_text()
+
+
+def table_of(page: str, arm: str) -> list[str]:
+    """The lines of the page's printed table from its header to the row of `arm`."""
+    lines = (ROOT / page).read_text().splitlines()
+    row = next(number for number, line in enumerate(lines) if re.match(rf"{arm} .*(?:valid|unknown)", line))
+    top = max(number for number, line in enumerate(lines[:row]) if line.strip().startswith("indeter-"))
+    return lines[top : row + 1]
+
+
+@pytest.mark.parametrize(
+    ("page", "experiment"),
+    [
+        ("README.md", "cut-then-kill"),
+        ("docs/tutorial.md", "cut-then-kill"),
+        ("docs/reference/results.md", "kill-leader"),
+    ],
+)
+def test_a_printed_table_is_whole(page: str, experiment: str) -> None:
+    """Its header is the one that `run` prints, it has every arm, and its title is the experiment's."""
+    made = load(experiment)
+    found = table_of(page, made.arms[-1].name)
+    headings = [_NARROW.get(column, column) for column in COLUMNS]
+    assert found[0].split() == [heading.split("\n")[0] for heading in headings if "\n" in heading]
+    assert found[1].split() == [word for heading in headings for word in heading.split("\n")[-1].split()]
+    assert [line.split()[0] for line in found[2:]] == [arm.name for arm in made.arms]
+    text = " ".join((ROOT / page).read_text().split())
+    assert f"{made.name}: {made.title}" in text or page == "docs/tutorial.md"
+
+
+def test_the_numbers_of_a_printed_run_are_those_of_its_report() -> None:
+    report = (ROOT / "results/sample/kill-leader.html").read_text()
+    rows = table_of("docs/reference/results.md", "acks=all-idempotent")[2:]
+    assert len(rows) == 4
+    for row in rows:
+        assert [number for number in re.findall(r"\d[\d,]+", row) if number not in report] == []
+
+
+def test_the_first_page_and_the_tutorial_show_the_same_run() -> None:
+    assert table_of("README.md", "acks=all") == table_of("docs/tutorial.md", "acks=all")
+
+
+def test_the_first_page_is_read_in_three_minutes() -> None:
+    page = (ROOT / "README.md").read_text()
+    assert len(page.splitlines()) <= 110
+    assert len(page.split()) < 800, "a reader reads about 250 words a minute"
+    for word in ("**arm**", "**promise**", "**verdict**"):
+        assert page.index(word) < page.index("<!-- demo:begin -->"), (
+            f"{word} is explained before the first table"
+        )
 
 
 def defined(name: str, text: str) -> bool:

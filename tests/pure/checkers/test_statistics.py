@@ -158,7 +158,7 @@ def test_rates_say_what_they_do_not_know() -> None:
 
 
 def test_a_bootstrap_covers_nearly_as_often_as_it_says() -> None:
-    """Bursts: a third of the runs lose some hundred records of 45,000. Seen here: see docs/matrix.md."""
+    """Bursts: a third of the runs lose some hundred records of 45,000: docs/how-to/matrix.md."""
     generator = np.random.default_rng(3)
     truth, hits, tries, runs = 0.3 * 200 / 45_000 * 1e6, 0, 300, 30
     for trial in range(tries):

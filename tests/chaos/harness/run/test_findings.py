@@ -1,6 +1,6 @@
 """What findings look like on real brokers: examples/findings/, and what no YAML can do.
 
-`--results FOLDER` keeps what they leave, of which docs/findings.md takes its examples
+`--results FOLDER` keeps what they leave, of which docs/reference/findings.md takes its examples
 (`python -m harness.docgen.findings --from FOLDER`).
 """
 

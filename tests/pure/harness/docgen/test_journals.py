@@ -1,4 +1,4 @@
-"""docs/journals.md says of every journal exactly what its schema says."""
+"""docs/reference/journals.md says of every journal exactly what its schema says."""
 
 from __future__ import annotations
 

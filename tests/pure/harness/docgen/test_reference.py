@@ -41,6 +41,43 @@ def test_every_key_of_an_experiment_is_there() -> None:
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= anchors
 
 
+def test_the_page_of_commands_begins_with_a_list_of_all() -> None:
+    listed = reference.pages()["cli.md"].partition("\n## ")[0]
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert {name for name in commands if f"| [`{name}`](#{name}) |" in listed} == {
+        name for name, command in commands.items() if not command.hidden
+    }
+
+
+@pytest.mark.parametrize(
+    ("link", "dead"),
+    [
+        ("other.md", ""),
+        ("nowhere.md", "nowhere.md"),
+        ("other.md#none", "none"),
+        ("../README.md", "../README.md"),
+    ],
+)
+def test_the_site_is_not_built_with_a_dead_link(link: str, dead: str, tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: make setup")
+    config = (ROOT / "mkdocs.yml").read_text()
+    validation = config[config.index("validation:") : config.index("not_in_nav:")]
+    (tmp_path / "mkdocs.yml").write_text(f"site_name: s\nplugins: []\n{validation}")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text(f"# Home\n\n[a link]({link})\n")
+    (tmp_path / "docs" / "other.md").write_text("# Other\n")
+    made = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (made.returncode == 0) == (dead == ""), made.stderr
+    assert dead in made.stderr
+
+
 def test_the_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: make setup")
     made = subprocess.run(
@@ -50,7 +87,6 @@ def test_the_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
             "mkdocs",
             "build",
             "--strict",
-            "--quiet",
             "--site-dir",
             str(tmp_path / "site"),
         ],

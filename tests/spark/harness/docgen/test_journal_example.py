@@ -1,4 +1,4 @@
-"""The example of docs/journals.md, run as it stands there, is a run that can be checked."""
+"""The example of docs/reference/journals.md, run as it stands there, is a run that can be checked."""
 
 from __future__ import annotations
 
