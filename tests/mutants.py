@@ -38,6 +38,7 @@ TESTS = (
     "tests/pure/checkers/test_judge.py",
     "tests/pure/checkers/test_availability.py",
     "tests/spark/checkers/test_local_frame.py",
+    "tests/spark/checkers/test_blame.py",
     "tests/spark/checkers/test_facts_measure.py",
     "tests/spark/checkers/test_leadership_history.py",
     "tests/spark/checkers/test_findings.py",

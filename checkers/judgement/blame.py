@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Row
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
+from harness.model.fault_times import BETWEEN_NAMES, when_acknowledged
 from harness.model.result import Breaks, FindingClass
-from harness.model.run import RunMeta
+from harness.model.run import FaultWindow, RunMeta
 
 MOST_SENTENCES = 100
+NOT_COMMITTED = "not committed"
+"""Place of a lost record that the log does hold, so it is not looked for in the replicas' files."""
 
 _ALLOWED = tuple(finding.value for finding in FindingClass if finding.breaks is Breaks.NEVER)
 _CELL = (
-    *("finding", "step", "partition", "windows", "place", "acked_by", "acked_epoch"),
+    *("finding", "step", "partition", "ended", "windows", "later", "place", "acked_by", "acked_epoch"),
     *("replaced_epoch", "reader_concerned"),
 )
 _OF_READERS = (FindingClass.SKIPPED.value, FindingClass.NONMONOTONIC_READ.value)
+_FOR_EVER = 2**63 - 1
 
 
 def blame(findings: DataFrame, meta: RunMeta) -> tuple[str, ...]:
-    """One sentence per class, write step, partition, fault windows and leader epochs, the most findings
-    first.
+    """One sentence per class, write step, partition, faults and leader epochs, the most findings first.
 
     "500 lost: sent in write to partition 0, acknowledged by broker 2 in epoch 3 during partition-1,
-    overwritten in epoch 4". Classes that never break a verdict are left out.
+    overwritten in epoch 4, gone after kill-1". Each sentence is true of each of its findings (`with_faults`).
+    Classes that never break a verdict are left out.
     """
     of_reader = F.when(F.col("finding").isin(*_OF_READERS), F.col("reader"))
     rows = (
-        findings.where(~F.col("finding").isin(*_ALLOWED))
+        with_faults(findings.where(~F.col("finding").isin(*_ALLOWED)), meta.windows)
         .withColumn("reader_concerned", of_reader)
         .groupBy(*_CELL)
         .agg(F.count(F.lit(1)).alias("rows"))
@@ -36,6 +42,38 @@ def blame(findings: DataFrame, meta: RunMeta) -> tuple[str, ...]:
         .collect()
     )
     return tuple(sentence(row, meta) for row in rows)
+
+
+def with_faults(findings: DataFrame, windows: Sequence[FaultWindow]) -> DataFrame:
+    """Findings with `windows` split by the moment of the report, as `harness.model.fault_times` does.
+
+    Of lost records, `ended` are the faults that were open after the send and ended before the report,
+    `windows` those that were open at the report, `later` those that began after it. Of vanished records,
+    `windows` are those that were open between send and report, `later` those that began after the report.
+    Findings of other classes, and those without a report, keep their `windows`; `ended` and `later` are
+    empty.
+    """
+    sent, reported = F.col("sent_ns"), F.col("closed_ns")
+    lost = (F.col("finding") == FindingClass.LOST.value) & reported.isNotNull()
+    vanished = (F.col("finding") == FindingClass.VANISHED.value) & reported.isNotNull()
+
+    def names(condition: Callable[[Column, Column], Column]) -> Column:
+        """Names of the windows whose begin and end meet the condition."""
+        met = [
+            F.when(condition(F.lit(begin), F.lit(_FOR_EVER if end is None else end)), F.lit(name))
+            for name, begin, end in ((one.name, one.opened_ns, one.closed_ns) for one in windows)
+        ]
+        return F.concat_ws(BETWEEN_NAMES, *met) if met else F.lit("")
+
+    return findings.withColumns(
+        {
+            "ended": F.when(lost, names(lambda _, end: (sent <= end) & (end < reported))).otherwise(""),
+            "windows": F.when(lost, names(lambda begin, end: (begin <= reported) & (reported <= end)))
+            .when(vanished, names(lambda begin, end: (begin <= reported) & (sent <= end)))
+            .otherwise(F.col("windows")),
+            "later": F.when(lost | vanished, names(lambda begin, _: begin > reported)).otherwise(""),
+        }
+    )
 
 
 def sentence(row: Row, meta: RunMeta) -> str:
@@ -48,11 +86,12 @@ def sentence(row: Row, meta: RunMeta) -> str:
         parts.append(f"in partition {row.partition}")
     if row.reader_concerned is not None:
         parts.append(f"by {row.reader_concerned}")
-    during = f" during {row.windows}" if row.windows else ""
+    when = when_acknowledged(row.ended or "", row.windows or "")
     if row.acked_by is not None:
-        parts.append(f"acknowledged by broker {row.acked_by} in epoch {row.acked_epoch}{during}")
-    elif during:
-        parts.append(during.strip())
+        acknowledged = f"acknowledged by broker {row.acked_by} in epoch {row.acked_epoch}"
+        parts.append(f"{acknowledged} {when}".strip())
+    elif when:
+        parts.append(when)
     if row.place == "overwritten":
         parts.append(
             "overwritten" if row.replaced_epoch is None else f"overwritten in epoch {row.replaced_epoch}"
@@ -61,4 +100,6 @@ def sentence(row: Row, meta: RunMeta) -> str:
         parts.append("the log ends before")
     elif row.place is not None:
         parts.append({"unknown": "not in the log"}.get(row.place, row.place))
+    if row.later:
+        parts.append(f"{'missing' if row.place == NOT_COMMITTED else 'gone'} after {row.later}")
     return f"{row.rows:,} {row.finding}: {', '.join(parts)}"

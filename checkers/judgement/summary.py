@@ -8,15 +8,13 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from checkers.facts.measure import RunFacts
-from checkers.judgement.blame import blame
+from checkers.judgement.blame import NOT_COMMITTED, blame
 from harness.model.result import CountRow, Example, FindingClass, Summary
 from harness.model.run import RunMeta
 
 MOST_CELLS = 10_000
 """Most rows of counts that are kept, the largest first; the totals by class are always complete."""
 EXAMPLES_PER_CLASS = 5
-NOT_COMMITTED = "not committed"
-"""Place of a lost record that the log does hold, so it is not looked for in the replicas' files."""
 
 _CELL = ("finding", "producer", "partition", "step", "windows")
 _SHOWN = (

@@ -26,14 +26,17 @@ def pages() -> dict[str, str]:
     return {"findings.md": text}
 
 
-def _sentence(example: dict[str, Any]) -> str:
+def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
     who = "a value that cannot be decoded"
     if example["producer"] is not None and example["seq"] is not None:
         who = f"record {example['seq']:,} of producer {example['producer']}"
     elif example["partition"] is not None:
         who = f"partition {example['partition']}"
-    during = f" (during {example['windows']})" if example["windows"] else ""
-    return f"{who}: {example['detail']}{during}."
+    # What the names say is documented at `checkers.findings.evidence.FINDINGS`.
+    gone = finding in (FindingClass.LOST, FindingClass.VANISHED)
+    words = "faults since it was sent:" if gone else "during"
+    faults = f" ({words} {example['windows']})" if example["windows"] else ""
+    return f"{who}: {example['detail']}{faults}."
 
 
 def examples_below(folder: Path) -> dict[FindingClass, dict[str, Any]]:

@@ -94,7 +94,8 @@ class VerdictWord(StrEnum):
 
 class CountRow(Frozen):
     """One cell of the counts: how many findings of a class, by producer, partition, write step and the fault
-    windows that were open (names joined by " + ", empty: none). None: not known (bytes that do not decode).
+    windows that were open from send to report, or, if lost or vanished, at any time since the send (names
+    joined by " + ", empty: none). None: not known (bytes that do not decode).
     """
 
     finding: FindingClass
@@ -140,7 +141,8 @@ class Summary(Frozen):
     `extra_copies` is the number of copies beyond the first over all duplicates.
     `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
     step was going on, counted from one second up (0.0: none). `blame` says in sentences where the findings
-    come from: by class, write step, partition, fault windows and leader epochs, the most first.
+    come from: by class, write step, partition, faults open at the acknowledgement and begun after it, and
+    leader epochs, the most first.
     """
 
     sent: int

@@ -6,6 +6,7 @@ from collections import Counter
 
 from harness.model.result import Summary
 from harness.model.run import RunMeta
+from harness.report.table import faults_of
 from harness.report.timeline import Timeline
 
 MOST_CHANGES = 40
@@ -70,7 +71,7 @@ def examples(summary: Summary, meta: RunMeta) -> TableRows:
             _text_or(example.outcome, "none") + (f" ({example.error})" if example.error else ""),
             _since(example.sent_ns, meta) if example.sent_ns is not None else "?",
             _since(example.closed_ns, meta) if example.closed_ns is not None else "none",
-            example.windows or "none",
+            faults_of(example, meta) or "none",
             ", ".join(map(str, example.held_by)) or no_replica,
         )
         for example in summary.examples

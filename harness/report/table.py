@@ -5,7 +5,17 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from harness.model.result import ArmResult, Breaks, ExperimentResult, FindingClass, Summary, VerdictWord
+from harness.model.fault_times import BETWEEN_NAMES, fault_times, when_acknowledged
+from harness.model.result import (
+    ArmResult,
+    Breaks,
+    Example,
+    ExperimentResult,
+    FindingClass,
+    Summary,
+    VerdictWord,
+)
+from harness.model.run import RunMeta
 from harness.report.table_builder import build_table
 
 _COLOURS = {VerdictWord.VALID: "green", VerdictWord.INVALID: "red", VerdictWord.UNKNOWN: "yellow"}
@@ -83,20 +93,44 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     lines += [f"  - {line}" for line in arm.meta.skipped]
     if arm.summary is not None:
         lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]
-        lines += [f"  e.g. {line}" for line in example_lines(arm.summary)[:examples]]
+        lines += [f"  e.g. {line}" for line in example_lines(arm.summary, arm.meta)[:examples]]
     return "\n".join(lines)
 
 
-def example_lines(summary: Summary) -> list[str]:
+def example_lines(summary: Summary, meta: RunMeta) -> list[str]:
     """Example findings, one line each, without classes that are always allowed."""
     lines = []
     for example in summary.examples:
         if example.finding.breaks is Breaks.NEVER:
             continue
-        during = f", during {example.windows}" if example.windows else ""
+        faults = faults_of(example, meta)
+        faults = f", {faults}" if faults else ""
         record = f"producer {example.producer}, seq {example.seq}, " if example.producer is not None else ""
-        lines.append(f"{example.finding}: {record}partition {example.partition}: {example.detail}{during}")
+        lines.append(f"{example.finding}: {record}partition {example.partition}: {example.detail}{faults}")
     return lines
+
+
+def faults_of(example: Example, meta: RunMeta) -> str:
+    """The faults of a finding in words: "acknowledged during cut-1, gone after kill-1".
+
+    Of a finding that is no loss: the faults that were open between its send and its report; empty if there
+    were none.
+    """
+    during = f"during {example.windows}" if example.windows else ""
+    gone = example.finding in (FindingClass.LOST, FindingClass.VANISHED)
+    if not gone or example.sent_ns is None or example.closed_ns is None:
+        return during
+    times = fault_times(meta.windows, example.sent_ns, example.closed_ns)
+    ended, still_open, later = (BETWEEN_NAMES.join(one) for one in (times.ended, times.open, times.later))
+    if example.finding is FindingClass.LOST:
+        when = when_acknowledged(ended, still_open)
+        during = f"acknowledged {when}" if when else ""
+    else:
+        before = BETWEEN_NAMES.join((*times.ended, *times.open))
+        during = f"during {before}" if before else ""
+    # A lost record that the final read holds is missing from the read of committed records alone.
+    missing = f"{'missing' if example.offsets else 'gone'} after {later}" if later else ""
+    return ", ".join(part for part in (during, missing) if part)
 
 
 def _or_aside(main: int, unconfirmed: int) -> str:

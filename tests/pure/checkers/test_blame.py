@@ -15,7 +15,9 @@ NOTHING = {
     "finding": "lost",
     "step": None,
     "partition": None,
+    "ended": "",
     "windows": None,
+    "later": "",
     "place": None,
     "acked_by": None,
     "acked_epoch": None,
@@ -33,6 +35,32 @@ SEVERAL = [
     (
         {"partition": 1, "windows": "kill-1", "acked_by": 2, "acked_epoch": 3},
         "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 during kill-1",
+    ),
+    (
+        {"partition": 1, "windows": "kill-1", "later": "cut-1 + pause-1", "acked_by": 2, "acked_epoch": 3},
+        "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 during kill-1, "
+        "gone after cut-1 + pause-1",
+    ),
+    (
+        {"partition": 1, "ended": "kill-1", "windows": "cut-1", "acked_by": 2, "acked_epoch": 3},
+        "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 after kill-1 and during cut-1",
+    ),
+    (
+        {"partition": 1, "ended": "kill-1", "acked_by": 2, "acked_epoch": 3, "place": "tail"},
+        "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 after kill-1, the log ends before",
+    ),
+    (
+        {"partition": 1, "acked_by": 2, "acked_epoch": 3, "later": "kill-1", "place": "overwritten"},
+        "1 lost: in partition 1, acknowledged by broker 2 in epoch 3, overwritten, gone after kill-1",
+    ),
+    ({"partition": 1, "later": "kill-1"}, "1 lost: in partition 1, gone after kill-1"),
+    (
+        {"partition": 1, "place": "not committed", "later": "kill-1"},
+        "1 lost: in partition 1, not committed, missing after kill-1",
+    ),
+    (
+        {"finding": "vanished", "partition": 1, "windows": "cut-1", "later": "kill-1"},
+        "1 vanished: in partition 1, during cut-1, gone after kill-1",
     ),
     (
         {"partition": 1, "acked_by": 0, "acked_epoch": 0, "place": "overwritten", "replaced_epoch": 0},

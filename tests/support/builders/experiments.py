@@ -186,7 +186,7 @@ def _summary(lost: int) -> Summary:
         acked_offset=4711,
         outcome="acked",
         sent_ns=START,
-        closed_ns=START + SECOND,
+        closed_ns=START + 3 * SECOND,
         error=None,
         windows="kill-1",
         held_by=(3,),
