@@ -1,4 +1,4 @@
-"""Creates, deletes and describes topics, and deletes consumer groups, with confluent-kafka's AdminClient."""
+"""Creates, deletes and describes topics and consumer groups, with confluent-kafka's AdminClient."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from harness.model.errors import BadInput, ClusterError
@@ -87,6 +87,28 @@ class TopicAdmin:
         except KafkaException as error:
             raise ClusterError("the consumer groups could not be listed", found=str(error)) from error
         return {one.group_id for one in listed.valid}
+
+    def committed(self, topic: str) -> dict[str, dict[int, int]]:
+        """The offsets that consumer groups have committed for a topic, by group and partition; groups
+        without any are left out.
+
+        Raises:
+            ClusterError: the brokers do not tell them.
+        """
+        found: dict[str, dict[int, int]] = {}
+        for group in sorted(self.groups()):
+            asked = [ConsumerGroupTopicPartitions(group)]
+            try:
+                told = self._client.list_consumer_group_offsets(asked, request_timeout=_SECONDS)[group]
+                partitions = told.result().topic_partitions or []
+            except KafkaException as error:
+                raise ClusterError(
+                    "the committed offsets could not be read", where=f"group {group}", found=str(error)
+                ) from error
+            offsets = {one.partition: one.offset for one in partitions if one.topic == topic}
+            if offsets := {partition: offset for partition, offset in offsets.items() if offset >= 0}:
+                found[group] = offsets
+        return found
 
     def delete_groups(self, groups: Sequence[str]) -> list[tuple[str, str]]:
         """Delete consumer groups; returns (name, reason) for each that could not be deleted. A missing group

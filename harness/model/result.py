@@ -200,8 +200,16 @@ class ArmResult(Frozen):
     check_seconds: float | None = None
 
 
+class FailedTest(Frozen):
+    """A test that used the experiment's runs and failed: its name, and the message of the failure."""
+
+    test: str
+    message: str
+
+
 class ExperimentResult(Frozen):
-    """All arms of one execution of an experiment (`result.json`)."""
+    """All arms of one execution of an experiment (`result.json`). `failed_tests` are pytest's (the plugin
+    adds them); they do not change the exit code."""
 
     schema_version: int = SCHEMA_VERSION
     experiment: str
@@ -211,6 +219,7 @@ class ExperimentResult(Frozen):
     started_ns: int
     seconds: float
     command: str
+    failed_tests: tuple[FailedTest, ...] = ()
 
     def exit_code(self) -> int:
         """0: every arm as promised; 1: a promise was broken; 3: none was broken, but one could not be
@@ -228,6 +237,7 @@ __all__ = [
     "CountRow",
     "Example",
     "ExperimentResult",
+    "FailedTest",
     "FaultWindow",
     "FindingClass",
     "Judgement",

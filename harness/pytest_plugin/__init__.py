@@ -79,7 +79,8 @@ def pytest_runtest_makereport(
     report = yield
     chaos = item.stash.get(_CHAOS, None)
     if chaos is not None and report.failed and call.when != "teardown":
-        chaos.failed = True
+        if call.excinfo is not None:
+            chaos.test_failed(call.excinfo.value)
         report.sections.append(("kafka-chaos", chaos.failure_text()))
     return report
 

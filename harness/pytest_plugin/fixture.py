@@ -18,10 +18,12 @@ import pytest
 from checkers.spark.java import java_of_spark
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
+from harness.model.result import FailedTest
 from harness.pytest_plugin.background_run import Running
 from harness.pytest_plugin.cluster_pool import SessionClusters
 from harness.pytest_plugin.error_reporting import readable
 from harness.pytest_plugin.experiment_lookup import load_experiment
+from harness.pytest_plugin.failed_tests import note_failed_test
 from harness.pytest_plugin.marks import ChaosMarker
 from harness.pytest_plugin.messages import failure
 from harness.pytest_plugin.result import ChaosResult
@@ -38,7 +40,7 @@ class Chaos:
 
         chaos("kill-leader", arms=["acks=all"]).assert_lost(0)
 
-    `failed` is set by the plugin when the test has failed: then the results are kept.
+    `failed` is set when the test has failed (`test_failed`): then the results are kept.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Chaos:
         self._folder: Path | None = None
         self.results: list[ChaosResult] = []
         self.failed = False
+        self._unreported: list[str] = []
 
     def __call__(
         self,
@@ -143,10 +146,22 @@ class Chaos:
             self._clusters.spent.seconds += time.monotonic() - began
             self._clusters.spent.faults += 1
 
+    def test_failed(self, error: BaseException) -> None:
+        """Note that the test has failed, in the report of the run whose assertion failed; if it is no
+        assertion of a `ChaosResult`, in those of all runs of the test."""
+        self.failed = True
+        message = str(error)
+        concerned = [result for result in self.results if message in result.failures]
+        name = type(error).__name__
+        shown = message if concerned else f"{name}: {message}"
+        for result in concerned or self.results:
+            self._unreported += note_failed_test(result, FailedTest(test=self._nodeid, message=shown))
+
     def failure_text(self) -> str:
         """What is shown below a failure."""
         if self.results:
-            return "\n\n".join(failure(result, self._nodeid) for result in self.results)
+            texts = [failure(result, self._nodeid) for result in self.results]
+            return "\n\n".join([*texts, *self._unreported])
         kept = f"; its files: {self._folder}" if self._folder is not None else ""
         return f"no experiment of this test was finished{kept}\nseed: {self._seed()}"
 
@@ -193,7 +208,7 @@ class Chaos:
     def _run(self, cluster: ManagedCluster, spec: Experiment, options: executor.Options) -> ChaosResult:
         folder, result = executor.run_on(cluster, spec, options)
         write_report(result, folder)
-        done = ChaosResult(result, folder)
+        done = ChaosResult(result, folder, committed=lambda topic: cluster.admin().committed(topic))
         self.results.append(done)
         self._clusters.spent.faults += done.faults
         return done

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
+from harness.pytest_plugin.delivery_report import Committed, describe
 from harness.report.table import explanation
 
-_MOST_MISSING = 5
 _LOOK_SECONDS = 0.2
 
 
@@ -23,10 +24,15 @@ class ChaosResult:
     `result` is all of it, `folder` holds journals, result.json and report.html while the test runs (and
     afterwards, if it fails). Every `assert_...` checks each arm, or the arm named, and fails if its verdict
     is `unknown`: such an arm proves nothing, in particular not that nothing was lost.
+
+    `committed` asks the run's cluster for the offsets that consumer groups have committed for a topic (None:
+    there is none to ask); `failures` are the messages of its assertions that failed.
     """
 
     result: ExperimentResult
     folder: Path
+    committed: Callable[[str], Committed] | None = field(default=None, repr=False, compare=False)
+    failures: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def arms(self) -> tuple[ArmResult, ...]:
@@ -41,7 +47,7 @@ class ChaosResult:
         found = tuple(arm for arm in self.arms if name in (arm.folder, arm.meta.arm))
         if not found:
             raise KeyError(f"no arm {name!r} was run; there are {[arm.folder for arm in self.arms]}")
-        return ChaosResult(self.result.model_copy(update={"arms": found}), self.folder)
+        return replace(self, result=self.result.model_copy(update={"arms": found}))
 
     @property
     def verdict(self) -> str:
@@ -92,14 +98,14 @@ class ChaosResult:
             if arm.judgement.as_promised is not True:
                 unknown = arm.judgement.as_promised is None
                 how = "cannot be shown to have kept" if unknown else "did not keep"
-                raise AssertionError(f"arm {arm.folder} {how} its promise\n{explanation(arm)}")
+                raise self._failure(f"arm {arm.folder} {how} its promise\n{explanation(arm)}")
 
     def assert_valid(self) -> None:
         """Every verdict is `valid`: there is no finding that the arm's settings rule out."""
         __tracebackhide__ = True
         for arm in self.arms:
             if arm.judgement.verdict is not VerdictWord.VALID:
-                raise AssertionError(f"expected verdict valid\n{explanation(arm)}")
+                raise self._failure(f"expected verdict valid\n{explanation(arm)}")
 
     def assert_lost(self, bound: int | str = 0) -> None:
         """The number of acknowledged records that each arm lost: `0`, `N`, `">= N"`, `"<= N"`."""
@@ -124,7 +130,7 @@ class ChaosResult:
         for arm in self.arms:
             count = _summary_of(arm).count(wanted)
             if not allowed.holds(count):
-                raise AssertionError(
+                raise self._failure(
                     f"expected {bound} {wanted} in arm {arm.folder}, found {count:,}\n{explanation(arm)}"
                 )
 
@@ -135,7 +141,7 @@ class ChaosResult:
         for arm in self.arms:
             seconds = _summary_of(arm).unavailable_seconds
             if seconds > at_most:
-                raise AssertionError(
+                raise self._failure(
                     f"expected at most {at_most} s without a success report in arm {arm.folder}, "
                     f"found {seconds} s\n{explanation(arm)}"
                 )
@@ -148,6 +154,9 @@ class ChaosResult:
         exactly_once: bool = False,
     ) -> None:
         """Your own consumer got every record of the final read.
+
+        A failure names ranges of offsets, when their records were sent, the faults that were open meanwhile,
+        and what consumer groups have committed.
 
         Args:
             seen: (partition, offset) of every record that your application has processed; or a function that
@@ -165,7 +174,8 @@ class ChaosResult:
         _summary_of(arm)
         if arm.meta.transactional:
             raise ValueError("what a transactional run delivers depends on the reader's isolation.level")
-        there = _positions(self.folder / arm.folder, arm.meta.topic)
+        run = self.folder / arm.folder
+        there = _positions(run, arm.meta.topic)
         deadline = time.monotonic() + within
         got = Counter(seen() if callable(seen) else seen)
         while callable(seen) and there - got.keys() and time.monotonic() < deadline:
@@ -175,16 +185,30 @@ class ChaosResult:
         missing, strange = sorted(there - once), sorted(once - there)
         for what, found in (("were never processed", missing), ("are not in the topic", strange)):
             if found:
-                raise AssertionError(
+                raise self._failure(
                     f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: "
-                    f"{_positions_text(found)}\n{_windows(arm)}"
+                    + describe(found, arm.meta, run, self._committed(arm), missed=found is missing)
                 )
         twice = sorted(position for position, times in got.items() if times > 1)
         if exactly_once and twice:
-            raise AssertionError(
+            raise self._failure(
                 f"{len(twice):,} record(s) were processed more than once: "
-                f"{_positions_text(twice)}\n{_windows(arm)}"
+                + describe(twice, arm.meta, run, self._committed(arm), missed=False)
             )
+
+    def _failure(self, message: str) -> AssertionError:
+        """The error of an assertion that fails; if it fails the test, the report shows its message."""
+        self.failures.append(message)
+        return AssertionError(message)
+
+    def _committed(self, arm: ArmResult) -> Committed | str | None:
+        """The offsets that groups have committed for the arm's topic, or why they are not known."""
+        if self.committed is None:
+            return None
+        try:
+            return self.committed(arm.meta.topic)
+        except KafkaChaosError as error:
+            return f"{error.what} ({error.found})" if error.found else error.what
 
 
 def _summary_of(arm: ArmResult) -> Any:
@@ -205,13 +229,3 @@ def _positions(run: Path, topic: str) -> set[tuple[int, int]]:
         for row in journal_rows(run / READS_DIR, ["topic", "partition", "offset"])
         if row["topic"] == topic
     }
-
-
-def _positions_text(positions: Sequence[tuple[int, int]]) -> str:
-    shown = ", ".join(f"{partition}:{offset}" for partition, offset in positions[:_MOST_MISSING])
-    return f"partition:offset {shown}{', ...' if len(positions) > _MOST_MISSING else ''}"
-
-
-def _windows(arm: ArmResult) -> str:
-    faults = ", ".join(f"{window.name} ({window.target})" for window in arm.meta.windows)
-    return f"faults of the run: {faults or 'none'}"

@@ -146,7 +146,16 @@ def environment() -> Environment:
 
 
 def headline(result: ExperimentResult) -> str:
-    """The outcome in one line."""
+    """The outcome in one line; a failed test is named first."""
+    if not result.failed_tests:
+        return _arms_headline(result)
+    count, first = len(result.failed_tests), result.failed_tests[0]
+    tests = f"The test {first.test} failed" if count == 1 else f"{count} tests failed"
+    arms = _arms_headline(result)
+    return f"{tests}; {arms[0].lower()}{arms[1:]}"
+
+
+def _arms_headline(result: ExperimentResult) -> str:
     broken = [arm.folder for arm in result.arms if arm.judgement.as_promised is False]
     unclear = [arm.folder for arm in result.arms if arm.judgement.as_promised is None]
     total = len(result.arms)
@@ -176,7 +185,7 @@ def sentence(arm: ArmResult) -> str:
 
 
 def _overall(result: ExperimentResult) -> str:
-    return _css_class({0: True, 1: False}.get(result.exit_code()))
+    return _css_class(False if result.failed_tests else {0: True, 1: False}.get(result.exit_code()))
 
 
 def _css_class(promised: bool | None) -> str:

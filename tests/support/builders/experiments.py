@@ -44,6 +44,13 @@ class StandInCluster:
         self.name = "kc-standin"
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
         self.stopped = False
+        self.commits: dict[str, dict[int, int]] = {}
+
+    def admin(self) -> Self:
+        return self
+
+    def committed(self, _topic: str) -> dict[str, dict[int, int]]:
+        return self.commits
 
     def __enter__(self) -> Self:
         return self

@@ -506,3 +506,88 @@ def test_no_module_of_the_plugin_hides_a_fixture() -> None:
     # Importing a submodule sets an attribute of its package, which is where pytest finds the fixtures.
     modules = {path.stem for path in Path(messages.__file__).parent.glob("*.py")}
     assert not modules & {"chaos", "chaos_arm", "kafka_cluster", "kafka_cluster_spec"}
+
+
+def _reports(done: pytest.RunResult) -> list[str]:
+    """The text of each report that the output names."""
+    return [
+        Path(line.removeprefix("report: ")).read_text()
+        for line in done.outlines
+        if line.startswith("report: ")
+    ]
+
+
+def test_a_failed_assertion_is_in_the_report_of_its_run_alone(
+    pytester: pytest.Pytester, brokers: StandIns
+) -> None:
+    text = (
+        "def test_it(chaos):\n"
+        "    first = chaos('kill-leader', arms=['acks=1'])\n"
+        "    second = chaos('cut-then-kill', arms=['acks=all'])\n"
+        "    second.arm('acks=all').assert_delivered([(0, 0), (1, 1), (0, 2)])\n"
+    )
+    done = run(pytester, text)
+    done.assert_outcomes(failed=1)
+    assert len(brokers.runs) == 2
+    green, red = _reports(done)
+    assert "The only arm did as promised" in green
+    assert "failed" not in green.partition("<body>")[2]
+    assert "The test test_it.py::test_it failed; the only arm did as promised" in red
+    assert '<p class="outcome bad">' in red
+    assert "1 record(s) were never processed, of 4 in the topic: partition:offset 1:3" in red
+    assert "no consumer group of yours has committed an offset of this topic" in red
+
+
+def test_another_failure_is_in_the_reports_of_all_runs_of_the_test(
+    pytester: pytest.Pytester, brokers: StandIns
+) -> None:
+    text = (
+        "def test_it(chaos):\n"
+        "    assert chaos('kill-leader', arms=['acks=1']).lost == 0\n"
+        "    chaos('cut-then-kill', arms=['acks=all'], seed=3)\n"
+        "    raise ValueError('<b>the ledger is empty</b>' + 'x' * 9000)\n"
+    )
+    done = run(pytester, text)
+    done.assert_outcomes(failed=1)
+    found = _reports(done)
+    for report in found:
+        assert "ValueError: &lt;b&gt;the ledger is empty&lt;/b&gt;xxx" in report
+        assert "x ... (9,038 characters)" in report
+    assert len(found) == len(brokers.runs) == 2
+
+
+def test_a_report_that_cannot_be_written_anew_does_not_hide_the_failure(
+    pytester: pytest.Pytester, brokers: StandIns
+) -> None:
+    text = (
+        "def test_it(chaos):\n"
+        "    result = chaos('kill-leader', arms=['acks=1'])\n"
+        "    (result.folder / 'result.json').write_text('{')\n"
+        "    result.assert_lost(5)\n"
+    )
+    done = run(pytester, text)
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["E*expected 5 lost in arm acks=1, found 0", "the report does not show this *"])
+    assert len(brokers.runs) == 1
+
+
+def test_an_expected_failure_is_in_no_report(pytester: pytest.Pytester, brokers: StandIns) -> None:
+    text = (
+        "import pytest\n"
+        "def test_it(chaos):\n"
+        "    result = chaos('kill-leader', arms=['acks=1'])\n"
+        "    with pytest.raises(AssertionError): result.assert_lost(5)\n"
+    )
+    run(pytester, text, "--chaos-keep", "all").assert_outcomes(passed=1)
+    assert len(brokers.runs) == 1
+    (report,) = pytester.path.rglob("report.html")
+    assert "failed" not in report.read_text().partition("<body>")[2]
+
+
+def test_groups_of_the_cluster_are_asked(pytester: pytest.Pytester, brokers: StandIns) -> None:
+    brokers.during = lambda: brokers.clusters[-1].commits.update({"ledger": {1: 4}})
+    done = run(pytester, FOLLOWING.format(seen="[(0, 0), (1, 1), (0, 2)]", once=False))
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(
+        ["E*1:3", "E*group ledger has committed offset 4 of partition 1: 1 of the 1 missing here*"]
+    )

@@ -1,0 +1,187 @@
+"""What an application missed, in words: offsets, when they were written, faults, committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from harness.model.errors import JournalError
+from harness.model.journal import READS_DIR, SENDS_DIR, ReadState
+from harness.model.journal_reader import journal_batches
+from harness.model.run import FaultWindow, RunMeta
+
+MOST_RANGES = 5
+_SEQ_BITS = 40
+"""Producer and number of a record as one integer: no run sends 2**40 records with one producer."""
+
+_Ints = npt.NDArray[np.int64]
+
+Position = tuple[int, int]
+"""Partition and offset."""
+Committed = Mapping[str, Mapping[int, int]]
+"""The next offset that a group would read, by group and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Consecutive offsets of one partition, both ends included."""
+
+    partition: int
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __str__(self) -> str:
+        return f"{self.partition}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+
+def ranges_of(positions: Sequence[Position]) -> list[OffsetRange]:
+    """Positions in ascending order as ranges."""
+    found: list[OffsetRange] = []
+    for partition, offset in positions:
+        if found and (found[-1].partition, found[-1].last + 1) == (partition, offset):
+            found[-1] = OffsetRange(partition, found[-1].first, offset)
+        else:
+            found.append(OffsetRange(partition, offset, offset))
+    return found
+
+
+def describe(
+    positions: Sequence[Position],
+    meta: RunMeta,
+    run: Path,
+    committed: Committed | str | None,
+    *,
+    missed: bool,
+) -> str:
+    """Positions in ascending order: their ranges on the first line, then a line per range and group.
+
+    Args:
+        run: the folder of their run; journals that are missing or damaged leave out the times.
+        committed: offsets that groups have committed for the run's topic, or why they are not known; None:
+            nobody asked.
+        missed: the application has not processed these records.
+    """
+    ranges = ranges_of(positions)
+    shown = ranges[:MOST_RANGES]
+    more = f", and {len(ranges) - len(shown):,} more ranges" if len(ranges) > len(shown) else ""
+    lines = [f"partition:offset {', '.join(map(str, shown))}{more}"]
+    try:
+        times = _times(shown, meta.topic, run)
+    except JournalError:
+        times = {}
+    for one in shown:
+        lines.append(f"  {_range_text(one)}{_written(times.get(one), meta)}")
+    lines += [f"  {line}" for line in _groups(positions, meta, committed, missed)]
+    faults = ", ".join(_with_times(window, meta) for window in meta.windows)
+    return "\n".join([*lines, f"faults of the run: {faults or 'none'}"])
+
+
+def _range_text(one: OffsetRange) -> str:
+    if len(one) == 1:
+        return f"partition {one.partition}, offset {one.first}"
+    return f"partition {one.partition}, offsets {one.first} to {one.last} ({len(one):,} records)"
+
+
+def _times(ranges: Sequence[OffsetRange], topic: str, run: Path) -> dict[OffsetRange, tuple[int, int]]:
+    """The first send and the last report (ns) of each range whose records the journals hold."""
+    keys: list[_Ints] = []
+    owners: list[_Ints] = []
+    columns = ["topic", "partition", "offset", "state", "producer", "seq"]
+    for table in journal_batches(run / READS_DIR, columns):
+        ours = pc.and_(pc.equal(table["topic"], topic), pc.equal(table["state"], ReadState.OK.value))
+        table = table.filter(ours)
+        partition, offset = table["partition"].to_numpy(), table["offset"].to_numpy()
+        identity = _identity(table["producer"].to_numpy(), table["seq"].to_numpy())
+        for number, one in enumerate(ranges):
+            inside = (partition == one.partition) & (offset >= one.first) & (offset <= one.last)
+            keys.append(identity[inside])
+            owners.append(np.full(int(inside.sum()), number))
+    if not keys or not sum(map(len, keys)):
+        return {}
+    wanted, first = np.unique(np.concatenate(keys), return_index=True)
+    owner = np.concatenate(owners)[first]
+    begin: dict[int, int] = {}
+    end: dict[int, int] = {}
+    for table in journal_batches(run / SENDS_DIR, ["producer", "seq", "sent_ns", "closed_ns"]):
+        identity = _identity(table["producer"].to_numpy(), table["seq"].to_numpy())
+        sent = table["sent_ns"].to_numpy()
+        closed = pc.coalesce(table["closed_ns"], table["sent_ns"]).to_numpy()
+        place = np.minimum(np.searchsorted(wanted, identity), len(wanted) - 1)
+        hit = wanted[place] == identity
+        for number in np.unique(owner[place[hit]]).tolist():
+            of_range = hit & (owner[place] == number)
+            begin[number] = min(begin.get(number, 2**63), int(sent[of_range].min()))
+            end[number] = max(end.get(number, 0), int(closed[of_range].max()))
+    return {ranges[number]: (begin[number], end[number]) for number in begin}
+
+
+def _identity(producer: _Ints, seq: _Ints) -> _Ints:
+    return (producer.astype(np.int64) << _SEQ_BITS) | seq.astype(np.int64)
+
+
+def _written(times: tuple[int, int] | None, meta: RunMeta) -> str:
+    """When a range was written, and the faults that were open at any moment between."""
+    if times is None:
+        return ""
+    since, until = times
+    faults = " + ".join(
+        _with_target(window)
+        for window in meta.windows
+        if window.opened_ns <= until and (window.closed_ns is None or since <= window.closed_ns)
+    )
+    return (
+        f": sent and reported from {_seconds(since, meta)} to {_seconds(until, meta)}, "
+        f"{f'open meanwhile: {faults}' if faults else 'no fault was open meanwhile'}"
+    )
+
+
+def _groups(
+    positions: Sequence[Position], meta: RunMeta, committed: Committed | str | None, missed: bool
+) -> list[str]:
+    """What the groups that are not readers of the run have committed for the partitions concerned."""
+    if committed is None:
+        return []
+    if isinstance(committed, str):
+        return [f"what consumer groups have committed is not known: {committed}"]
+    own = {reader.group for reader in meta.readers}
+    others = {group: offsets for group, offsets in committed.items() if group not in own and offsets}
+    if not others:
+        return ["no consumer group of yours has committed an offset of this topic"]
+    lines = []
+    for group, offsets in sorted(others.items()):
+        for partition in sorted({partition for partition, _ in positions}):
+            here = [offset for one, offset in positions if one == partition]
+            if partition not in offsets:
+                lines.append(f"group {group} has committed no offset of partition {partition}")
+                continue
+            passed = sum(offset < offsets[partition] for offset in here)
+            why = (
+                f"{passed:,} of the {len(here):,} missing here lie before it and are not read again"
+                if passed
+                else f"none of the {len(here):,} missing here lies before it, so the group has yet to read on"
+            )
+            line = f"group {group} has committed offset {offsets[partition]} of partition {partition}"
+            lines.append(f"{line}: {why}" if missed else line)
+    return lines
+
+
+def _with_target(window: FaultWindow) -> str:
+    return f"{window.name} ({window.target})"
+
+
+def _with_times(window: FaultWindow, meta: RunMeta) -> str:
+    end = "never healed" if window.closed_ns is None else f"to {_seconds(window.closed_ns, meta)}"
+    return f"{_with_target(window)} from {_seconds(window.opened_ns, meta)} {end}"
+
+
+def _seconds(at_ns: int, meta: RunMeta) -> str:
+    """Seconds since the start of the run, as in its report."""
+    return f"{(at_ns - meta.started_ns) / 1e9:.2f} s"
