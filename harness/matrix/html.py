@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from checkers.judgement.judge import judge
 from harness.matrix.export import axes_of, csv_text, headline, junit_text, markdown_text
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
-from harness.matrix.table import COLUMNS, cells, interval_of, notes
+from harness.matrix.table import COLUMNS, cells, interval_of, notes, reasons
 from harness.model.errors import JournalError, KafkaChaosError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
@@ -22,26 +22,35 @@ from harness.report.html import CONSTANTS, REPORT_FILE, ArmView, environment, mo
 from harness.report.table import UNCONFIRMED_NOTE
 
 CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
+ONE_SIDED = (
+    '"from 55 %": every run showed it, and there are so few runs that the true share may still be as low as '
+    '55 %. "up to 45 %": no run showed it, and the true share may still be as high as 45 %: it is not known '
+    "to be zero."
+)
 MOST_SECTIONS = 12
 """Arms of which one run is shown whole; those that lose most go first."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMapCell:
-    """One cell of a heat map. `heat` is 0 to 100; None: nothing is known, and `text` says why."""
+    """One cell of a heat map. `heat` is 0 to 100; None: nothing is known, and `text` says why, with the
+    number of a note on the page (0: none)."""
 
     text: str
     interval: str
     heat: int | None
     arm: str
+    note: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """One measure over all arms: `rows` are a label and its cells under `columns`."""
+    """One measure over all arms: `rows` are a label and its cells under `columns`. `bounded`: a cell has an
+    interval with one end only."""
 
     title: str
     explanation: str
+    bounded: bool
     corner: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatMapCell | None, ...]], ...]
@@ -86,15 +95,17 @@ def render(result: MatrixResult, folder: Path) -> str:
         .render(
             result=result,
             headline=headline(result),
-            overall={0: "good", 1: "bad"}.get(result.exit_code(), "unclear"),
+            overall=overall(result),
             maps=heat_maps(result),
+            one_sided=ONE_SIDED,
+            refusals=list(reasons(result).values()),
             axes=axes_of(result),
             columns=COLUMNS,
             rows=[(arm, cells(arm)) for arm in result.arms],
             aside=UNCONFIRMED_NOTE
             if any("(" in cell for arm in result.arms for cell in cells(arm)[1:])
             else None,
-            notes=list(notes(result)),
+            notes=[line for line in notes(result) if line not in reasons(result).values()],
             arms=sections[:MOST_SECTIONS],
             left_out=max(0, len(sections) - MOST_SECTIONS),
             started=moment(result.started_ns),
@@ -105,6 +116,22 @@ def render(result: MatrixResult, folder: Path) -> str:
             **CONSTANTS,
         )
     )
+
+
+def overall(result: MatrixResult) -> str:
+    """The CSS class of the headline: it is never green while a configuration lost or duplicated records."""
+    code = result.exit_code()
+    found = any(
+        share.k
+        for arm in result.arms
+        if arm.figures is not None
+        for share in (
+            arm.figures.with_loss,
+            arm.figures.with_unconfirmed_absent,
+            arm.figures.with_duplicates,
+        )
+    )
+    return {0: "unclear" if found else "good", 1: "bad"}.get(code, "unclear")
 
 
 def heat_maps(result: MatrixResult) -> tuple[HeatMap, ...]:
@@ -139,12 +166,19 @@ def _map(result: MatrixResult, title: str, explanation: str, cell: CellOf) -> He
     columns = list(dict.fromkeys(arm.labels[across] for arm in result.arms)) if across else ["all"]
     rows: dict[str, dict[str, HeatMapCell]] = {}
     most = max((_median(arm) for arm in result.arms), default=0.0)
+    noted = {reason: number for number, reason in enumerate(reasons(result), 1)}
+    shown = []
     for arm in result.arms:
         label = ", ".join(arm.labels[axis] for axis in down)
-        rows.setdefault(label, {})[arm.labels[across] if across else "all"] = cell(arm, most)
+        one = cell(arm, most)
+        if one.heat is None and arm.reason is not None:
+            one = replace(one, note=noted[arm.state, arm.reason])
+        shown.append(one)
+        rows.setdefault(label, {})[arm.labels[across] if across else "all"] = one
     return HeatMap(
         title,
         explanation,
+        any(one.interval.startswith(("from ", "up to ")) for one in shown),
         ", ".join(down),
         tuple(f"{across}: {name}" if across else name for name in columns),
         tuple((label, tuple(found.get(name) for name in columns)) for label, found in rows.items()),
@@ -188,7 +222,7 @@ def _median(arm: MatrixArmResult) -> float:
 
 def _nothing(arm: MatrixArmResult) -> HeatMapCell:
     text = "no run counts" if arm.state == "ran" else arm.state
-    return HeatMapCell(text, arm.reason or "", None, arm.name)
+    return HeatMapCell(text, "", None, arm.name)
 
 
 def _worst_first(result: MatrixResult) -> list[MatrixArmResult]:

@@ -74,13 +74,7 @@ def table(result: MatrixResult) -> Table:
 
 def notes(result: MatrixResult) -> Iterator[str]:
     """The notes below the table: refusals, runs that are left out, intervals of rates."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for arm in result.arms:
-        if arm.reason is not None:
-            by_reason.setdefault((arm.state, arm.reason), []).append(arm.name)
-    for (state, reason), names in by_reason.items():
-        why = "refused by the client" if state == "refused" else "not possible on this machine"
-        yield f"{', '.join(names)}: {why}: {reason}"
+    yield from reasons(result).values()
     for arm in result.arms:
         for line in arm.left_out:
             yield f"left out: {arm.name}, {line}"
@@ -88,6 +82,19 @@ def notes(result: MatrixResult) -> Iterator[str]:
             yield f"{arm.name}: {rates}"
     if result.ended == "budget spent":
         yield "the budget was spent before all runs were made; `--resume` with a larger one goes on"
+
+
+def reasons(result: MatrixResult) -> dict[tuple[str, str], str]:
+    """Each state and reason for which arms did not run, once, with a note that names all of these arms."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for arm in result.arms:
+        if arm.reason is not None:
+            names.setdefault((arm.state, arm.reason), []).append(arm.name)
+    why = {"refused": "refused by the client"}
+    return {
+        key: f"{', '.join(arms)}: {why.get(key[0], 'not possible on this machine')}: {key[1]}"
+        for key, arms in names.items()
+    }
 
 
 def _rates(figures: ArmFigures) -> str:

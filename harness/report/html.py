@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult
@@ -36,6 +38,7 @@ MOST_COUNTS = 100
 MOST_BLAME = 20
 
 PROMISED = {True: "as promised", False: "not as promised", None: "undecided"}
+_BACKTICKS = re.compile(r"`([^`\n]+)`")
 _VERSION_NAMES = {"kafka": "Kafka", "python": "Python"}
 
 
@@ -135,7 +138,7 @@ arguments."""
 
 def environment() -> Environment:
     """The templates of reports: all values are escaped, and an undefined variable is an error."""
-    return Environment(
+    made = Environment(
         loader=PackageLoader("harness.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -143,6 +146,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=printable,
     )
+    made.filters["prose"] = prose
+    return made
+
+
+def prose(text: str) -> Markup:
+    """Text as markup: what stands between two backticks of one line becomes code, the rest is escaped."""
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(printable(text)))))
 
 
 def headline(result: ExperimentResult) -> str:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from harness.matrix.export import csv_text, headline, junit_text, markdown_text
-from harness.matrix.html import heat_maps, render, write_page
+from harness.matrix.html import heat_maps, overall, render, write_page
 from harness.matrix.result import MatrixResult
 from harness.model.errors import KafkaChaosError
 from tests.pure.harness.matrix.test_runner import begun
@@ -81,6 +81,38 @@ def test_the_page_needs_nothing_and_says_the_outcome_first(made: tuple[Path, Mat
     assert all(row.get("tabindex") == "0" for tag, row in tags.seen if row.get("class") == "scroll")
     assert result.command in tags.text
     assert "1 of " in tags.text, "runs that count nowhere are said"
+
+
+def test_a_refusal_is_told_once_and_cells_refer_to_it(tmp_path: Path) -> None:
+    store, result = begun(tmp_path, FakeBackend(tmp_path / "log", refuse=REFUSED))
+    (reason,) = {arm.reason for arm in result.arms if arm.reason is not None}
+    arms = tuple(
+        arm.model_copy(update={"state": "refused", "reason": reason, "figures": None, "runs": ()})
+        for arm in result.arms
+    )
+    text = render(result.model_copy(update={"arms": arms}), store.folder)
+    assert read(text).text.count(reason) == 1
+    assert text.count('href="#note-1"') == 3 * len(arms)
+    assert text.count('id="note-1"') == 1
+
+
+def test_the_headline_is_not_green_above_cells_with_losses(made: tuple[Path, MatrixResult]) -> None:
+    _, result = made
+    (arm,) = (arm for arm in result.arms if arm.name == "acks=all_fault=kill")
+    assert arm.figures is not None
+    assert (result.exit_code(), arm.figures.with_loss.k) == (0, 0)
+    quiet = result.model_copy(update={"arms": (arm,)})
+    losing = arm.figures.with_loss.model_copy(update={"k": arm.figures.runs})
+    lost = arm.model_copy(update={"figures": arm.figures.model_copy(update={"with_loss": losing})})
+    assert overall(quiet) == "good"
+    assert overall(quiet.model_copy(update={"arms": (lost,)})) == "unclear"
+
+
+def test_an_interval_with_one_end_is_explained(made: tuple[Path, MatrixResult]) -> None:
+    folder, result = made
+    text = read(render(result, folder)).text
+    assert '"up to 45 %": no run showed it' in text
+    assert '"from 55 %": every run showed it' in text
 
 
 def test_what_came_from_outside_is_escaped(made: tuple[Path, MatrixResult]) -> None:

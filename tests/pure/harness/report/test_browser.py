@@ -73,6 +73,26 @@ def test_it_fits_the_width_of_a_telephone_and_more(opened: Any, width: int) -> N
     assert box["y"] < 800, "the outcome is seen without scrolling"
 
 
+@pytest.mark.parametrize("page_file", ["experiment"], indirect=True)
+def test_on_a_telephone_losses_and_verdicts_are_not_off_the_edge(opened: Any) -> None:
+    page = opened(viewport={"width": 400, "height": 800})
+    for column in ("lost", "verdict", "as promised"):
+        for cell in page.locator(f'.arms td[data-label="{column}"]').all():
+            box = cell.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 400, column
+
+
+@pytest.mark.parametrize("page_file", ["experiment"], indirect=True)
+def test_the_tables_of_evidence_fit_a_wide_window(opened: Any) -> None:
+    page = opened(viewport={"width": 1280, "height": 800})
+    cut = (
+        "[...document.querySelectorAll('.examples, .cards')].map(e => e.closest('.scroll'))"
+        ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.getAttribute('aria-label'))"
+    )
+    assert page.evaluate(cut) == []
+
+
 def brightness(page: Any, what: str, of: str) -> float:
     told = page.evaluate(f"getComputedStyle(document.querySelector('{what}'))['{of}']")
     numbers = [float(part) for part in told.partition("(")[2].rstrip(")").split(",")[:3]]

@@ -267,6 +267,24 @@ class TestReport:
         assert "The fault kill-1 on broker 1 was open from 2.00 s to 5.00 s" in shown.text
         assert "Partition 0 was led by broker 1, then broker 2" in shown.text
 
+    def test_text_between_backticks_is_code(self, tmp_path: Path) -> None:
+        told = arm().model_copy(
+            update={
+                "judgement": Judgement(verdict=VerdictWord.UNKNOWN, reasons=("see `a<b`",), as_promised=None)
+            }
+        )
+        shown = page(result(told), tmp_path)
+        assert "see a<b" in shown.text
+        assert "`" not in shown.text
+        assert "<code>a&lt;b</code>" in (tmp_path / "report.html").read_text()
+
+    def test_on_a_telephone_every_cell_of_the_table_names_its_column(self, tmp_path: Path) -> None:
+        page(result(arm()), tmp_path)
+        text = (tmp_path / "report.html").read_text()
+        table = text[text.index('<table class="arms cards">') : text.index("</table>")]
+        assert re.findall(r'<td[^>]* data-label="([^"]*)"', table) == list(COLUMNS[1:])
+        assert re.search(r"@media \(max-width: 600px\) \{.*\.cards tr \{", text, re.DOTALL)
+
     def test_without_journals_the_timeline_is_left_out(self, tmp_path: Path) -> None:
         shown = page(result(arm()), tmp_path)
         assert "svg" not in {tag for tag, _ in shown.tags}
