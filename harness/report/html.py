@@ -17,11 +17,13 @@ from harness.model.result import ArmResult, ExperimentResult
 from harness.model.run import RunMeta
 from harness.model.storage import write_whole
 from harness.report import html_tables
+from harness.report.cell_evidence import cell_evidence
 from harness.report.table import COLUMNS, cells
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import (
     ALIVE_HEIGHT,
     LEFT,
+    MARK_HEIGHT,
     RIGHT,
     STRIP_HEIGHT,
     WIDTH,
@@ -52,6 +54,7 @@ class ArmView:
     chart: Chart | None
     brokers: tuple[tuple[str, str], ...]
     chart_text: str
+    moments: tuple[tuple[str, ...], ...]
     windows: tuple[tuple[str, ...], ...]
     leaders: tuple[tuple[str, ...], ...]
     counts: tuple[tuple[str, ...], ...]
@@ -108,7 +111,7 @@ def render(result: ExperimentResult, folder: Path) -> str:
             overall=_overall(result),
             outcomes=[(sentence(arm), _css_class(arm.judgement.as_promised)) for arm in result.arms],
             columns=COLUMNS,
-            rows=[(arm, cells(arm)) for arm in result.arms],
+            rows=[(arm, cells(arm), cell_evidence(arm)) for arm in result.arms],
             arms=[view(result.arms[number], folder) for number in shown],
             left_out=len(result.arms) - len(shown),
             started=moment(result.started_ns),
@@ -129,6 +132,7 @@ CONSTANTS: dict[str, Any] = {
         "width": WIDTH,
         "left": LEFT,
         "right": WIDTH - RIGHT,
+        "mark": MARK_HEIGHT,
         "isr": STRIP_HEIGHT + ALIVE_HEIGHT + 11,
     },
 }
@@ -216,6 +220,7 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
         chart=lay_out(timeline, meta) if drawable else None,
         brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(leaders)),
         chart_text=_chart_text(timeline, meta),
+        moments=html_tables.moments(timeline, meta),
         windows=html_tables.windows(meta),
         leaders=html_tables.leader_changes(timeline),
         counts=html_tables.counts(summary, meta) if summary else (),
@@ -238,6 +243,13 @@ def _chart_text(timeline: Timeline, meta: RunMeta) -> str:
     ]
     for name, target, opened, closed, *_ in html_tables.windows(meta):
         parts.append(f"The fault {name} on {target} was open from {opened} to {closed}.")
+    for kind, counts in (("lost", timeline.lost), ("duplicate", timeline.duplicates)):
+        if any(counts):
+            begin = next(number for number, count in enumerate(counts) if count)
+            end = max(number for number, count in enumerate(counts) if count) + 1
+            seconds = timeline.bucket_ns / 1e9
+            span = f"from {begin * seconds:.2f} s to {end * seconds:.2f} s"
+            parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
     for strip in timeline.strips:
         leaders = [span.leader for span in strip.spans]
         order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]

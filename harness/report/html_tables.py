@@ -8,6 +8,7 @@ from harness.model.result import Summary
 from harness.model.run import RunMeta
 from harness.report.table import faults_of
 from harness.report.timeline import Timeline
+from harness.report.timeline_chart import found_spans
 
 MOST_CHANGES = 40
 """The most rows of the table of leader changes."""
@@ -27,6 +28,21 @@ def windows(meta: RunMeta) -> TableRows:
         )
         for window in meta.windows
     )
+
+
+def moments(timeline: Timeline, meta: RunMeta) -> TableRows:
+    """Rows of class, from, to, records and open faults: what the bars on the timeline stand for."""
+    rows = []
+    for span in found_spans(timeline):
+        from_ns, to_ns = (timeline.origin_ns + int(at * 1e9) for at in (span.from_s, span.to_s))
+        faults = [
+            window.name
+            for window in meta.windows
+            if window.opened_ns < to_ns and (window.closed_ns is None or window.closed_ns >= from_ns)
+        ]
+        open_then = ", ".join(faults) or "none"
+        rows.append((span.kind, f"{span.from_s:.2f} s", f"{span.to_s:.2f} s", f"{span.count:,}", open_then))
+    return tuple(rows)
 
 
 def leader_changes(timeline: Timeline) -> TableRows:

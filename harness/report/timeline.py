@@ -16,8 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.model.errors import JournalError
-from harness.model.journal import OPEN_SENDS, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR, SendOutcome
+from harness.model.journal import (
+    FINDINGS_DIR,
+    OPEN_SENDS,
+    SAMPLES,
+    SAMPLES_DIR,
+    SENDS,
+    SENDS_DIR,
+    SendOutcome,
+)
 from harness.model.journal_reader import PARTS, part_batches, reason_of
+from harness.model.result import FindingClass
 from harness.model.run import RunMeta
 
 BUCKET_NS = 250_000_000
@@ -26,6 +35,8 @@ MOST_BUCKETS = 600
 MOST_STRIPS = 24
 LONGEST_NS = 30 * 24 * 3600 * 1_000_000_000
 """Times further than this from the start are ignored: a damaged journal must not fill the memory."""
+DRAWN = (FindingClass.LOST, FindingClass.DUPLICATE)
+"""The classes of findings that are drawn at their moment."""
 _SILENCE_NS = 2_000_000_000
 """After this many nanoseconds without a sample the leader counts as unknown."""
 
@@ -61,7 +72,8 @@ class Timeline:
     equal length, and the first bucket begins at `origin_ns`.
 
     Success is `acked` or `unconfirmed`. `strips` are the first `MOST_STRIPS` partitions that were sampled.
-    `problems` are sentences about missing data.
+    `problems` are sentences about missing data. `lost` and `duplicates` count findings of these classes per
+    bucket of the success report (without one: of the send); `undated` of them have no time within the run.
     """
 
     origin_ns: int
@@ -71,6 +83,9 @@ class Timeline:
     errors: tuple[int, ...]
     strips: tuple[Strip, ...]
     problems: tuple[str, ...]
+    lost: tuple[int, ...] = ()
+    duplicates: tuple[int, ...] = ()
+    undated: int = 0
 
     @property
     def seconds(self) -> float:
@@ -92,6 +107,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         errors.add(batch["closed_ns"].filter(pc.invert(good)))
         for number, tally in enumerate(by_partition):
             tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
+    found = _findings(folder / FINDINGS_DIR, origin, problems)
     leaders, last = _leaders(folder / SAMPLES_DIR, origin, problems)
     out_of_range = sends.out_of_range + successes.out_of_range + errors.out_of_range
     if out_of_range:
@@ -101,7 +117,8 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     known = [at for at in (meta.ended_ns, last, *(window.closed_ns for window in meta.windows)) if at]
     end = max((at for at in known if 0 <= at - origin < LONGEST_NS), default=origin)
     tallies = (sends, successes, errors)
-    length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in tallies))
+    dated = (*tallies, *found.values())
+    length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in dated))
     width = -(-length // MOST_BUCKETS)
     sent, succeeded, failed = (_rebucketed(tally.counts, length, width) for tally in tallies)
     strips = tuple(
@@ -109,7 +126,37 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         for number, tally in enumerate(by_partition)
         if number in leaders
     )
-    return Timeline(origin, BUCKET_NS * width, sent, succeeded, failed, strips, tuple(problems))
+    lost, duplicates = (_rebucketed(found[name].counts, length, width) for name in DRAWN)
+    return Timeline(
+        origin_ns=origin,
+        bucket_ns=BUCKET_NS * width,
+        sends=sent,
+        successes=succeeded,
+        errors=failed,
+        strips=strips,
+        problems=tuple(problems),
+        lost=lost,
+        duplicates=duplicates,
+        undated=sum(tally.out_of_range for tally in found.values()),
+    )
+
+
+def _findings(folder: Path, origin: int, problems: list[str]) -> dict[FindingClass, _Tally]:
+    """How many lost records and duplicates there are per bucket; without a check there are none."""
+    tallies = {name: _Tally(origin) for name in DRAWN}
+    names = ("finding", "sent_ns", "closed_ns")
+    for part in sorted(folder.glob(PARTS)):
+        try:
+            for batch in part_batches(part, names):
+                at = pc.coalesce(batch["closed_ns"].cast(pa.int64()), batch["sent_ns"].cast(pa.int64()))
+                for name, tally in tallies.items():
+                    mine = at.filter(pc.equal(batch["finding"], name.value))
+                    tally.out_of_range += mine.null_count
+                    tally.add(mine)
+        except (JournalError, pa.ArrowException) as error:
+            reason = reason_of(error).splitlines()[0]
+            problems.append(f"{folder.name}/{part.name} cannot be read, so it is not drawn: {reason}")
+    return tallies
 
 
 class _Tally:

@@ -11,6 +11,9 @@ from harness.report.timeline import Strip, Timeline
 
 WIDTH, LEFT, RIGHT = 960, 64, 12
 PLOT_HEIGHT = 190
+MARK_HEIGHT, MARK_PITCH = 16, 20
+MOST_MARKS = 120
+"""The most bars in one row of findings."""
 STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
 BROKER_COLOURS = 8
 _LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
@@ -66,6 +69,15 @@ class PartitionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkRow:
+    """Findings of one class over time, one bar per stretch of time that has any; `y` is the row's top."""
+
+    label: str
+    y: float
+    marks: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """Everything the template draws; lengths in units of the SVG's view box."""
 
@@ -79,6 +91,7 @@ class Chart:
     steps: tuple[Box, ...]
     rows: tuple[PartitionRow, ...]
     rows_bottom: float
+    mark_rows: tuple[MarkRow, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
 
@@ -109,7 +122,8 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
     label_rows, bands = _bands(scale, meta)
     scale = replace(scale, top=6.0 + _LABEL_ROW_HEIGHT * label_rows)
     bottom = scale.top + PLOT_HEIGHT
-    rows_top = bottom + _STEP_ROW_HEIGHT + 10
+    marks = _mark_rows(scale, timeline, bottom + _STEP_ROW_HEIGHT + 6)
+    rows_top = bottom + _STEP_ROW_HEIGHT + 10 + MARK_PITCH * len(marks)
     rows = tuple(
         _row(scale, strip, timeline, rows_top + STRIP_PITCH * number, meta.replication_factor)
         for number, strip in enumerate(timeline.strips)
@@ -126,6 +140,7 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
         steps=_steps(scale, meta, bottom + 3),
         rows=rows,
         rows_bottom=end,
+        mark_rows=marks,
         x_ticks=_x_ticks(scale),
         y_ticks=tuple(Tick(scale.y(rate), f"{rate:,g}") for rate in _rates(scale.most)),
     )
@@ -161,6 +176,47 @@ def _bands(scale: _Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
             )
         )
     return len(free_from), tuple(bands)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSpan:
+    """How many findings of one class fall between two times in seconds from the run's start."""
+
+    kind: str
+    from_s: float
+    to_s: float
+    count: int
+
+
+def found_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
+    """The bars of lost records and duplicates: at most `MOST_MARKS` of each."""
+    spans = []
+    for kind, counts in (("lost", timeline.lost), ("duplicates", timeline.duplicates)):
+        width = max(1, -(-len(counts) // MOST_MARKS))
+        seconds = timeline.bucket_ns / 1e9
+        for first in range(0, len(counts), width):
+            count = sum(counts[first : first + width])
+            if count:
+                spans.append(FoundSpan(kind, first * seconds, (first + width) * seconds, count))
+    return tuple(spans)
+
+
+def _mark_rows(scale: _Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ...]:
+    spans = found_spans(timeline)
+    rows: list[MarkRow] = []
+    for kind in dict.fromkeys(span.kind for span in spans):
+        mine = [span for span in spans if span.kind == kind]
+        most = max(span.count for span in mine)
+        top = round(y + MARK_PITCH * len(rows), 1)
+        marks = []
+        for span in mine:
+            left, right = (scale.x(scale.origin_ns + int(at * 1e9)) for at in (span.from_s, span.to_s))
+            height = round(3 + (MARK_HEIGHT - 3) * math.sqrt(span.count / most), 1)
+            hint = f"{span.count:,} {span.kind} from {span.from_s:.2f} s to {span.to_s:.2f} s"
+            box_y, width = round(top + MARK_HEIGHT - height, 1), max(2.0, round(right - left, 1))
+            marks.append(Box(left, box_y, width, height, span.kind, "", hint))
+        rows.append(MarkRow("dupl." if kind == "duplicates" else kind, top, tuple(marks)))
+    return tuple(rows)
 
 
 def _line(scale: _Scale, counts: Sequence[int], timeline: Timeline) -> str:

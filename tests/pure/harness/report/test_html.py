@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.model.errors import KafkaChaosError
-from harness.model.journal import SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR
+from harness.model.journal import FINDINGS_DIR, SAMPLES, SAMPLES_DIR, SENDS, SENDS_DIR
 from harness.model.result import (
     ArmResult,
     CountRow,
@@ -26,7 +26,7 @@ from harness.model.run import ClusterInfo, FaultWindow, FinalRead, ImageInfo, Ru
 from harness.report.html import headline, write_report
 from harness.report.table import COLUMNS
 from harness.report.timeline import MOST_BUCKETS, LeaderStretch, read_timeline
-from harness.report.timeline_chart import lay_out
+from harness.report.timeline_chart import MOST_MARKS, lay_out
 from tests.support.builders.summaries import summary_with
 
 pytestmark = pytest.mark.pure
@@ -285,6 +285,26 @@ class TestReport:
         assert re.findall(r'<td[^>]* data-label="([^"]*)"', table) == list(COLUMNS[1:])
         assert re.search(r"@media \(max-width: 600px\) \{.*\.cards tr \{", text, re.DOTALL)
 
+    def test_every_number_of_the_table_opens_its_evidence(self, tmp_path: Path) -> None:
+        shown = page(result(arm()), tmp_path)
+        opened = [attributes["popovertarget"] for tag, attributes in shown.tags if tag == "button"]
+        assert len(opened) == len(set(opened)) == len(COLUMNS) - 3
+        evidence = [attributes["id"] for _, attributes in shown.tags if "popover" in attributes]
+        assert evidence == opened
+        text = (tmp_path / "report.html").read_text()
+        (lost,) = re.findall(r'aria-label="Evidence of acks=1: lost">(.*?)</div>', text, re.DOTALL)
+        for expected in (
+            "<td>2,400</td>",
+            "kill-1",
+            "another record stands there now",
+            "<code>acks=1/findings/</code>",
+        ):
+            assert expected in lost
+        (duplicates,) = re.findall(
+            r'aria-label="Evidence of acks=1: duplicates">(.*?)</div>', text, re.DOTALL
+        )
+        assert "There is no such finding." in duplicates
+
     def test_without_journals_the_timeline_is_left_out(self, tmp_path: Path) -> None:
         shown = page(result(arm()), tmp_path)
         assert "svg" not in {tag for tag, _ in shown.tags}
@@ -395,6 +415,74 @@ class TestTimeline:
         assert len(found.sends) <= MOST_BUCKETS
         assert sum(found.sends) == sum(found.successes) == 2
         assert found.seconds >= 3601
+
+
+def findings(folder: Path, *rows: tuple[str, float | None, float | None]) -> None:
+    """Save findings as (class, sent, reported), times in seconds after the start."""
+    target = folder / FINDINGS_DIR
+    target.mkdir(parents=True)
+    at = [[None if one is None else START + int(one * SECOND) for one in row[1:]] for row in rows]
+    table = pa.table(
+        {
+            "finding": [row[0] for row in rows],
+            "sent_ns": pa.array([sent for sent, _ in at], pa.int64()),
+            "closed_ns": pa.array([closed for _, closed in at], pa.int64()),
+        }
+    )
+    pq.write_table(table, target / "part-00000-of-spark.snappy.parquet")
+
+
+class TestFindingsOnTheTimeline:
+    def test_they_are_counted_at_their_report_or_their_send(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path)
+        findings(
+            folder,
+            ("lost", 2.0, 2.3),
+            ("lost", 2.1, 2.4),
+            ("lost", 4.0, None),
+            ("duplicate", 0.5, 5.0),
+            ("recovered", 1.0, 1.0),
+            ("lost", None, None),
+            ("lost", 1.0, 5e9),
+        )
+        found = read_timeline(folder, meta())
+        assert {index: count for index, count in enumerate(found.lost) if count} == {9: 2, 16: 1}
+        assert {index: count for index, count in enumerate(found.duplicates) if count} == {20: 1}
+        assert len(found.lost) == len(found.duplicates) == len(found.sends)
+        assert found.undated == 2
+
+    def test_they_are_drawn_and_listed_at_their_moment(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path / "acks=1")
+        findings(folder, *[("lost", 2.0, 2.3)] * 3, ("duplicate", 0.5, 0.6))
+        shown = page(result(arm()), tmp_path)
+        assert [attrs["class"] for tag, attrs in shown.tags if tag == "rect" and "-mark" in str(attrs)] == [
+            "lost-mark",
+            "duplicates-mark",
+        ]
+        assert "3 lost from 2.25 s to 2.50 s" in shown.text
+        assert "3 lost records are marked from 2.25 s to 2.50 s." in shown.text
+        text = re.sub(r"<[^>]*>", " ", (tmp_path / "report.html").read_text())
+        assert "lost 2.25 s 2.50 s 3 kill-1" in " ".join(text.split())
+        assert "duplicates 0.50 s 0.75 s 1 none" in " ".join(text.split())
+        chart = lay_out(read_timeline(folder, meta()), meta())
+        lost = chart.mark_rows[0].marks[0]
+        assert chart.plot_bottom < lost.y < lost.y + lost.height < chart.rows[0].y
+        assert chart.bands[0].x < lost.x < chart.bands[0].x + chart.bands[0].width
+
+    def test_a_long_run_with_many_losses_has_a_bounded_number_of_bars(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path)
+        findings(folder, *[("lost", float(second), None) for second in range(5000)])
+        chart = lay_out(read_timeline(folder, meta()), meta())
+        (row,) = chart.mark_rows
+        assert 50 < len(row.marks) <= MOST_MARKS
+
+    def test_a_damaged_part_is_named(self, tmp_path: Path) -> None:
+        folder = run_folder(tmp_path)
+        findings(folder, ("lost", 1.0, 1.0))
+        (folder / FINDINGS_DIR / "part-00001.parquet").write_bytes(b"PAR1")
+        found = read_timeline(folder, meta())
+        assert sum(found.lost) == 1
+        assert any("findings/part-00001.parquet cannot be read" in problem for problem in found.problems)
 
 
 class TestChart:
