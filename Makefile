@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest -v --durations=10
 # stays with one process, so that its tests share a cluster; the order is kept, so that the long ones do not come last.
 SIDE ?= 0
 
-.PHONY: help setup swept demo test test-all test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-shard test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -29,6 +29,14 @@ test-all: export KAFKA_CHAOS_BROWSER := yes
 test-all: export KAFKA_CHAOS_MAVEN := yes
 test-all: swept lint ## run as test, with the long tests too
 	$(PYTEST)
+
+test-shard: export KAFKA_CHAOS_BROWSER := yes
+test-shard: export KAFKA_CHAOS_MAVEN := yes
+test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/6 is the second of six
+	@[[ "$(SHARD)" =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$$ ]] && (( $${BASH_REMATCH[1]} <= $${BASH_REMATCH[2]} )) || { \
+	  echo "make test-shard: no such shard: SHARD=$(SHARD); expected I/N with 1 <= I <= N, for example SHARD=2/6" >&2; exit 2; }
+	@$(MAKE) --no-print-directory swept
+	$(PYTEST) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) --durations-path tests/durations.json
 
 test-pure: setup ## run only the tests without JVM and Docker
 	$(PYTEST) -m "pure and not soak" tests/pure
