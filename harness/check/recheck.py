@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Iterable
+from pathlib import Path
 
 from harness.check.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
 from harness.model.errors import JournalError
@@ -14,6 +17,16 @@ from harness.model.secrets import this_command
 from harness.model.storage import StoragePath, matching, write_whole
 
 RESULT_FILE = "result.json"
+
+
+def check_commands(experiments: Iterable[Path]) -> list[str]:
+    """The commands that check what was interrupted: one for each of these folders that holds a run and no
+    result."""
+    return [
+        shlex.join(["kafka-chaos", "check", str(folder)])
+        for folder in experiments
+        if any(folder.glob(f"*/{RUN_FILE}")) and not (folder / RESULT_FILE).exists()
+    ]
 
 
 def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> ExperimentResult:

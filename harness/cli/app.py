@@ -163,7 +163,7 @@ def heal(
     from harness.containers import engine
     from harness.run import healing
 
-    with interruptible(_err), show_progress(_err, quiet):
+    with interruptible(_err, "`kafka-chaos heal` goes on where it stopped"), show_progress(_err, quiet):
         client = engine.connect_if_there()
         done = healing.heal_recorded(client, cluster=cluster, everything=everything)
     if as_json:

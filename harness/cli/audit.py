@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import print_json
+from harness.cli.options import interruptible, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,7 +135,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     for proof in proofs:
         arms = [word for arm in proof.arms for word in ("--arm", arm)]
         command = shlex.join(["kafka-chaos", "run", proof.experiment, *arms, "--seed", str(seed)])
-        with show_progress(console, quiet):
+        with interruptible(console), show_progress(console, quiet):
             options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
             ((folder, result),) = executor.execute([load(proof.experiment)], options)
         write_report(result, folder)

@@ -61,7 +61,7 @@ def nightly(
         repeat=repeat,
         matrix_repeat=matrix_repeat,
     )
-    with interruptible(_err), progress_on_stdout():
+    with interruptible(_err, f"what is finished is in {results}"), progress_on_stdout():
         code, lines = run_night(options)
     for line in lines:
         print_text(_out, line)

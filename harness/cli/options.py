@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -48,10 +48,20 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def interruptible(errors: Console) -> Iterator[None]:
-    """Ctrl-C in this block ends the command with exit code 130, and says what to do next."""
+def interruptible(errors: Console, left: str = "nothing was run yet") -> Iterator[None]:
+    """Ctrl-C in this block ends the command with exit code 130, and says what to do next: the commands in the
+    interruption's notes, which read the journals that are kept, or without any `left`."""
     try:
         yield
-    except KeyboardInterrupt:
-        errors.print("kafka-chaos: interrupted; journals are kept, `kafka-chaos check` reads them")
+    except KeyboardInterrupt as interruption:
+        print_text(
+            errors, f"kafka-chaos: interrupted; {kept(getattr(interruption, '__notes__', ())) or left}"
+        )
         raise typer.Exit(130) from None
+
+
+def kept(commands: Sequence[str]) -> str:
+    """That journals are kept, and the commands that read them; empty without any command."""
+    return (
+        "".join(("journals are kept; to read them:", *(f"\n  {one}" for one in commands))) if commands else ""
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +21,7 @@ from harness.cli.options import (
     SeedOption,
     console,
     interruptible,
+    kept,
     print_json,
     print_text,
 )
@@ -165,7 +167,10 @@ def check(
     from harness.report.html import write_report
     from harness.report.table import explanation, table
 
-    with interruptible(_err), show_progress(_err, quiet):
+    with (
+        interruptible(_err, kept([shlex.join(["kafka-chaos", "check", folder])])),
+        show_progress(_err, quiet),
+    ):
         where = place(folder)
         how = options.check_options(
             where,

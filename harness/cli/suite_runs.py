@@ -11,8 +11,10 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from harness.cli.options import WIDE, console, print_json, print_text
+from harness.check.recheck import check_commands
+from harness.cli.options import WIDE, console, kept, print_json, print_text
 from harness.cli.progress import show_progress
+from harness.model.journal import RUN_FILE
 from harness.model.secrets import this_command
 from harness.run.executor import Options
 from harness.suite.model import Item, SuiteResult, choose, exit_code
@@ -94,10 +96,10 @@ def _run(
             options = Options(results=place, seed=seed, command=this_command())
             results = run_items(items, options, keep, parallel=side_by_side)
     except KeyboardInterrupt:
-        error.print(
-            f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}, "
-            "journals are kept, `kafka-chaos check` reads them"
-        )
+        there = f"kafka-chaos: interrupted; {len(done)} of {len(items)} {name} are in {file}"
+        found = (path.parent.parent for path in sorted(place.rglob(RUN_FILE)))
+        read = kept(check_commands(dict.fromkeys(found)))
+        print_text(error, f"{there}; {read}" if read else there)
         raise typer.Exit(130) from None
     _save(results, file)
     return results

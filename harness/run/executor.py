@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from checkers.spark.java import java_of_spark
-from harness.check.recheck import RESULT_FILE
+from harness.check.recheck import RESULT_FILE, check_commands
 from harness.check.worker import start_checking
 from harness.cluster.external import ExternalCluster
 from harness.cluster.holder import ClusterHolder
@@ -76,6 +76,7 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
         BadInput: no such arm, or a fault that is impossible on this machine and may not be skipped.
         KafkaChaosError: a run could not be made; those before it keep their journals, and the error says
             how to check them. A run that breaks later is reported as `unknown` instead.
+        KeyboardInterrupt: its notes are the commands that check what is there.
     """
     java_of_spark(os.environ)
     for experiment in experiments:
@@ -84,10 +85,15 @@ def execute(experiments: Sequence[Experiment], options: Options) -> list[tuple[P
     capabilities = _capabilities(experiments)
     jobs = [job_of(experiment, options, capabilities) for experiment in experiments]
     specs = [job.experiment.cluster for job in jobs]
-    with ClusterHolder(running_cluster) as clusters:
-        for job in sorted(jobs, key=lambda job: specs.index(job.experiment.cluster)):
-            job.run(clusters.get(job.experiment.cluster, job.folder / "logs"))
-    return [(job.folder, job.result()) for job in jobs]
+    try:
+        with ClusterHolder(running_cluster) as clusters:
+            for job in sorted(jobs, key=lambda job: specs.index(job.experiment.cluster)):
+                job.run(clusters.get(job.experiment.cluster, job.folder / "logs"))
+        return [(job.folder, job.result()) for job in jobs]
+    except KeyboardInterrupt as interruption:
+        for command in check_commands(job.folder for job in jobs):
+            interruption.add_note(command)
+        raise
 
 
 def _capabilities(experiments: Sequence[Experiment]) -> tuple[Capability, ...]:
