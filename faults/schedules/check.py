@@ -25,10 +25,20 @@ Windows = tuple[Window, ...]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in words, and its place within the step (`faults[1].random.menu[0].fault`)."""
+    """A mistake in words, and its place within the step (`faults[1].random.menu[0].fault`); what is expected
+    and what was found, if `what` does not say so."""
 
     place: str
     what: str
+    expected: str | None = None
+    found: str | None = None
+
+    @property
+    def message(self) -> str:
+        """All of it but the place, in one line."""
+        parts = (("expected", self.expected), ("found", self.found))
+        more = ", ".join(f"{label} {text}" for label, text in parts if text is not None)
+        return f"{self.what}: {more}" if more else self.what
 
 
 def check_schedule(

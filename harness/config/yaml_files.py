@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -11,13 +10,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
-from harness.config import yaml_location
 from harness.config.safe_yaml import NotYaml, read_yaml
+from harness.config.yaml_problems import FileText, as_bad_input
 from harness.model.did_you_mean import did_you_mean
-from harness.model.errors import BadInput, words_of
-from harness.model.secrets import MASK, masked, masked_at, remember_secrets
+from harness.model.errors import BadInput
+from harness.model.secrets import MASK, masked_at, remember_secrets
 
 FileModel = TypeVar("FileModel", bound=BaseModel)
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -134,7 +132,8 @@ class FileKind(Generic[FileModel]):
         try:
             return self.model.model_validate(data)
         except ValidationError as error:
-            raise _as_bad_input(error, source, text, data, self) from error
+            file = FileText(source, self.word, text, data, self.json_schema())
+            raise as_bad_input(error, file, f"`{self.schema}` prints every key with its meaning") from error
 
     def json_schema(self) -> dict[str, Any]:
         """JSON schema (2020-12) of such files."""
@@ -157,83 +156,3 @@ class FileKind(Generic[FileModel]):
             expected=f"one of {', '.join(known)}, or a file ending in {', '.join(_SUFFIXES)}",
             next_step=did_you_mean(name, known, self.example),
         )
-
-
-def _as_bad_input(
-    error: ValidationError, source: str, text: str, data: Any, kind: FileKind[FileModel]
-) -> BadInput:
-    # For a misspelt key pydantic also reports the right one as missing: show the misspelling.
-    problems = sorted(_independent_problems(error), key=lambda problem: problem["type"] != "extra_forbidden")
-    first = problems[0]
-    path = yaml_location.path_of(first["loc"], data, missing=first["type"] == "missing")
-    if first["type"] == "misplaced":
-        path = yaml_location.parse_path(first["ctx"]["place"])
-    line = yaml_location.line_of(text, path)
-    where = f"{source}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
-    others = len(problems) - 1
-    more = f" (and {others} more problem{'s' if others > 1 else ''})" if others else ""
-    expected: str | None = words_of(error)
-    found: str | None = None
-    if first["type"] == "extra_forbidden":
-        name, known = str(first["loc"][-1]), _all_keys(kind.model)
-        what, otherwise = f"unknown key {name!r}", "a key that the schema has at this place"
-        expected = did_you_mean(name, [] if name in known else known, otherwise)
-    elif first["type"] == "union_tag_invalid":
-        name = str(first["ctx"]["tag"])
-        known = re.findall(r"'([^']+)'", str(first["ctx"]["expected_tags"]))
-        what = f"unknown name {name!r}"
-        expected = did_you_mean(name, known, f"one of {', '.join(known)}")
-    else:
-        what = f"the {kind.word} is not valid"
-        found = _shortened(first.get("input"))
-        if found is not None and first["loc"]:
-            found = masked(str(first["loc"][-1]), found)
-        if first["type"] == "union_tag_not_found":
-            expected = "a mapping with exactly one key, which names its kind"
-        elif first["type"] == "misplaced":
-            expected, found = None, expected
-    return BadInput(
-        f"{what}{more}",
-        where=where,
-        expected=expected,
-        found=found,
-        next_step=f"`{kind.schema}` prints every key with its meaning",
-    )
-
-
-def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
-    """The problems, without those that follow from others: a list counts as too short if its items are
-    invalid."""
-    problems = error.errors()
-    return [
-        one
-        for one in problems
-        if one["type"] != "too_short"
-        or not any(other is not one and other["loc"][: len(one["loc"])] == one["loc"] for other in problems)
-    ]
-
-
-def _shortened(value: Any) -> str | None:
-    if isinstance(value, (dict, BaseModel)):
-        return None
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _all_keys(model: type[BaseModel]) -> list[str]:
-    """Every property name anywhere in a model's schema."""
-    keys: set[str] = set()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            properties = node.get("properties")
-            if isinstance(properties, dict):
-                keys.update(properties)
-            for child in node.values():
-                walk(child)
-        elif isinstance(node, list):
-            for child in node:
-                walk(child)
-
-    walk(model.model_json_schema(by_alias=True))
-    return sorted(keys)

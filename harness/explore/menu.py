@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from faults.schedules.check import Problem
 from faults.schedules.entries import Choice
 from faults.schedules.fields import NAME, IfImpossible
 from harness.config.safe_yaml import label_of
@@ -75,28 +76,29 @@ class ExploreMenu(Frozen):
 
     @model_validator(mode="after")
     def _possible(self) -> ExploreMenu:
-        place, what = next(self._problems(), ("", ""))
-        if what:
-            raise PydanticCustomError("misplaced", "{what}", {"place": place, "what": what})
+        problems = list(self._problems())
+        if problems:
+            what = "; ".join(problem.message for problem in problems)
+            raise PydanticCustomError("misplaced", "{what}", {"what": what, "problems": problems})
         return self
 
-    def _problems(self) -> Iterator[tuple[str, str]]:
+    def _problems(self) -> Iterator[Problem]:
         """What is not possible, with its place in the file."""
         seen: set[str] = set()
         for number, fault in enumerate(self.faults):
             place = f"faults[{number}]"
             if fault.name in seen:
-                yield f"{place}.name", f"two faults are named {fault.name!r}"
+                yield Problem(f"{place}.name", f"two faults are named {fault.name!r}")
             seen.add(fault.name)
             planned = TrialFault(name=fault.name, at=1.0, lasting=fault.lasting[0])
             if why := _why_impossible(lambda one=planned: experiment_of(self, Trial(faults=(one,)))):
-                yield place, why
+                yield Problem(place, why)
         some = (TrialFault(name=self.faults[0].name, at=1.0, lasting=self.faults[0].lasting[0]),)
         for axis, levels in self.settings.items():
             for label in levels:
                 chosen = Trial(settings={axis: label}, faults=some)
                 if why := _why_impossible(lambda one=chosen: experiment_of(self, one)):
-                    yield (
+                    yield Problem(
                         f"settings.{axis}.{label}",
                         f"it is not possible with the defaults of the other settings: {why}",
                     )

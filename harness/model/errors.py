@@ -14,6 +14,7 @@ The command line prints exactly that and no traceback.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class KafkaChaosError(Exception):
         expected: str | None = None,
         found: str | None = None,
         next_step: str | None = None,
+        others: Sequence[KafkaChaosError] = (),
     ) -> None:
         super().__init__(what)
         self.what = what
@@ -40,18 +42,19 @@ class KafkaChaosError(Exception):
         self.expected = expected
         self.found = found
         self.next_step = next_step
+        self.others = tuple(others)
+        """Further errors of the same kind, for which the same next step holds."""
 
     def __str__(self) -> str:
-        parts = [self.what]
-        for label, text in (
-            ("where", self.where),
-            ("expected", self.expected),
-            ("found", self.found),
-            ("next", self.next_step),
-        ):
-            if text is not None:
-                parts.append(f"  {label + ':':<10}{text}")
-        return "\n".join(parts)
+        return "\n".join((*self._without_next_step(), *_labelled("next", self.next_step)))
+
+    def _without_next_step(self) -> Iterator[str]:
+        yield self.what
+        yield from _labelled("where", self.where)
+        yield from _labelled("expected", self.expected)
+        yield from _labelled("found", self.found)
+        for other in self.others:
+            yield from other._without_next_step()
 
 
 class BadInput(KafkaChaosError):
@@ -78,6 +81,11 @@ class JournalError(KafkaChaosError):
 
 class CheckError(KafkaChaosError):
     """Spark could not be started, or failed while checking; the journals are untouched."""
+
+
+def _labelled(label: str, text: str | None) -> Iterator[str]:
+    if text is not None:
+        yield f"  {label + ':':<10}{text}"
 
 
 def words_of(error: ValidationError) -> str:

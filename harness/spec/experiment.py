@@ -19,7 +19,7 @@ from harness.model.errors import BadInput, words_of
 from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.cluster import ClusterSpec, Metadata
-from harness.spec.steps import Drive, Heal, Inject, Step, Write
+from harness.spec.steps import KIND, Drive, Heal, Inject, Step, Write
 from workloads.config.java_settings import java_problem, settings_problem
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.spec import ProducerSettings, WorkloadSpec
@@ -119,44 +119,68 @@ class Experiment(Frozen):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> Experiment:
+        # What the later checks assume comes first.
+        problems = list(self._shape_problems()) or [*self._arm_problems(), *self._problems()]
+        if problems:
+            what = "; ".join(problem.message for problem in problems)
+            raise PydanticCustomError("misplaced", "{what}", {"what": what, "problems": problems})
+        return self
+
+    def _shape_problems(self) -> Iterator[Problem]:
+        """Sizes and names that contradict each other."""
         if self.topic.replication_factor > self.cluster.brokers:
-            raise ValueError(
+            yield Problem(
+                "topic.replication_factor",
                 f"topic.replication_factor is {self.topic.replication_factor}, "
-                f"but the cluster has {self.cluster.brokers} broker(s)"
+                f"but the cluster has {self.cluster.brokers} broker(s)",
             )
         strangers = sorted(
             {broker for brokers in self.topic.assignment or () for broker in brokers}
             - set(range(1, self.cluster.brokers + 1))
         )
         if strangers:
-            raise ValueError(
+            yield Problem(
+                "topic.assignment",
                 f"topic.assignment names broker(s) {', '.join(map(str, strangers))}; "
-                f"the cluster has brokers 1 to {self.cluster.brokers}"
+                f"the cluster has brokers 1 to {self.cluster.brokers}",
             )
-        for what, names in (
-            ("fault", tuple(step.inject.name for step in self.steps if step.inject and step.inject.name)),
-            ("write step", self.write_names),
-            ("arm", tuple(arm.name for arm in self.arms)),
-        ):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise ValueError(f"two {what}s are named {twice!r}")
-        if not self.write_names:
-            raise ValueError("no step writes records: add a `write` step")
-        for arm in self.arms:
-            try:
-                check_promise(arm.promise, self.write_names)
-            except BadInput as error:
-                raise ValueError(f"arm {arm.name!r}: {error}") from error
+        faults = {
+            f"steps[{number}].inject.name": step.inject.name
+            for number, step in enumerate(self.steps)
+            if step.inject and step.inject.name
+        }
+        writes = {
+            f"steps[{number}].{KIND[type(step.action)]}.name": step.action.name
+            for number, step in enumerate(self.steps)
+            if isinstance(step.action, Write | Drive)
+        }
+        arms = {f"arms[{number}].name": arm.name for number, arm in enumerate(self.arms)}
+        for what, names in (("fault", faults), ("write step", writes), ("arm", arms)):
+            seen: set[str] = set()
+            for place, name in names.items():
+                if name in seen:
+                    yield Problem(place, f"two {what}s are named {name!r}")
+                seen.add(name)
+        if not writes:
+            yield Problem("steps", "no step writes records: add a `write` step")
+
+    def _arm_problems(self) -> Iterator[Problem]:
+        """Promises that cannot be read, and settings that an arm's client does not have."""
+        for number, arm in enumerate(self.arms):
+            place = f"arms[{number}]"
+            for key, text in arm.promise.items():
+                try:
+                    check_promise({key: text}, self.write_names)
+                except BadInput as error:
+                    expected = error.next_step if "did you mean" in str(error.next_step) else error.expected
+                    yield Problem(
+                        f"{place}.{error.where}", f"arm {arm.name!r}: {error.what}", expected, error.found
+                    )
             workload = self.workload_of(arm)
             if workload.client == "driven" and (unknown := settings_problem(arm.producer)) is not None:
-                raise ValueError(f"arm {arm.name!r}: {unknown}")
+                yield Problem(f"{place}.producer", f"arm {arm.name!r}: {unknown}")
             if workload.client == "java" and (java := java_problem(workload, arm.producer)) is not None:
-                raise ValueError(f"arm {arm.name!r}: {java}")
-        problem = next(self._problems(), None)
-        if problem is not None:
-            raise PydanticCustomError("misplaced", "{what}", {"place": problem.place, "what": problem.what})
-        return self
+                yield Problem(f"{place}.producer", f"arm {arm.name!r}: {java}")
 
     @property
     def shape(self) -> ClusterShape:

@@ -113,6 +113,90 @@ def test_bad_files_are_refused_with_the_place(change: tuple[str, str], says: str
     assert caught.value.exit_code == 2
 
 
+CONTRADICTION = "enable.idempotence needs acks=all, but acks is 1: set acks to all, or switch idempotence off"
+THREE_MISTAKES = """
+name: mine
+title: t
+cluster: {brokerz: 3}
+steps:
+  - write: {name: w, seconds: 14s}
+arms:
+  - name: a
+    producer: {acks: 1, enable.idempotence: true}
+"""
+
+
+def message_about(text: str) -> str:
+    with pytest.raises(BadInput) as caught:
+        parse(text, "my.yaml")
+    return str(caught.value)
+
+
+def test_all_problems_are_shown_each_with_its_place() -> None:
+    assert message_about(THREE_MISTAKES).splitlines() == [
+        "unknown key 'brokerz' (1 of 3 problems)",
+        "  where:    my.yaml, line 4: cluster.brokerz",
+        "  expected: did you mean 'brokers'?",
+        "the experiment is not valid",
+        "  where:    my.yaml, line 6: steps[0].write.seconds",
+        "  expected: a number without a unit, such as 14",
+        "  found:    '14s'",
+        "the experiment is not valid",
+        "  where:    my.yaml, line 9: arms[0].producer",
+        f"  found:    {CONTRADICTION}",
+        "  next:     `kafka-chaos schema` prints every key with its meaning",
+    ]
+
+
+def test_inconsistent_values_are_all_shown() -> None:
+    text = GOOD.replace("at: 1", "at: 7").replace(
+        "- name: a", "- {name: a, promise: {lsot: 0, lost: few}}\n  - {name: b, promise: {lost: acked in v}}"
+    )
+    printed = message_about(text)
+    assert "(1 of 4 problems)" in printed
+    for place in ("arms[0].promise.lsot", "arms[0].promise.lost", "arms[1].promise.lost", "steps[0].write"):
+        assert place in printed
+
+
+def test_a_bad_promise_has_each_label_once() -> None:
+    printed = message_about(GOOD.replace("- name: a", "- {name: a, promise: {lost: few}}"))
+    assert printed.splitlines() == [
+        "arm 'a': a promise cannot be read",
+        "  where:    my.yaml, line 7: arms[0].promise.lost",
+        '  expected: "0", "12", ">= 1", "<= 5", "any" or "acked in STEP"',
+        "  found:    'few'",
+        "  next:     `kafka-chaos schema` prints every key with its meaning",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("seconds: 5", "seconds: many"), "expected: a number\n"),
+        (("name: w", "name: [w]"), "expected: a text\n"),
+        (("title: t", "title: t\ntogether: perhaps"), "expected: true or false\n"),
+        (("title: t", "title: t\ntopic: {partitions: 2.5}"), "expected: a whole number\n"),
+        (("title: t", "title: t\ntopic: 3"), "expected: a mapping\n"),
+        (("title: t", "title: t\nreaders: 3"), "expected: a list\n"),
+        (("title: t", "title: t\ntopic: {partitions: 0}"), "expected: greater than or equal to 1\n"),
+        (("title: t\n", ""), "the key 'title' is missing\n"),
+        (("- name: a", "- {name: a, acks: 1}"), "one of name, producer, workload, readers, topic, promise\n"),
+        (("- name: a", "- {name: a, expect: {}}"), "one of name, producer"),
+    ],
+)
+def test_what_is_expected_is_told_in_words_of_the_file(change: tuple[str, str], says: str) -> None:
+    printed = message_about(GOOD.replace(*change))
+    assert says in printed
+    assert "problems" not in printed
+
+
+def test_of_many_problems_ten_are_shown() -> None:
+    arms = "".join(f"\n  - {{name: a{number}, acks: 1}}" for number in range(30))
+    printed = message_about(GOOD + arms)
+    assert "(1 of 30 problems, of which 10 are shown)" in printed
+    assert printed.count("unknown key 'acks'") == 10
+
+
 def test_broken_yaml_names_the_line() -> None:
     with pytest.raises(BadInput, match=r"my\.yaml, line 2"):
         parse("name: x\n  bad: [", "my.yaml")

@@ -1,0 +1,185 @@
+"""Explains everything that is wrong with the content of a YAML file: one message for each problem."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from harness.config import yaml_location
+from harness.model.did_you_mean import closest, did_you_mean
+from harness.model.errors import BadInput
+from harness.model.secrets import masked
+
+MOST_SHOWN = 10
+_EXPECTED = {
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "model_type": "a mapping",
+    "dict_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "union_tag_not_found": "a mapping with exactly one key, which names its kind",
+}
+"""What a file should have, by pydantic's type of an error."""
+_WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[a-zA-Z%]+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A file whose mistakes are explained: `source` names it in messages, `word` is what it holds, `text` and
+    `data` are its content, `schema` is the JSON schema of such files."""
+
+    source: str
+    word: str
+    text: str
+    data: Any
+    schema: Mapping[str, Any]
+
+    def where(self, line: int | None, path: yaml_location.Path) -> str:
+        return f"{self.source}{f', line {line}' if line else ''}: {yaml_location.format_path(path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    path: yaml_location.Path
+    what: str
+    expected: str | None = None
+    found: str | None = None
+
+
+def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadInput:
+    """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
+    problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
+    lines = [yaml_location.line_of(file.text, problem.path) for problem in problems]
+    placed = sorted(zip(lines, problems, strict=True), key=lambda one: one[0] or 0)
+    explained = [
+        BadInput(
+            problem.what,
+            where=file.where(line, problem.path),
+            expected=problem.expected,
+            found=problem.found,
+        )
+        for line, problem in placed[:MOST_SHOWN]
+    ]
+    first, *others = explained
+    count = ""
+    if others:
+        more = f", of which {MOST_SHOWN} are shown" if len(placed) > MOST_SHOWN else ""
+        count = f" (1 of {len(placed)} problems{more})"
+    return BadInput(
+        f"{first.what}{count}",
+        where=first.where,
+        expected=first.expected,
+        found=first.found,
+        next_step=next_step,
+        others=others,
+    )
+
+
+def _independent_problems(error: ValidationError) -> list[ErrorDetails]:
+    """The problems, without those that follow from others: a list counts as too short if its items are
+    invalid, and a misspelt key is missing too."""
+    problems = error.errors()
+    unknown: dict[tuple[int | str, ...], list[str]] = {}
+    for one in problems:
+        if one["type"] == "extra_forbidden":
+            unknown.setdefault(one["loc"][:-1], []).append(str(one["loc"][-1]))
+
+    def follows(one: ErrorDetails) -> bool:
+        if one["type"] == "missing":
+            return closest(str(one["loc"][-1]), unknown.get(one["loc"][:-1], ())) is not None
+        return one["type"] == "too_short" and any(
+            other is not one and other["loc"][: len(one["loc"])] == one["loc"] for other in problems
+        )
+
+    return [one for one in problems if not follows(one)]
+
+
+def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
+    kind, location = details["type"], details["loc"]
+    path = yaml_location.path_of(location, file.data, missing=kind == "missing")
+    if kind == "misplaced":
+        for problem in details["ctx"]["problems"]:
+            place = yaml_location.parse_path(problem.place)
+            if problem.expected is None and problem.found is None:
+                yield _Found(place, f"the {file.word} is not valid", found=problem.what)
+            else:
+                yield _Found(place, problem.what, problem.expected, problem.found)
+    elif kind == "extra_forbidden":
+        name, known = str(location[-1]), _keys_at(file.schema, path[:-1])
+        otherwise = f"one of {', '.join(known)}" if known else "no key: the schema has none here"
+        yield _Found(path, f"unknown key {name!r}", did_you_mean(name, known, otherwise))
+    elif kind == "union_tag_invalid":
+        name, known = str(details["ctx"]["tag"]), re.findall(r"'([^']+)'", details["ctx"]["expected_tags"])
+        yield _Found(path, f"unknown name {name!r}", did_you_mean(name, known, f"one of {', '.join(known)}"))
+    elif kind == "missing":
+        yield _Found(path, f"the key {location[-1]!r} is missing", "Field required: it has no default")
+    elif kind == "value_error":
+        found = details["msg"].removeprefix("Value error, ")
+        yield _Found(path, f"the {file.word} is not valid", found=found)
+    else:
+        found = _shortened(details.get("input"))
+        if found is not None and location:
+            found = masked(str(location[-1]), found)
+        yield _Found(path, f"the {file.word} is not valid", _expected(details), found)
+
+
+def _merged(problems: Iterator[_Found]) -> list[_Found]:
+    """The problems; of several about one value, which may have one of several types, one that expects any of
+    these."""
+    merged: dict[_Found, dict[str, None]] = {}
+    for problem in problems:
+        expected = merged.setdefault(replace(problem, expected=None), {})
+        if problem.expected is not None:
+            expected[problem.expected] = None
+    return [replace(problem, expected=" or ".join(words) or None) for problem, words in merged.items()]
+
+
+def _expected(details: ErrorDetails) -> str:
+    """What pydantic expects, in the words of someone who writes a file."""
+    known = _EXPECTED.get(details["type"])
+    if known is None:
+        words = re.sub(r"^(Input|Tuple|List|Dictionary|String) should (be|have) ", "", details["msg"])
+        return re.sub("^String should", "a text that should", words).partition(" after validation")[0]
+    value = details.get("input")
+    with_unit = _WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
+    return f"{known} without a unit, such as {with_unit[1]}" if with_unit and "number" in known else known
+
+
+def _shortened(value: Any) -> str | None:
+    if isinstance(value, (dict, BaseModel)):
+        return None
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _keys_at(schema: Mapping[str, Any], path: yaml_location.Path) -> list[str]:
+    """The keys that a JSON schema has at a path of a file."""
+    nodes = _alternatives(schema, schema)
+    for part in path:
+        below = (node.get("items") if isinstance(part, int) else _property(node, part) for node in nodes)
+        nodes = [one for node in below if isinstance(node, dict) for one in _alternatives(node, schema)]
+    return list(dict.fromkeys(key for node in nodes for key in node.get("properties", ())))
+
+
+def _property(node: Mapping[str, Any], key: str) -> Any:
+    return node.get("properties", {}).get(key, node.get("additionalProperties"))
+
+
+def _alternatives(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A node of a schema without references and choices: all that it may be."""
+    if "$ref" in node:
+        return _alternatives(schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], schema)
+    choices = [one for key in ("anyOf", "oneOf", "allOf") for one in node.get(key, ())]
+    return [node, *(found for one in choices for found in _alternatives(one, schema))]
