@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from harness.audit import other_rules, producer_rules
 from harness.audit.effective_settings import EffectiveSettings, client_of
 from harness.audit.guarantees import PROMISES
-from harness.audit.rule import AuditRule, RuleProof, Severity
+from harness.audit.rule import AuditRule, RuleProof, Severity, source_of
+from harness.audit.setting_values import expected_values
 from harness.audit.settings_catalog import ClientLibrary, canonical, closest_setting, known_settings
 from harness.config.properties import PropertyLine
 from harness.model.frozen import Frozen
@@ -85,9 +86,12 @@ def audit(entries: Sequence[PropertyLine], client: ClientLibrary | None = None) 
     chosen = client_of(entries) if client is None else client
     subject = EffectiveSettings(tuple(entries), chosen)
     findings = [
-        _finding_of(rule, subject)
-        for rule in RULES
-        if rule.client in (None, chosen) and rule.applies(subject)
+        *_refused_values(entries, subject),
+        *(
+            _finding_of(rule, subject)
+            for rule in RULES
+            if rule.client in (None, chosen) and rule.applies(subject)
+        ),
     ]
     return Audit(
         client=chosen,
@@ -134,6 +138,28 @@ def _foreign(name: str, client: ClientLibrary) -> bool:
     """Whether only the other client has this name, and neither topics nor brokers have it."""
     known = known_settings().get(name) or known_settings()[canonical(name)]
     return client not in known.clients and not any(kind in ("topic", "broker") for kind in known.kinds)
+
+
+def _refused_values(entries: Iterable[PropertyLine], subject: EffectiveSettings) -> Iterable[AuditFinding]:
+    """One finding for each value that the client's, the topic's or the broker's own validator refuses."""
+    for entry in entries:
+        value = entry.value.strip()
+        if masked(entry.name, value) != value:
+            continue
+        refused = expected_values(entry.name, value, subject.client, subject.kinds)
+        if refused is not None:
+            expected, kind = refused
+            yield AuditFinding(
+                rule="value",
+                severity=Severity.REFUSED,
+                says=f"{entry.name} cannot be {value!r}: it is {expected}",
+                do=f"correct the value in {entry.file}, line {entry.line}",
+                source=source_of(subject.client, kind),
+                settings={entry.name: value},
+                finding=None,
+                experiment=None,
+                arms=(),
+            )
 
 
 def _finding_of(rule: AuditRule, subject: EffectiveSettings) -> AuditFinding:

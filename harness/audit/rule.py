@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.audit.effective_settings import EffectiveSettings
-from harness.audit.settings_catalog import ClientLibrary
+from harness.audit.settings_catalog import ClientLibrary, SettingKind
 from harness.model.result import FindingClass
 
 JAVA_DOCS = "Kafka documentation, Producer Configs"
@@ -15,6 +15,17 @@ CONSUMER_DOCS = "Kafka documentation, Consumer Configs"
 TOPIC_DOCS = "Kafka documentation, Topic Configs"
 BROKER_DOCS = "Kafka documentation, Broker Configs"
 RDK_DOCS = "librdkafka, CONFIGURATION.md"
+
+
+def source_of(client: ClientLibrary, kind: SettingKind) -> str:
+    """The document that describes the settings of this kind."""
+    if kind is SettingKind.TOPIC:
+        return TOPIC_DOCS
+    if kind is SettingKind.BROKER:
+        return BROKER_DOCS
+    if client is ClientLibrary.LIBRDKAFKA:
+        return RDK_DOCS
+    return JAVA_DOCS if kind is SettingKind.PRODUCER else CONSUMER_DOCS
 
 
 class Severity(StrEnum):

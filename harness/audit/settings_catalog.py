@@ -15,6 +15,8 @@ OURS = {
     "partitions": "number of partitions, as kafka-topics.sh takes it",
 }
 """Facts about a topic that are not topic settings, but are needed to judge these."""
+_COUNT = "int -1|1.."
+"""-1: the broker's default."""
 _PREFIXES = ("producer.", "consumer.", "topic.", "broker.", "admin.")
 _CANONICAL = {
     "request.required.acks": "acks",
@@ -50,39 +52,55 @@ class SettingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownSetting:
-    """A known name; `defaults` are by client and kind (for topics and brokers: Java)."""
+    """A known name; `defaults` and the possible `values` (as settings.tsv words them) are by client and kind
+    (for topics and brokers: Java)."""
 
     clients: frozenset[ClientLibrary]
     kinds: frozenset[SettingKind]
     defaults: dict[tuple[ClientLibrary, SettingKind], str]
+    values: dict[tuple[ClientLibrary, SettingKind], str]
 
 
 def canonical(name: str) -> str:
     """The name that the rules use for a setting: without a prefix like `producer.`, and Java's name instead
     of librdkafka's alias."""
+    name = listed_name(name)
+    return _CANONICAL.get(name, name)
+
+
+def listed_name(name: str) -> str:
+    """The name without a prefix like `producer.`, if it is known only without it."""
     if name not in known_settings():
         for prefix in _PREFIXES:
             if name.startswith(prefix) and name.removeprefix(prefix) in known_settings():
-                name = name.removeprefix(prefix)
-                break
-    return _CANONICAL.get(name, name)
+                return name.removeprefix(prefix)
+    return name
 
 
 @cache
 def known_settings() -> dict[str, KnownSetting]:
     """Every known setting by name."""
     found: dict[str, KnownSetting] = {
-        name: KnownSetting(frozenset(ClientLibrary), frozenset({SettingKind.TOPIC}), {}) for name in OURS
+        name: KnownSetting(
+            frozenset(ClientLibrary),
+            frozenset({SettingKind.TOPIC}),
+            {},
+            {(ClientLibrary.JAVA, SettingKind.TOPIC): _COUNT},
+        )
+        for name in OURS
     }
     text = (resources.files("harness.audit") / "settings.tsv").read_text()
     for line in text.splitlines():
         if line.startswith("#"):
             continue
-        client, kind, name, default, _alias = line.split("\t")
-        before = found.get(name, KnownSetting(frozenset(), frozenset(), {}))
+        client, kind, name, default, _alias, values = line.split("\t")
+        before = found.get(name, KnownSetting(frozenset(), frozenset(), {}, {}))
         where = (ClientLibrary(client), SettingKind(kind))
         found[name] = KnownSetting(
-            before.clients | {where[0]}, before.kinds | {where[1]}, {**before.defaults, where: default}
+            before.clients | {where[0]},
+            before.kinds | {where[1]},
+            {**before.defaults, where: default},
+            {**before.values, where: values},
         )
     return found
 

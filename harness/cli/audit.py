@@ -122,8 +122,8 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     from rich.console import Console
 
     from harness.cli.progress import show_progress
+    from harness.cli.results import print_result
     from harness.report.html import write_report
-    from harness.report.table import explanation, table
     from harness.run import executor
     from harness.spec.files import load
 
@@ -140,9 +140,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
             ((folder, result),) = executor.execute([load(proof.experiment)], options)
         write_report(result, folder)
         if not quiet:
-            Console().print(table(result))
-            for arm in result.arms:
-                typer.echo(explanation(arm))
+            print_result(Console(), result)
             typer.echo(f"report: {folder / 'report.html'}\n")
         done.append((result.model_dump(mode="json"), result.exit_code()))
     return done

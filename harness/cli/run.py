@@ -85,10 +85,10 @@ def run(
     With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
     from harness.cli.progress import show_progress
+    from harness.cli.results import print_result
     from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
     from harness.report.html import write_report
-    from harness.report.table import explanation, table
     from harness.run import executor
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
@@ -122,9 +122,7 @@ def run(
     for folder, result in done:
         write_report(result, folder)
         if not as_json:
-            _out.print(table(result))
-            for one in result.arms:
-                print_text(_out, explanation(one))
+            print_result(_out, result)
             if timings:
                 _out.print(times.table(result))
             print_text(_out, f"report: {folder / 'report.html'}\n")
@@ -164,8 +162,8 @@ def check(
     """
     from harness.check import options, recheck
     from harness.cli.progress import show_progress
+    from harness.cli.results import print_result
     from harness.report.html import write_report
-    from harness.report.table import explanation, table
 
     with (
         interruptible(_err, kept([shlex.join(["kafka-chaos", "check", folder])])),
@@ -188,9 +186,7 @@ def check(
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
-        _out.print(table(result))
-        for one in result.arms:
-            print_text(_out, explanation(one))
+        print_result(_out, result)
     raise typer.Exit(result.exit_code())
 
 

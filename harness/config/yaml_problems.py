@@ -126,8 +126,8 @@ def _problems_of(details: ErrorDetails, file: FileText) -> Iterator[_Found]:
     elif kind == "missing":
         yield _Found(path, f"the key {location[-1]!r} is missing", "Field required: it has no default")
     elif kind == "value_error":
-        found = details["msg"].removeprefix("Value error, ")
-        yield _Found(path, f"the {file.word} is not valid", found=found)
+        said = details["msg"].removeprefix("Value error, ")
+        yield _Found(path, f"the {file.word} is not valid", found=said)
     else:
         found = _shortened(details.get("input"))
         if found is not None and location:

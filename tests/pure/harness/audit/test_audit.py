@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException, Producer
+from rich.console import Console
 
 from harness.audit.audit import RULES, Audit, audit
 from harness.audit.guarantees import PROMISES
+from harness.audit.remedy import remedies
 from harness.audit.rule import Severity
+from harness.audit.setting_values import expected_values
 from harness.audit.settings_catalog import ClientLibrary, canonical, closest_setting, known_settings
 from harness.audit.text import lines
+from harness.cli.results import print_result
 from harness.config.properties import parse_properties, read_properties
 from harness.model.errors import BadInput
+from harness.model.result import ExperimentResult
 from harness.model.secrets import masked, without_secrets
+from harness.run.executor import Options
 from harness.spec.files import EXPERIMENT, load
 from tests.pure.harness.cli.test_app import call
+from tests.support.builders.experiments import install
 
 pytestmark = pytest.mark.pure
 
@@ -167,6 +176,85 @@ def test_a_rule_speaks_and_is_silent_beside_it(
 ) -> None:
     assert rule in said(bad, client)
     assert rule not in said(near_miss, client)
+
+
+VALUES: list[tuple[ClientLibrary, str, str, str]] = [
+    (
+        JAVA,
+        "acks=all; compression.type=zip",
+        "one of none, gzip, snappy, lz4, zstd (did you mean 'gzip'?)",
+        "gzip",
+    ),
+    (JAVA, "acks=all; retries=ten", "a whole number, from 0 to 2147483647", "10"),
+    (JAVA, "acks=all; retries=-1", "a whole number, from 0 to 2147483647", "0"),
+    (JAVA, "acks=all; retries=2147483648", "a whole number, from 0 to 2147483647", "2147483647"),
+    (JAVA, "linger.ms=5ms", "a whole number, at least 0", "5"),
+    (JAVA, "enable.idempotence=yes", "true or false", "TRUE"),
+    (JAVA, "acks=all; compression.gzip.level=0", "-1 or from 1 to 9", "-1"),
+    (JAVA, "group.id=g; isolation.level=READ_COMMITTED", "one of read_committed", "read_committed"),
+    (JAVA, "group.id=g; auto.offset.reset=never", "by_duration:*", "by_duration:PT1H"),
+    (JAVA, "group.id=g; group.protocol=new", "one of CONSUMER, CLASSIC", "consumer"),
+    (JAVA, "min.insync.replicas=0", "from 1 to 2147483647", "1"),
+    (JAVA, "cleanup.policy=delete, compacted", "a list of compact, delete", "delete, compact"),
+    (JAVA, "min.cleanable.dirty.ratio=1.5", "a number, from 0 to 1", "0.5"),
+    (JAVA, "replication.factor=three", "-1 or from 1", "3"),
+    (RDK, "message.timeout.ms=1; compression.codec=zip", "'gzip'", "GZIP"),
+    (RDK, "message.timeout.ms=1; retries=ten", "from 0 to 2147483647", "10"),
+    (RDK, "message.timeout.ms=1; enable.idempotence=yes", "true or false", "T"),
+    (RDK, "message.timeout.ms=1; socket.timeout.ms=5", "from 10 to 300000", "10"),
+]
+
+
+@pytest.mark.parametrize(("client", "bad", "expected", "good"), VALUES)
+def test_a_value_that_kafkas_own_validator_refuses(
+    client: ClientLibrary, bad: str, expected: str, good: str
+) -> None:
+    (found,) = (one for one in of(bad, client).findings if one.rule == "value")
+    assert found.severity is Severity.REFUSED
+    assert expected in found.says
+    assert of(bad, client).exit_code() == 1
+    assert "value" not in said(f"{bad.rpartition('=')[0]}={good}", client)
+
+
+def test_a_value_of_any_kind_that_is_configured_is_good() -> None:
+    assert "value" in said("acks=all; compression.type=producer")
+    assert "value" not in said("acks=all; cleanup.policy=delete; compression.type=producer")
+    assert "value" not in said("acks=all; retries=${env:RETRIES}; linger.ms={{ linger }}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(text.rpartition("; ")[2].split("=")) for client, text, *_ in VALUES if client is RDK]
+)
+def test_librdkafka_refuses_these_values_too(name: str, value: str) -> None:
+    with pytest.raises(KafkaException):
+        Producer({"bootstrap.servers": "127.0.0.1:1", name: value})
+
+
+def test_defaults_are_values_that_are_taken() -> None:
+    refused = [
+        (name, value)
+        for name, known in known_settings().items()
+        for (client, kind), value in known.defaults.items()
+        if value not in ("", "null") and expected_values(name, value, client, {kind}) is not None
+    ]
+    assert refused == []
+
+
+def result_of(monkeypatch: pytest.MonkeyPatch, arm: str, lost: int | None, folder: Path) -> ExperimentResult:
+    stand_ins = install(monkeypatch)
+    stand_ins.losses = {arm: lost}
+    _, result = stand_ins.run_on(None, load("kill-leader"), Options(results=folder, arms=(arm,)))  # type: ignore[arg-type]
+    return result
+
+
+def test_the_remedy_of_an_invalid_run_is_the_audits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    result = result_of(monkeypatch, "acks=1", 3, tmp_path / "a")
+    assert remedies(result.arms[0]) == ("against lost: set acks=all and min.insync.replicas=2",)
+    out = io.StringIO()
+    print_result(Console(file=out, width=200), result)
+    assert "  remedy against lost: set acks=all and min.insync.replicas=2\n" in out.getvalue()
+    assert remedies(result_of(monkeypatch, "acks=1", 0, tmp_path / "b").arms[0]) == ()
+    assert remedies(result_of(monkeypatch, "acks=1", None, tmp_path / "c").arms[0]) == ()
 
 
 def test_every_rule_is_tested_has_a_source_and_names_what_exists() -> None:
@@ -320,7 +408,6 @@ def test_proving_runs_each_experiment_once_with_all_its_arms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from harness.run import executor
-    from tests.support.builders.experiments import install
 
     stand_ins = install(monkeypatch)
     monkeypatch.setattr(
