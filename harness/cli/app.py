@@ -3,6 +3,8 @@ do its work (or the verdict is unknown), 130 interrupted."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import platform
 import signal
 import sys
 import time
@@ -15,6 +17,7 @@ import typer
 from rich.console import Console
 
 from harness.cli import audit, bugs, claims, explore, images, interop, matrix, nightly, run
+from harness.cli.commands import Group, add_command, complete_experiment, complete_fault
 from harness.cli.options import (
     JsonOption,
     QuietOption,
@@ -34,12 +37,34 @@ app = typer.Typer(
     "To begin: `kafka-chaos doctor`, then `kafka-chaos run kill-leader`.\n\n"
     "Exit codes: 0 as promised, 1 a promise was broken, 2 bad input, 3 the harness could not do its work.",
     no_args_is_help=True,
-    add_completion=False,
+    cls=Group,
     pretty_exceptions_enable=False,
 )
 _out = console(100)  # An arm's name must not be folded in a CI log.
 _err = Console(stderr=True)
-run.add(app)
+_PARTS = ("kafka-chaos", "pyspark", "confluent-kafka")
+
+
+def _print_versions(wanted: bool) -> None:
+    if wanted:
+        own, *others = (f"{name} {importlib.metadata.version(name)}" for name in _PARTS)
+        typer.echo("\n".join((own, f"Python {platform.python_version()}", *others)))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=_print_versions,
+            help="Print the versions of kafka-chaos, Python, PySpark and the Kafka client.",
+        ),
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> NoReturn:
@@ -72,9 +97,11 @@ def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     raise KeyboardInterrupt
 
 
-@app.command()
 def plan(
-    experiment: Annotated[str, typer.Argument(help="A built-in experiment or a YAML file.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(help="A built-in experiment or a YAML file.", autocompletion=complete_experiment),
+    ],
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -92,7 +119,6 @@ def plan(
         print_text(_out, line)
 
 
-@app.command()
 def doctor(as_json: JsonOption = False) -> None:
     """Check whether this machine has what is needed, and which faults its kernel allows."""
     from harness.preflight import doctor as examination
@@ -100,7 +126,6 @@ def doctor(as_json: JsonOption = False) -> None:
     raise typer.Exit(examination.report(examination.examine(), as_json=as_json, console=_out))
 
 
-@app.command()
 def experiments(as_json: JsonOption = False) -> None:
     """List the built-in experiments."""
     from harness.spec.files import EXPERIMENT
@@ -114,9 +139,11 @@ def experiments(as_json: JsonOption = False) -> None:
         _out.print(f"[bold]{experiment.name}[/bold]: {experiment.title}\n  arms: {arms}", highlight=False)
 
 
-@app.command()
 def faults(
-    kind: Annotated[str | None, typer.Argument(help="A fault, to print its full description.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="A fault, to print its full description.", autocompletion=complete_fault),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the faults with their parameters, and whether each is possible on this machine."""
@@ -132,7 +159,6 @@ def faults(
         _out.print(faults.table(rows))
 
 
-@app.command()
 def findings(as_json: JsonOption = False) -> None:
     """List the classes of findings: what each is, and whether it breaks the verdict."""
     from harness.catalog import findings
@@ -144,7 +170,6 @@ def findings(as_json: JsonOption = False) -> None:
         _out.print(findings.table(rows))
 
 
-@app.command()
 def heal(
     cluster: Annotated[
         str | None, typer.Argument(help="Heal only this cluster (kc-...), even if its harness still runs.")
@@ -174,7 +199,6 @@ def heal(
     raise typer.Exit(0 if all(one.clean for one in done) else 3)
 
 
-@app.command()
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("experiment.yaml"),
 ) -> None:
@@ -195,7 +219,6 @@ def init(
     _out.print(f"wrote {path}; run it with: kafka-chaos run {path}", markup=False, highlight=False)
 
 
-@app.command()
 def schema() -> None:
     """Print the JSON schema of experiment files."""
     from harness.spec.files import EXPERIMENT
@@ -203,7 +226,6 @@ def schema() -> None:
     typer.echo(EXPERIMENT.schema_text(), nl=False)
 
 
-@app.command()
 def clean(
     everything: Annotated[
         bool, typer.Option("--all", help="Include what a running harness is using.")
@@ -222,7 +244,6 @@ def clean(
     )
 
 
-@app.command()
 def compose(
     write: Annotated[bool, typer.Option("--write", help="Rewrite the files that are out of date.")] = False,
 ) -> None:
@@ -241,14 +262,10 @@ def compose(
     raise typer.Exit(1 if drifted else 0)
 
 
-claims.add(app)
-bugs.add(app)
-interop.add(app)
-audit.add(app)
-matrix.add(app)
-explore.add(app)
-nightly.add(app)
-images.add(app)
+for function in (plan, doctor, experiments, faults, findings, heal, init, schema, clean, compose):
+    add_command(app, function)
+for module in (run, claims, bugs, interop, audit, matrix, explore, nightly, images):
+    module.add(app)
 
 if __name__ == "__main__":
     main()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.commands import add_command
 from harness.cli.options import interruptible, print_json
 
 if TYPE_CHECKING:
@@ -92,12 +93,12 @@ def audit_settings(
 
     Exit codes: 0 no contradiction (there may be risks), 1 something is refused by the client,
     contradictory or misspelt, 2 a file that cannot be read, 3 --prove could not do its work.
-
-    Example: kafka-chaos audit producer.properties topic.properties --prove
     """
     from harness.audit import audit, text
     from harness.audit.settings_catalog import ClientLibrary
+    from harness.cli.next_step import after_audit
     from harness.config import properties
+    from harness.model.secrets import this_command
 
     entries = [entry for file in files for entry in properties.read_properties(file)]
     found = audit.audit(entries, None if client is ClientName.AUTO else ClientLibrary(client.value))
@@ -114,6 +115,8 @@ def audit_settings(
         code = 3 if any(broken == 3 for _, broken in outcomes) else code
     if as_json:
         print_json(data)
+    elif (advice := after_audit(found, this_command(), proved=prove)) is not None:
+        typer.echo(f"\n{advice}")
     raise typer.Exit(code)
 
 
@@ -148,4 +151,4 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
 
 def add(app: typer.Typer) -> None:
     """Add this command to the command line."""
-    app.command("audit")(audit_settings)
+    add_command(app, audit_settings, "audit")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.commands import add_command
 from harness.cli.options import JsonOption, QuietOption, ResultsOption, SeedOption, SideBySideOption
 
 
@@ -46,4 +47,4 @@ def bugs(
 
 def add(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command()(bugs)
+    add_command(app, bugs)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.commands import add_command
 from harness.cli.options import JsonOption, QuietOption, ResultsOption, SeedOption, SideBySideOption
 
 
@@ -54,4 +55,4 @@ def claims(
 
 def add(app: typer.Typer) -> None:
     """Add the command to the application."""
-    app.command()(claims)
+    add_command(app, claims)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.cli.commands import add_command
 from harness.cli.options import (
     JsonOption,
     ProfileOption,
@@ -55,7 +56,7 @@ def explore(
 ) -> None:
     """Search for failures: draw schedules of ordinary faults and settings, and shrink what breaks.
 
-    For example: `kafka-chaos explore --budget 20m`. Schedules are drawn by weight and by what has not been
+    Schedules are drawn by weight and by what has not been
     covered yet. Every violation is shrunk by running smaller schedules, and saved as an experiment file and
     a pytest test. Prints tables, and writes result.json and report.md to a folder below results/.
 
@@ -116,4 +117,4 @@ def _say(line: str) -> None:
 
 def add(app: typer.Typer) -> None:
     """Give the command line this command."""
-    app.command()(explore)
+    add_command(app, explore)

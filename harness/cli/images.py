@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.commands import add_command
 from harness.model.defaults import DEFAULT_VERSION
 
 
 def add(app: typer.Typer) -> None:
-    app.command(hidden=True)(images)
+    add_command(app, images)
 
 
 def images(

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from harness.cli.commands import add_command, complete_experiment
+
 
 class AcksOption(StrEnum):
     """The producers' acks."""
@@ -117,7 +119,10 @@ def export_run(
 
 
 def chaos_mesh(
-    experiment: Annotated[str, typer.Argument(help="A built-in experiment or a YAML file.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(help="A built-in experiment or a YAML file.", autocompletion=complete_experiment),
+    ],
     namespace: Annotated[str, typer.Option(help="Namespace of Kafka's pods.")] = "kafka",
     pod: Annotated[
         str, typer.Option(help="Name of a broker's pod, with {broker} for its id.")
@@ -137,6 +142,6 @@ def chaos_mesh(
 
 def add(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    app.command("import")(import_run)
-    app.command("export")(export_run)
-    app.command("chaos-mesh")(chaos_mesh)
+    add_command(app, import_run, "import")
+    add_command(app, export_run, "export")
+    add_command(app, chaos_mesh, "chaos-mesh")

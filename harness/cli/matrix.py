@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.cli.commands import add_command, complete_matrix
 from harness.cli.options import (
     JsonOption,
     ProfileOption,
@@ -30,7 +31,10 @@ _err = Console(stderr=True)
 def matrix(
     spec: Annotated[
         str | None,
-        typer.Argument(help="A built-in matrix (see --list) or a YAML file (docs/how-to/matrix.md)."),
+        typer.Argument(
+            help="A built-in matrix (see --list) or a YAML file (docs/how-to/matrix.md).",
+            autocompletion=complete_matrix,
+        ),
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Resume the matrix in this folder; finished runs are not made again.")
@@ -189,9 +193,8 @@ def rates(
 ) -> None:
     """Loss and duplication rates over all runs below a folder, as a Spark job, grouped by any axis.
 
-    For example: `kafka-chaos rates results/ --by acks,faults`. Prints a table
-    and writes the same rows as Parquet. Runs that are not finished, not checked or of verdict `unknown` are
-    left out and listed. Runs of another schema version are refused.
+    Prints a table and writes the same rows as Parquet. Runs that are not finished, not checked or of verdict
+    `unknown` are left out and listed. Runs of another schema version are refused.
 
     Exit codes: 0, 2 bad input, 3 there is no run, or one that cannot be combined with the others.
     """
@@ -226,6 +229,6 @@ def _say(line: str) -> None:
 
 def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
-    app.command()(matrix)
-    app.command()(compare)
-    app.command()(rates)
+    add_command(app, matrix)
+    add_command(app, compare)
+    add_command(app, rates)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from harness.cli.commands import add_command, complete_experiment
 from harness.cli.options import SeedOption, console, interruptible, print_text
 from harness.model.defaults import DEFAULT_VERSION
 
@@ -18,7 +19,8 @@ _err = Console(stderr=True)
 
 def nightly(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Built-in experiments or YAML files.")
+        list[str] | None,
+        typer.Argument(help="Built-in experiments or YAML files.", autocompletion=complete_experiment),
     ] = None,
     matrix: Annotated[
         list[str] | None,
@@ -42,8 +44,8 @@ def nightly(
 ) -> None:
     """Run experiments and matrices on several Kafka versions, and compare them with the last good night.
 
-    For example: `kafka-chaos nightly kill-leader --kafka-version 4.3.1 --kafka-version 3.9.2`. Leaves
-    summary.md (Markdown) and junit.xml beside the results. docs/how-to/nightly.md says what counts as worse.
+    Leaves summary.md (Markdown) and junit.xml beside the results. docs/how-to/nightly.md says what counts as
+    worse.
 
     Exit codes: 0 good, 1 a promise was broken or an arm is worse than the last time, 2 bad input,
     3 something could not be run or has no verdict, 130 interrupted.
@@ -70,4 +72,4 @@ def nightly(
 
 def add(app: typer.Typer) -> None:
     """Give the command line this command."""
-    app.command()(nightly)
+    add_command(app, nightly)

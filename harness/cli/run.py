@@ -13,6 +13,7 @@ from rich.console import Console
 
 from harness.cli import audit
 from harness.cli.audit import BrokerConfigOption, ProducerConfigOption, TopicConfigOption
+from harness.cli.commands import add_command, complete_experiment
 from harness.cli.options import (
     JsonOption,
     ProfileOption,
@@ -42,7 +43,10 @@ class ReadWith(StrEnum):
 
 def run(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="Built-in experiments (see `experiments`) or YAML files.")
+        list[str] | None,
+        typer.Argument(
+            help="Built-in experiments (see `experiments`) or YAML files.", autocompletion=complete_experiment
+        ),
     ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Run only this arm; repeatable.")] = None,
     repeat: Annotated[int, typer.Option(min=1, max=10000, help="Number of runs of every arm.")] = 1,
@@ -84,6 +88,7 @@ def run(
 
     With --bootstrap-servers, the experiment runs on an existing cluster: docs/how-to/own-cluster.md.
     """
+    from harness.cli.next_step import after_run
     from harness.cli.progress import show_progress
     from harness.cli.results import print_result
     from harness.preflight.external_limits import on_external_cluster
@@ -128,6 +133,11 @@ def run(
             print_text(_out, f"report: {folder / 'report.html'}\n")
     if as_json:
         print_json([result.model_dump(mode="json") for _, result in done])
+    else:
+        files = (producer_config, topic_config, broker_config, bootstrap_servers, kafka_version, image)
+        own = any(one is not None for one in files)
+        command = this_command()
+        print_text(_out, after_run(done, command, repeat=repeat, replayed=replay is not None, own=own))
     codes = [result.exit_code() for _, result in done]
     raise typer.Exit(1 if 1 in codes else max(codes))
 
@@ -192,5 +202,5 @@ def check(
 
 def add(app: typer.Typer) -> None:
     """Add both commands to the application."""
-    app.command()(run)
-    app.command()(check)
+    add_command(app, run)
+    add_command(app, check)

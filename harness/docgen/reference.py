@@ -33,12 +33,14 @@ def pages() -> dict[str, str]:
 
 def _commands() -> str:
     from harness.cli.app import app
+    from harness.cli.commands import COMMANDS
 
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     return files.render(
         "cli.md.j2",
         commands=[(name, command) for name, command in sorted(commands.items()) if not command.hidden],
         prose=_prose,
+        example=lambda name: COMMANDS[name].example,
         one_line=_one_line,
         spelling=_spelling,
         default=_default,

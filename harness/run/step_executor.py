@@ -54,6 +54,8 @@ class StepExecutor:
 
     def __post_init__(self) -> None:
         self._current = ""
+        self._place = ""
+        self._ends: float | None = None
         self._since_ns = time.time_ns()
         self._named: dict[str, list[OpenFault]] = {}
         self._rate = ReportRate()
@@ -67,6 +69,7 @@ class StepExecutor:
         """
         for index, step in enumerate(self.experiment.steps):
             action = step.action
+            self._place = f"step {index + 1} of {len(self.experiment.steps)}"
             kind = KIND[type(action)]
             self._current = action.name if isinstance(action, Write | Drive) else f"{kind}-{index}"
             started = StepInfo(index=index, name=self._current, kind=kind, started_ns=time.time_ns())
@@ -85,7 +88,7 @@ class StepExecutor:
             # Imported here because it loads py4j, which nothing else needs.
             from harness.java.scripted_workload import PyScriptedWorkload
 
-            report_progress(f"driving {action.by}")
+            self._say(f"driving {action.by}")
             for arm in self.arms:
                 assert isinstance(arm.workload, PyScriptedWorkload), "checked when the experiment was made"
                 self.problems += arm.workload.drive(index, action)
@@ -94,22 +97,23 @@ class StepExecutor:
         elif isinstance(action, Inject):
             self._inject(action)
         elif isinstance(action, Heal) and action.only:
-            report_progress(f"healing {', '.join(action.only)}")
+            self._say(f"healing {', '.join(action.only)}")
             heal = self.ledger.heal if action.awaited else self.ledger.undo
             for fault in (fault for name in action.only for fault in self._named[name]):
                 heal(fault)
         elif isinstance(action, Heal):
-            report_progress("healing")
+            self._say("healing")
             self.problems += self.ledger.heal_all()
         elif isinstance(action, Ask):
-            report_progress(f"asking {action.of}")
+            self._say(f"asking {action.of}")
             for arm in self.arms:
                 ask(self._observer(arm), action, arm.answers)
         else:
+            self._say(f"sleeping for {action.seconds:g} s")
             time.sleep(action.seconds)
 
     def _inject(self, inject: Inject) -> None:
-        report_progress("injecting")
+        self._say("injecting")
         every = isinstance(inject.fault, PartitionFault)
         topics = [arm.topic for arm in self.arms if every or arm is self.arms[0]]
         faults = self._named.setdefault(inject.name or "", [])
@@ -134,6 +138,7 @@ class StepExecutor:
             acked=self._reported,
             down_before=down_before(self.experiment, index),
         )
+        self._ends = time.monotonic() + write.ends if write.ends is not None else None
         for arm in self.arms:
             arm.workload.start(index, records=write.records, seconds=write.seconds, rate=write.rate)
         try:
@@ -169,15 +174,15 @@ class StepExecutor:
     def _wait_for(self, wait: Wait, arm: ArmRun, seconds: float) -> None:
         topic = self.experiment.topic
         if (condition := wait.condition) is not None:
-            report_progress(f"waiting for {condition}")
+            self._say(f"waiting for {condition}, at most {wait.within:g} s")
             observer = self._observer(arm)
             wait_until(lambda: condition.missing(observer), what=str(condition), seconds=seconds)
             return
         if isinstance(wait.isr, int):
-            report_progress(f"waiting for an ISR of {wait.isr}")
+            self._say(f"waiting for an ISR of {wait.isr}, at most {wait.within:g} s")
             await_isr(self.cluster, arm.topic, topic.partitions, wait.isr, seconds)
             return
-        report_progress("waiting until replicated")
+        self._say(f"waiting until replicated, at most {wait.within:g} s")
         wait_until(
             lambda: unsettled_reason(
                 self.cluster.view((arm.topic,)), arm.topic, topic.partitions, topic.replication_factor
@@ -192,7 +197,11 @@ class StepExecutor:
     def _progress(self) -> None:
         faults = self.ledger.open_names()
         line = progress_line([arm.workload.progress() for arm in self.arms], self._rate)
-        report_progress(f"{self._current} · {line}" + (f" · {faults}" if faults else ""))
+        left = f"{max(0.0, self._ends - time.monotonic()):.0f} s left · " if self._ends is not None else ""
+        self._say(f"{self._current} · {left}{line}" + (f" · {faults}" if faults else ""))
+
+    def _say(self, message: str) -> None:
+        report_progress(f"{self._place}: {message}")
 
 
 class ReportRate:

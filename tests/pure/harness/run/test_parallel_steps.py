@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from faults.base import InjectionContext
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import BrokerView, PartitionState, TopologyView
 from harness.model.errors import ClusterError
+from harness.model.progress import LOGGER
 from harness.run.fault_ledger import FaultLedger
 from harness.run.step_executor import StepExecutor
 from harness.spec.experiment import Experiment
@@ -164,3 +166,24 @@ def test_a_state_must_be_seen_of_every_topic(parallel: ParallelSteps, late: int)
     with pytest.raises(ClusterError, match="log end offset"):
         parallel.stepping.all()
     assert parallel.cluster_state.ends[parallel.arms[1 - late].topic] == 5
+
+
+def test_progress_says_which_step_of_how_many_and_what_is_left(
+    parallel: ParallelSteps, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, LOGGER.name):
+        parallel.stepping.all()
+    lines = [record.getMessage() for record in caplog.records if record.name == LOGGER.name]
+    assert lines[0] == "step 1 of 4: injecting"
+    assert lines[-1].startswith("step 4 of 4: waiting for ")
+    assert lines[-1].endswith(", at most 0.3 s")
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(30.0, "30 s left · "), (None, "")])
+def test_a_write_step_of_known_length_says_the_seconds_left(
+    seconds: float | None, left: str, parallel: ParallelSteps, caplog: pytest.LogCaptureFixture
+) -> None:
+    parallel.stepping._ends = None if seconds is None else time.monotonic() + seconds
+    with caplog.at_level(logging.INFO, LOGGER.name):
+        parallel.stepping._progress()
+    assert f" · {left}0/s · sent 10" in caplog.records[-1].getMessage()
