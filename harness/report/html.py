@@ -1,4 +1,4 @@
-"""The report of an experiment: one self-contained HTML file."""
+"""The report of an experiment: one self-contained HTML file; of many arms, one file per page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from harness.spec.cluster import PROFILES, Profile
 
 REPORT_FILE = "report.html"
 MOST_ARMS = 40
-"""The most arms with a section of their own; arms that did not do as promised go first."""
+"""The most arms on one page; arms that did not do as promised go first."""
 MOST_COUNTS = 100
 MOST_BLAME = 20
 
@@ -62,19 +63,40 @@ class ArmView:
 
 
 def write_report(result: ExperimentResult, folder: Path) -> Path:
-    """Write `folder`/report.html and return its path.
+    """Write `folder`/report.html, and report-2.html and so on if there are many arms; returns the first's
+    path.
 
     Journals are read from `folder`/<arm.folder>; the report names those that are missing or damaged.
 
     Raises:
-        KafkaChaosError: the file cannot be written.
+        KafkaChaosError: a file cannot be written.
     """
-    return save_page(
-        render(result, folder),
-        folder / REPORT_FILE,
-        what="the report",
-        next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+    count = len(pages_of(result))
+    for number in range(1, count + 1):
+        save_page(
+            render(result, folder, number),
+            folder / page_name(number),
+            what="the report",
+            next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
+        )
+    return folder / REPORT_FILE
+
+
+def page_name(number: int) -> str:
+    """The file name of a page; the first is 1."""
+    return REPORT_FILE if number == 1 else f"report-{number}.html"
+
+
+def pages_of(result: ExperimentResult) -> list[list[ArmResult]]:
+    """The arms of each page, at least one page: on the first those that did not do as promised, as far as
+    there is room, then the others in their order."""
+    worst_first = sorted(
+        range(len(result.arms)), key=lambda n: (result.arms[n].judgement.as_promised is True, n)
     )
+    numbers = [sorted(worst_first[:MOST_ARMS])]
+    rest = sorted(worst_first[MOST_ARMS:])
+    numbers += [rest[first : first + MOST_ARMS] for first in range(0, len(rest), MOST_ARMS)]
+    return [[result.arms[n] for n in page] for page in numbers]
 
 
 def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
@@ -96,12 +118,10 @@ def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
     return target
 
 
-def render(result: ExperimentResult, folder: Path) -> str:
-    """The report as HTML text."""
-    worst_first = sorted(
-        range(len(result.arms)), key=lambda n: (result.arms[n].judgement.as_promised is True, n)
-    )
-    shown = sorted(worst_first[:MOST_ARMS])
+def render(result: ExperimentResult, folder: Path, number: int = 1) -> str:
+    """One page of the report as HTML text."""
+    pages = pages_of(result)
+    shown = pages[number - 1]
     return (
         environment()
         .get_template("report.html.j2")
@@ -109,10 +129,12 @@ def render(result: ExperimentResult, folder: Path) -> str:
             result=result,
             headline=headline(result),
             overall=_overall(result),
-            outcomes=[(sentence(arm), _css_class(arm.judgement.as_promised)) for arm in result.arms],
+            outcomes=[(sentence(arm), _css_class(arm.judgement.as_promised)) for arm in shown],
             columns=COLUMNS,
-            rows=[(arm, cells(arm), cell_evidence(arm)) for arm in result.arms],
-            arms=[view(result.arms[number], folder) for number in shown],
+            rows=[(arm, cells(arm), cell_evidence(arm)) for arm in shown],
+            arms=[view(arm, folder) for arm in shown],
+            pages=[(page, page_name(page)) for page in range(1, len(pages) + 1)],
+            number=number,
             left_out=len(result.arms) - len(shown),
             started=moment(result.started_ns),
             first=result.arms[0].meta if result.arms else None,
@@ -140,6 +162,7 @@ CONSTANTS: dict[str, Any] = {
 arguments."""
 
 
+@cache
 def environment() -> Environment:
     """The templates of reports: all values are escaped, and an undefined variable is an error."""
     made = Environment(

@@ -12,7 +12,7 @@ from harness.report.timeline import Strip, Timeline
 WIDTH, LEFT, RIGHT = 960, 64, 12
 PLOT_HEIGHT = 190
 MARK_HEIGHT, MARK_PITCH = 16, 20
-MOST_MARKS = 120
+MOST_MARKS = 60
 """The most bars in one row of findings."""
 STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
 BROKER_COLOURS = 8
@@ -20,6 +20,8 @@ _LABEL_ROW_HEIGHT, _STEP_ROW_HEIGHT, _AXIS_HEIGHT = 17, 18, 34
 _LETTER = 6.6
 """Approximate width of a letter in labels, in units of the view box."""
 _THINNEST = 0.4
+MOST_SPANS = 250
+"""The most stretches of leadership in one drawing, the longest ones; the size of a page is bounded by it."""
 _ROUND_STEPS = (0.25, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 
@@ -124,8 +126,9 @@ def lay_out(timeline: Timeline, meta: RunMeta) -> Chart:
     bottom = scale.top + PLOT_HEIGHT
     marks = _mark_rows(scale, timeline, bottom + _STEP_ROW_HEIGHT + 6)
     rows_top = bottom + _STEP_ROW_HEIGHT + 10 + MARK_PITCH * len(marks)
+    thinnest = _thinnest(scale, timeline)
     rows = tuple(
-        _row(scale, strip, timeline, rows_top + STRIP_PITCH * number, meta.replication_factor)
+        _row(scale, thinnest, strip, timeline, rows_top + STRIP_PITCH * number, meta.replication_factor)
         for number, strip in enumerate(timeline.strips)
     )
     end = rows_top + STRIP_PITCH * len(rows)
@@ -261,7 +264,19 @@ def _steps(scale: _Scale, meta: RunMeta, y: float) -> tuple[Box, ...]:
     return tuple(boxes)
 
 
-def _row(scale: _Scale, strip: Strip, timeline: Timeline, y: float, replicas: int) -> PartitionRow:
+def _thinnest(scale: _Scale, timeline: Timeline) -> float:
+    """The smallest width of a stretch that is drawn."""
+    widths = sorted(
+        (scale.x(span.to_ns) - scale.x(span.from_ns) for strip in timeline.strips for span in strip.spans),
+        reverse=True,
+    )
+    # Equal widths could be more than `MOST_SPANS`: then none of them is drawn.
+    return max(_THINNEST, widths[MOST_SPANS] + 0.05) if len(widths) > MOST_SPANS else _THINNEST
+
+
+def _row(
+    scale: _Scale, thinnest: float, strip: Strip, timeline: Timeline, y: float, replicas: int
+) -> PartitionRow:
     leaders: list[Box] = []
     points: list[str] = []
     labels: list[Tick] = []
@@ -271,7 +286,7 @@ def _row(scale: _Scale, strip: Strip, timeline: Timeline, y: float, replicas: in
     for span in strip.spans:
         left, right = scale.x(span.from_ns), scale.x(span.to_ns)
         width = round(right - left, 1)
-        if width < _THINNEST:
+        if width < thinnest:
             continue
         who = "no leader" if span.leader < 0 else f"leader {span.leader}"
         short = "none" if span.leader < 0 else str(span.leader)
