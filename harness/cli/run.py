@@ -79,6 +79,10 @@ def run(
 ) -> None:
     """Run experiments on real brokers, check what was written, and judge.
 
+    An arm is one configuration of an experiment. Its promise is what the experiment file says that the arm
+    does; without one, that it loses nothing. A control arm may promise a loss: it is then invalid, as
+    expected, and shows that a loss is seen.
+
     Prints a table, and writes a report.html into each experiment's folder. Exit code 1: an arm broke the
     promise of its experiment; 3: for some arm this could not be decided.
 
@@ -94,6 +98,7 @@ def run(
     from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
     from harness.report.html import write_report
+    from harness.report.table import ARM_AND_PROMISE
     from harness.run import executor
     from harness.run.replay import replay_run
     from harness.spec.overrides import overridden
@@ -124,6 +129,8 @@ def run(
                 owned_containers=i_own_these_containers,
             ),
         )
+    if not as_json:
+        print_text(_out, f"{ARM_AND_PROMISE}\n")
     for folder, result in done:
         write_report(result, folder)
         if not as_json:
@@ -174,6 +181,7 @@ def check(
     from harness.cli.progress import show_progress
     from harness.cli.results import print_result
     from harness.report.html import write_report
+    from harness.report.table import ARM_AND_PROMISE
 
     with (
         interruptible(_err, kept([shlex.join(["kafka-chaos", "check", folder])])),
@@ -196,6 +204,7 @@ def check(
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
+        print_text(_out, f"{ARM_AND_PROMISE}\n")
         print_result(_out, result)
     raise typer.Exit(result.exit_code())
 

@@ -19,7 +19,7 @@ from harness.model.run import RunMeta
 from harness.model.storage import write_whole
 from harness.report import html_tables
 from harness.report.cell_evidence import cell_evidence
-from harness.report.table import COLUMNS, cells
+from harness.report.table import ARM_AND_PROMISE, COLUMNS, cells, expected_findings, expected_lines
 from harness.report.timeline import Timeline, read_timeline
 from harness.report.timeline_chart import (
     ALIVE_HEIGHT,
@@ -37,6 +37,8 @@ from harness.spec.cluster import PROFILES, Profile
 REPORT_FILE = "report.html"
 MOST_ARMS = 40
 """The most arms on one page; arms that did not do as promised go first."""
+MOST_EXPECTED = 4
+"""The most arms whose expected findings the headline names."""
 MOST_COUNTS = 100
 MOST_BLAME = 20
 
@@ -51,6 +53,7 @@ class ArmView:
 
     result: ArmResult
     sentence: str
+    expected: str | None
     timeline: Timeline
     chart: Chart | None
     brokers: tuple[tuple[str, str], ...]
@@ -129,9 +132,10 @@ def render(result: ExperimentResult, folder: Path, number: int = 1) -> str:
             result=result,
             headline=headline(result),
             overall=_overall(result),
-            outcomes=[(sentence(arm), _css_class(arm.judgement.as_promised)) for arm in shown],
+            outcomes=[(sentence(arm), _arm_class(arm)) for arm in shown],
             columns=COLUMNS,
-            rows=[(arm, cells(arm), cell_evidence(arm)) for arm in shown],
+            rows=[(arm, cells(arm), cell_evidence(arm), expected_findings(arm)) for arm in shown],
+            arm_and_promise=ARM_AND_PROMISE,
             arms=[view(arm, folder) for arm in shown],
             pages=[(page, page_name(page)) for page in range(1, len(pages) + 1)],
             number=number,
@@ -199,7 +203,10 @@ def _arms_headline(result: ExperimentResult) -> str:
     if not total:
         return "No arm was run"
     if not broken and not unclear:
-        return "The only arm did as promised" if total == 1 else f"All {total} arms did as promised"
+        kept = "The only arm did as promised" if total == 1 else f"All {total} arms did as promised"
+        expected = expected_lines(result)
+        more = f"; and {len(expected) - MOST_EXPECTED} more" if len(expected) > MOST_EXPECTED else ""
+        return "; ".join([kept, *expected[:MOST_EXPECTED]]) + more
     parts: list[str] = []
     if broken:
         parts.append(f"{len(broken)} of {total} arms did not do as promised: {_some(broken)}")
@@ -212,7 +219,8 @@ def _arms_headline(result: ExperimentResult) -> str:
 def sentence(arm: ArmResult) -> str:
     """The outcome of one arm and its reasons, as a sentence."""
     judgement = arm.judgement
-    start = f"{arm.folder}: {PROMISED[judgement.as_promised]}"
+    expected = expected_findings(arm)
+    start = f"{arm.folder}: {PROMISED[judgement.as_promised]}{f' ({expected})' if expected else ''}"
     reasons = [*judgement.promise_reasons, *judgement.reasons]
     if not reasons:
         return f"{start}."
@@ -222,7 +230,15 @@ def sentence(arm: ArmResult) -> str:
 
 
 def _overall(result: ExperimentResult) -> str:
-    return _css_class(False if result.failed_tests else {0: True, 1: False}.get(result.exit_code()))
+    if result.failed_tests:
+        return _css_class(False)
+    kept = {0: True, 1: False}.get(result.exit_code())
+    return _css_class(None if kept and expected_lines(result) else kept)
+
+
+def _arm_class(arm: ArmResult) -> str:
+    """The CSS class of an arm: amber if it is invalid, though as promised."""
+    return _css_class(None if expected_findings(arm) else arm.judgement.as_promised)
 
 
 def _css_class(promised: bool | None) -> str:
@@ -239,6 +255,7 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
     return ArmView(
         result=arm,
         sentence=sentence(arm),
+        expected=expected_findings(arm),
         timeline=timeline,
         chart=lay_out(timeline, meta) if drawable else None,
         brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(leaders)),

@@ -19,6 +19,8 @@ from harness.model.run import RunMeta
 from harness.report.table_builder import build_table
 
 _COLOURS = {VerdictWord.VALID: "green", VerdictWord.INVALID: "red", VerdictWord.UNKNOWN: "yellow"}
+_EXPECTED = "yellow"
+"""Of an arm that is invalid and as promised."""
 _PROMISED = {True: ("yes", "green"), False: ("no", "bold red"), None: ("unknown", "yellow")}
 COLUMNS = (
     "arm",
@@ -40,6 +42,11 @@ _NARROW = {
 """Headers that fit a terminal of 80 columns."""
 MOST_BLAME = 5
 """The most sentences of blame below an arm; `summary.json` has all of them."""
+ARM_AND_PROMISE = (
+    "An arm is one configuration of the experiment. Its promise is what the experiment file says that the "
+    "arm does: a control arm may promise a loss, and is then invalid, as expected."
+)
+"""Stands before the first table."""
 UNCONFIRMED_NOTE = "(in brackets: unconfirmed sends of acks=0, which no broker acknowledged)"
 
 
@@ -72,13 +79,15 @@ def table(result: ExperimentResult) -> Table:
     rows: list[list[str | Text]] = []
     for arm in result.arms:
         *plain, verdict, promised = cells(arm)
-        coloured = Text(verdict, style=_COLOURS[arm.judgement.verdict])
-        rows.append([*plain, coloured, Text(promised, style=_PROMISED[arm.judgement.as_promised][1])])
+        expected = expected_findings(arm) is not None
+        colours = (_COLOURS[arm.judgement.verdict], _PROMISED[arm.judgement.as_promised][1])
+        colours = (_EXPECTED, _EXPECTED) if expected else colours
+        rows.append([*plain, Text(verdict, style=colours[0]), Text(promised, style=colours[1])])
     counts = COLUMNS[1:7]
     return build_table(
         COLUMNS,
         rows,
-        title=f"{result.experiment}: {result.title}",
+        title="\n".join([f"{result.experiment}: {result.title}", *expected_lines(result)]),
         caption=UNCONFIRMED_NOTE if any("(" in cell for arm in result.arms for cell in cells(arm)) else None,
         right=counts,
         no_wrap=counts,
@@ -86,9 +95,30 @@ def table(result: ExperimentResult) -> Table:
     )
 
 
+def expected_findings(arm: ArmResult) -> str | None:
+    """What an arm that is invalid and as promised came to, such as "lost 380, expected"; None: it is not."""
+    if arm.judgement.verdict is not VerdictWord.INVALID or arm.judgement.as_promised is not True:
+        return None
+    found = arm.summary.findings if arm.summary is not None else {}
+    named = [
+        f"{finding.value} {count:,}"
+        for finding, count in found.items()
+        if finding.breaks is Breaks.ALWAYS or finding.value in arm.meta.promise
+    ]
+    return f"{', '.join(named) or 'invalid'}, expected"
+
+
+def expected_lines(result: ExperimentResult) -> list[str]:
+    """ "acks=1: lost 380, expected", one line per arm that is invalid and as promised."""
+    found = ((arm.folder, expected_findings(arm)) for arm in result.arms)
+    return [f"{folder}: {expected}" for folder, expected in found if expected is not None]
+
+
 def explanation(arm: ArmResult, examples: int = 2) -> str:
     """Why one arm got its verdict, its worst examples, and where to look further."""
     lines = [f"{arm.folder}: {arm.judgement.verdict}"]
+    expected = expected_findings(arm)
+    lines += [f"  - as promised: {expected}"] if expected else []
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
     lines += [f"  - {line}" for line in arm.meta.skipped]
     if arm.summary is not None:

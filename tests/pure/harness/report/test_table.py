@@ -1,13 +1,24 @@
-"""What a line about one finding says of the faults around its acknowledgement."""
+"""What the terminal says of an arm: the faults of a finding, and findings that were expected."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.text import Text
 
-from harness.model.result import Example, FindingClass
-from harness.report.table import example_lines, faults_of
+from harness.model.result import ArmResult, Example, ExperimentResult, FindingClass, Judgement, VerdictWord
+from harness.report.html import headline, write_report
+from harness.report.table import (
+    ARM_AND_PROMISE,
+    example_lines,
+    expected_findings,
+    expected_lines,
+    explanation,
+    faults_of,
+    table,
+)
 from tests.support.builders.summaries import summary_with
 from tests.support.history import ns, run_meta, window
 
@@ -92,3 +103,88 @@ def test_the_line_of_an_example_ends_with_its_faults() -> None:
     assert example_lines(summary, run_meta()) == [
         "lost: producer 0, seq 3, partition 1: acknowledged at offset 7 of t-1; not in the log"
     ]
+
+
+def _arm(
+    name: str = "acks=1",
+    verdict: VerdictWord = VerdictWord.INVALID,
+    promised: bool | None = True,
+    promise: dict[str, str] | None = None,
+    **findings: int,
+) -> ArmResult:
+    found = {FindingClass(finding): count for finding, count in (findings or {"lost": 1380}).items()}
+    return ArmResult(
+        folder=name,
+        meta=run_meta(arm=name, promise={"lost": "any"} if promise is None else promise),
+        summary=summary_with(findings=found),
+        judgement=Judgement(verdict=verdict, reasons=("a reason",), as_promised=promised),
+    )
+
+
+def _result(*arms: ArmResult) -> ExperimentResult:
+    return ExperimentResult(
+        experiment="kill-leader",
+        title="The leader is killed",
+        description="",
+        arms=arms,
+        started_ns=0,
+        seconds=1.0,
+        command="kafka-chaos run kill-leader",
+    )
+
+
+VALID = _arm("acks=all", VerdictWord.VALID, recovered=3)
+
+
+@pytest.mark.parametrize(
+    ("arm", "words"),
+    [
+        (_arm(), "lost 1,380, expected"),
+        (_arm(lost=2, recovered=9), "lost 2, expected"),
+        (
+            _arm(lost=2, duplicate=9, promise={"lost": "2", "duplicate": "any"}),
+            "lost 2, duplicate 9, expected",
+        ),
+        (_arm(lost=2, duplicate=9), "lost 2, expected"),
+        (_arm(promised=False), None),
+        (_arm(verdict=VerdictWord.UNKNOWN, promised=None), None),
+        (VALID, None),
+    ],
+)
+def test_an_arm_that_is_invalid_and_as_promised_was_expected(arm: ArmResult, words: str | None) -> None:
+    assert expected_findings(arm) == words
+    assert expected_lines(_result(arm)) == ([] if words is None else [f"{arm.folder}: {words}"])
+    assert ("as promised: " in explanation(arm)) == (words is not None)
+
+
+def _styles(result: ExperimentResult) -> list[list[str]]:
+    shown = table(result)
+    return [[str(cell.style) for cell in column.cells if isinstance(cell, Text)] for column in shown.columns]
+
+
+def test_the_table_names_it_in_amber_below_the_title() -> None:
+    result = _result(_arm(), VALID, _arm("acks=0", promised=False))
+    assert str(table(result).title) == "kill-leader: The leader is killed\nacks=1: lost 1,380, expected"
+    assert _styles(result)[-2:] == [["yellow", "green", "red"], ["yellow", "green", "bold red"]]
+    assert str(table(_result(VALID)).title) == "kill-leader: The leader is killed"
+
+
+def test_the_report_names_it_in_amber(tmp_path: Path) -> None:
+    result = _result(_arm(), VALID)
+    assert headline(result) == "All 2 arms did as promised; acks=1: lost 1,380, expected"
+    page = write_report(result, tmp_path).read_text()
+    assert '<p class="outcome unclear">All 2 arms did as promised; acks=1: lost 1,380, expected.</p>' in page
+    assert '<li class="unclear">acks=1: as promised (lost 1,380, expected). A reason.</li>' in page
+    assert "verdict: invalid (lost 1,380, expected)" in page
+    assert "badge invalid" not in page
+    assert page.index(ARM_AND_PROMISE) < page.index("<table")
+
+
+def test_the_report_of_a_broken_promise_or_a_valid_run_is_not_amber(tmp_path: Path) -> None:
+    for arms, colour in (((VALID,), "good"), ((_arm(), _arm("acks=0", promised=False)), "bad")):
+        assert f'<p class="outcome {colour}">' in write_report(_result(*arms), tmp_path).read_text()
+
+
+def test_a_headline_names_a_few_of_many_expected_arms() -> None:
+    text = headline(_result(*(_arm(f"arm-{number}") for number in range(9))))
+    assert text.endswith("; arm-3: lost 1,380, expected; and 5 more")
