@@ -34,7 +34,7 @@ from harness.preflight import kernel_probes
 app = typer.Typer(
     name="kafka-chaos",
     help="Break real Kafka clusters on purpose, and account for every record.\n\n"
-    "To begin: `kafka-chaos doctor`, then `kafka-chaos run kill-leader`.\n\n"
+    "To begin: `kafka-chaos doctor`, then `kafka-chaos run cut-then-kill`.\n\n"
     "Exit codes: 0 as promised, 1 a promise was broken, 2 bad input, 3 the harness could not do its work.",
     no_args_is_help=True,
     cls=Group,
