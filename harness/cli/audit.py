@@ -125,7 +125,7 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
     from rich.console import Console
 
     from harness.cli.progress import show_progress
-    from harness.cli.results import print_result
+    from harness.cli.results import indexed, print_result
     from harness.report.html import write_report
     from harness.run import executor
     from harness.spec.files import load
@@ -141,7 +141,8 @@ def _run_proofs(found: Audit, results: Path, seed: int, quiet: bool) -> list[tup
         with interruptible(console), show_progress(console, quiet):
             options = executor.Options(results=results, seed=seed, arms=proof.arms, command=command)
             ((folder, result),) = executor.execute([load(proof.experiment)], options)
-        write_report(result, folder)
+        with indexed(results, console):
+            write_report(result, folder)
         if not quiet:
             print_result(Console(), result)
             typer.echo(f"report: {folder / 'report.html'}\n")

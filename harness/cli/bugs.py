@@ -30,6 +30,7 @@ def bugs(
     Exit codes are those of `claims`: 0 all reproduced, 1 at least one was not, 3 otherwise.
     """
     from harness.bugs.catalog.registry import BUGS
+    from harness.bugs.html import write_page
     from harness.cli.suite_runs import suite_command
 
     suite_command(
@@ -42,6 +43,7 @@ def bugs(
         side_by_side=side_by_side,
         quiet=quiet,
         as_json=as_json,
+        write_page=write_page,
     )
 
 

@@ -58,14 +58,15 @@ def explore(
 
     Schedules are drawn by weight and by what has not been
     covered yet. Every violation is shrunk by running smaller schedules, and saved as an experiment file and
-    a pytest test. Prints tables, and writes result.json and report.md to a folder below results/.
+    a pytest test. Prints tables, and writes result.json, report.html and report.md below results/.
 
     Exit codes: 0 no violation, 1 a violation was found, 2 bad input, 3 no run has a known verdict,
     130 interrupted (results are kept; --resume goes on).
     """
     from harness.cli.progress import show_progress
+    from harness.cli.results import indexed
+    from harness.explore import html, markdown_report
     from harness.explore.explorer import run_exploration
-    from harness.explore.markdown_report import write_page
     from harness.explore.menu import BUILT_IN, MENU
     from harness.explore.plan import ExploreOptions, plan_exploration
     from harness.explore.result import load_result
@@ -92,13 +93,16 @@ def explore(
             result = run_exploration(plan, store, this_command(*again))
     except KeyboardInterrupt:
         kept = load_result(store.folder)
-        write_page(kept, store.folder)
+        markdown_report.write_page(kept, store.folder)
+        html.write_page(kept, store.folder)
         for line in lines(kept):
             _err.print(line, markup=False, highlight=False, soft_wrap=True)
         go_on = f"kafka-chaos explore --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
         raise typer.Exit(130) from None
-    page = write_page(result, store.folder)
+    markdown_report.write_page(result, store.folder)
+    with indexed(store.folder.resolve().parent, _err):
+        page = html.write_page(result, store.folder)
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:

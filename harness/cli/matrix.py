@@ -85,6 +85,7 @@ def matrix(
     """
     from harness.campaign.worker_processes import clusters_at_once
     from harness.cli.progress import show_progress
+    from harness.cli.results import indexed
     from harness.matrix.files import MATRIX
     from harness.matrix.html import write_page
     from harness.matrix.plan import MatrixOptions, plan_matrix
@@ -125,7 +126,8 @@ def matrix(
         go_on = f"kafka-chaos matrix --resume {store.folder}"
         _err.print(f"kafka-chaos: interrupted; go on: {go_on}", soft_wrap=True)
         raise typer.Exit(130) from None
-    page = write_page(result, store.folder)
+    with indexed(store.folder.resolve().parent, _err):
+        page = write_page(result, store.folder)
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
     else:

@@ -1,13 +1,39 @@
-"""How the result of an experiment is printed."""
+"""How the result of an experiment is printed, and the page of all results."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 
 from harness.audit.remedy import remedies
 from harness.cli.options import print_text
+from harness.model.errors import KafkaChaosError
 from harness.model.result import ExperimentResult
+from harness.report.html import INDEX_FILE
+from harness.report.index import write_index
 from harness.report.table import explanation, table
+
+
+@contextmanager
+def indexed(results: Path, error: Console) -> Iterator[None]:
+    """Write the page of all results anew after reports were written; the reports link to it.
+
+    A page that cannot be written is a warning: it must not change the outcome of a run.
+    """
+    if not (results / INDEX_FILE).exists():
+        _write_index(results, error)
+    yield
+    _write_index(results, error)
+
+
+def _write_index(results: Path, error: Console) -> None:
+    try:
+        write_index(results)
+    except KafkaChaosError as problem:
+        print_text(error, f"kafka-chaos: warning: {problem}")
 
 
 def print_result(out: Console, result: ExperimentResult) -> None:

@@ -94,7 +94,7 @@ def run(
     """
     from harness.cli.next_step import after_run
     from harness.cli.progress import show_progress
-    from harness.cli.results import print_result
+    from harness.cli.results import indexed, print_result
     from harness.preflight.external_limits import on_external_cluster
     from harness.report import timings as times
     from harness.report.html import write_report
@@ -129,10 +129,12 @@ def run(
                 owned_containers=i_own_these_containers,
             ),
         )
+    with indexed(results, _err):
+        for folder, result in done:
+            write_report(result, folder)
     if not as_json:
         print_text(_out, f"{ARM_AND_PROMISE}\n")
     for folder, result in done:
-        write_report(result, folder)
         if not as_json:
             print_result(_out, result)
             if timings:
@@ -179,8 +181,8 @@ def check(
     """
     from harness.check import options, recheck
     from harness.cli.progress import show_progress
-    from harness.cli.results import print_result
-    from harness.report.html import write_report
+    from harness.cli.results import indexed, print_result
+    from harness.report.html import INDEX_FILE, write_report
     from harness.report.table import ARM_AND_PROMISE
 
     with (
@@ -201,6 +203,9 @@ def check(
     # The report is made from the journals, so it is written only where these are local files.
     if isinstance(where, Path) and (where / recheck.RESULT_FILE).exists():
         write_report(result, where)
+        if (where.resolve().parent / INDEX_FILE).exists():
+            with indexed(where.resolve().parent, _err):
+                pass
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:

@@ -14,6 +14,7 @@ from rich.console import Console
 from harness.check.recheck import check_commands
 from harness.cli.options import WIDE, console, kept, print_json, print_text
 from harness.cli.progress import show_progress
+from harness.cli.results import indexed
 from harness.model.journal import RUN_FILE
 from harness.model.secrets import this_command
 from harness.run.executor import Options
@@ -62,7 +63,8 @@ def suite_command(
         place = folder if repeat == 1 else folder / f"{turn + 1:03d}"
         ran = _run(adapted, place, first_seed + turn, side_by_side=side_by_side, quiet=quiet)
         if write_page is not None:
-            page = f", a page of them: {write_page(adapted, ran, place).name}"
+            with indexed(results, Console(stderr=True)):
+                page = f", a page of them: {write_page(adapted, ran, place).name}"
         done += ran
     if as_json:
         typer.echo(_as_text(done))

@@ -18,7 +18,7 @@ from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
 from harness.model.storage import write_whole
-from harness.report.html import CONSTANTS, REPORT_FILE, ArmView, environment, moment, view
+from harness.report.html import CONSTANTS, REPORT_FILE, ArmView, environment, index_link, moment, view
 from harness.report.table import UNCONFIRMED_NOTE
 
 CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
@@ -97,6 +97,7 @@ def render(result: MatrixResult, folder: Path) -> str:
             headline=headline(result),
             overall=overall(result),
             maps=heat_maps(result),
+            index=index_link(folder),
             one_sided=ONE_SIDED,
             refusals=list(reasons(result).values()),
             axes=axes_of(result),

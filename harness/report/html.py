@@ -34,7 +34,7 @@ from harness.report.timeline_chart import (
 )
 from harness.spec.cluster import PROFILES, Profile
 
-REPORT_FILE = "report.html"
+REPORT_FILE, INDEX_FILE = "report.html", "index.html"
 MOST_ARMS = 40
 """The most arms on one page; arms that did not do as promised go first."""
 MOST_EXPECTED = 4
@@ -102,6 +102,16 @@ def pages_of(result: ExperimentResult) -> list[list[ArmResult]]:
     return [[result.arms[n] for n in page] for page in numbers]
 
 
+def index_link(folder: Path | None) -> str:
+    """The link from a page in `folder` to the page of all results; empty if there is none above it."""
+    if folder is None:
+        return ""
+    for up, above in enumerate(folder.resolve().parents[:3], 1):
+        if (above / INDEX_FILE).is_file():
+            return "../" * up + INDEX_FILE
+    return ""
+
+
 def save_page(text: str, target: Path, *, what: str, next_step: str) -> Path:
     """Write a page completely, or leave the previous file; returns its path.
 
@@ -139,6 +149,7 @@ def render(result: ExperimentResult, folder: Path, number: int = 1) -> str:
             arms=[view(arm, folder) for arm in shown],
             pages=[(page, page_name(page)) for page in range(1, len(pages) + 1)],
             number=number,
+            index=index_link(folder),
             left_out=len(result.arms) - len(shown),
             started=moment(result.started_ns),
             first=result.arms[0].meta if result.arms else None,

@@ -1,0 +1,171 @@
+"""The page of all results: every kind of page, links both ways, and half-written folders are named."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.bugs.catalog.registry import BUGS
+from harness.bugs.html import write_page as write_bugs
+from harness.bugs.model import BugResult
+from harness.claims.catalog.registry import CLAIMS
+from harness.claims.html import write_page as write_claims
+from harness.claims.model import ClaimResult
+from harness.cli.results import indexed
+from harness.explore import html as explore_html
+from harness.explore.menu import BUILT_IN, MENU
+from harness.explore.result import ExploreResult
+from harness.matrix.html import write_page as write_matrix
+from harness.model.errors import KafkaChaosError
+from harness.report.html import INDEX_FILE, write_report
+from harness.report.index import read_entries, render, write_index
+from harness.suite.model import SuiteVerdict
+from tests.pure.harness.matrix.test_runner import begun
+from tests.pure.harness.report.test_hostile_text import EVIL, harmless
+from tests.pure.harness.report.test_html import START, Page, arm, result
+from tests.support.fake_backend import FakeBackend
+
+pytestmark = pytest.mark.pure
+
+
+def bug_result(verdict: SuiteVerdict = SuiteVerdict.REPRODUCED) -> BugResult:
+    arm = BUGS[0].suite.arm_result(
+        role=BUGS[0].suite.roles[0], experiment="x", arm="y", folder="f", rows=(), doubts=()
+    )
+    return BugResult(
+        id=BUGS[0].id, title="t", verdict=verdict, reasons=("`why`",), arms=(arm,), kafka="4.3.1", seconds=1.0
+    )
+
+
+def claim_result() -> ClaimResult:
+    return ClaimResult(
+        id=CLAIMS[0].id,
+        title="t",
+        verdict=SuiteVerdict.YES,
+        reasons=(),
+        arms=(),
+        kafka="4.3.1",
+        seconds=1.0,
+    )
+
+
+def explored() -> ExploreResult:
+    return ExploreResult(
+        menu=MENU.builtin(BUILT_IN)[0].model_dump(mode="json", by_alias=True, exclude_none=True),
+        seed=1,
+        confirm="2/3",
+        budget_seconds=60.0,
+        budget_runs=None,
+        shrink_share=0.6,
+        command="kafka-chaos explore",
+        started_ns=START,
+        seconds=1.0,
+        clusters=1,
+        ended="budget spent",
+    )
+
+
+def made(folder: Path, name: str) -> Path:
+    target = folder / name
+    target.mkdir(parents=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of results with a page of each kind."""
+    tmp_path = tmp_path_factory.mktemp("all")
+    store, matrix = begun(tmp_path, FakeBackend(tmp_path / "log"))
+    folder = tmp_path / "results"
+    write_index(folder)
+    write_matrix(matrix, store.folder)
+    write_report(result(arm(), arm("acks=all", False)), made(folder, "kill-leader-1 & more"))
+    write_claims([CLAIMS[0]], [claim_result()], made(folder, "claims-1/001"))
+    write_bugs([BUGS[0]], [bug_result()], made(folder, "bugs-1"))
+    explore_html.write_page(explored(), made(folder, "explore-1"))
+    return folder
+
+
+@pytest.fixture
+def results(all_kinds: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(all_kinds, tmp_path / "results"))
+
+
+def test_it_links_every_kind_of_page_and_they_link_back(results: Path) -> None:
+    shown = Page(write_index(results).read_text())
+    links = [attributes["href"] or "" for tag, attributes in shown.tags if tag == "a"]
+    assert len(links) == 5
+    assert "kill-leader-1%20%26%20more/report.html" in links
+    assert "claims-1/001/claims.html" in links
+    assert "bugs-1/bugs.html" in links
+    for title in ("Runs of experiments", "Matrices", "Claims", "Known bugs", "Explorations"):
+        assert title in shown.text
+    assert "1 of 2 arms did not do as promised: acks=all" in shown.text
+    assert "5 results, 1 not as promised" in shown.text
+    for entry in read_entries(results):
+        page = Page((results / entry.link.replace("%20", " ").replace("%26", "&")).read_text())
+        (back,) = (
+            attributes["href"] for tag, attributes in page.tags if tag == "a" and "index" in str(attributes)
+        )
+        depth = entry.link.count("/")
+        assert back == "../" * depth + INDEX_FILE
+
+
+def test_all_pages_share_one_look(results: Path) -> None:
+    pages = [write_index(results), *results.rglob("report.html"), *results.rglob("*s.html")]
+    assert len(pages) == 6
+    styles = set()
+    for page in pages:
+        text = page.read_text()
+        styles.update(re.findall(r"<style>.*?</style>", text, re.DOTALL))
+        assert text.count("<h1>") == text.count('<p class="outcome ') == 1
+        assert "default-src 'none'" in text
+    assert len(styles) == 1
+
+
+def test_the_page_of_bugs_says_what_was_reproduced(tmp_path: Path) -> None:
+    text = write_bugs([BUGS[0]], [bug_result(SuiteVerdict.NOT_REPRODUCED)], tmp_path).read_text()
+    assert "0 of 1 bugs: reproduced; 1 not reproduced" in text
+    assert '<p class="outcome bad">' in text
+    assert "<code>why</code>" in text
+    harmless(
+        write_bugs([BUGS[0]], [bug_result().model_copy(update={"reasons": (EVIL,)})], tmp_path).read_text()
+    )
+
+
+def test_a_half_written_folder_is_named_and_a_damaged_page_left_out(results: Path) -> None:
+    (made(results, "half") / "experiment.json").write_text("{")
+    (made(results, "foreign") / "report.html").write_text("<h1>of another program</h1>")
+    (made(results, "binary") / "report.html").write_bytes(
+        b"\xff\x00<meta name='kafka-chaos' content='run x'>"
+    )
+    (made(results, "late") / "report.html").write_text(f'<meta name="kafka-chaos" content="run {10**40}">')
+    made(results, "folder/report.html")
+    shown = Page(render(results))
+    assert "5 results" in shown.text
+    assert "of another program" not in shown.text
+    assert "half" in shown.text[shown.text.index("Folders without a report") :]
+
+
+def test_what_stands_in_a_page_becomes_no_markup(tmp_path: Path) -> None:
+    bad = result(arm()).model_copy(update={"title": EVIL})
+    write_report(bad, made(tmp_path, "evil"))
+    harmless(render(tmp_path))
+
+
+def test_without_results_there_is_a_page_too(tmp_path: Path) -> None:
+    assert "0 results, none not as promised" in render(tmp_path)
+    with pytest.raises(KafkaChaosError, match="page of all results cannot be written"):
+        write_index(tmp_path / "absent")
+
+
+def test_a_page_that_cannot_be_written_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with indexed(tmp_path / "absent", Console()):
+        pass
+    assert "warning: the page of all results cannot be written" in " ".join(capsys.readouterr().out.split())
