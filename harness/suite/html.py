@@ -57,7 +57,7 @@ def render(
             heading=heading,
             headline=headline(suite, results),
             overall={0: "good", 1: "bad"}.get(exit_code(results), "unclear"),
-            columns=(suite.item, "", *columns(suite)[1:]),
+            columns=(suite.item, "title", *columns(suite)[1:]),
             rows=[
                 (item, result, cells(suite, [result])) for item, result in zip(items, results, strict=True)
             ],
