@@ -27,7 +27,7 @@ from faults.targets import (
 from harness.cluster.convergence import settle, unsettled_reason
 from harness.cluster.managed import ManagedCluster
 from harness.host.ports import HOST
-from harness.model.errors import FaultError
+from harness.model.errors import FaultError, KafkaChaosError
 from harness.model.polling import wait_until
 from harness.protocol.connection import BrokerConnection
 from tests.chaos.support.cluster_queries import leader_of
@@ -55,7 +55,7 @@ def writable(quorum: ManagedCluster, request: pytest.FixtureRequest) -> str:
     """A topic of one partition, settled, while every broker names the same active controller."""
     name: str = request.node.name
     config = {"min.insync.replicas": "2"}
-    quorum.admin().create(name, partitions=1, replication_factor=3, config=config)
+    _create(quorum, name, config)
     settle(quorum, name, 1, 3, 60)
     wait_until(
         lambda: None if _agreed({say(quorum, number) for number in quorum.broker_ids}) else "they differ",
@@ -67,6 +67,25 @@ def writable(quorum: ManagedCluster, request: pytest.FixtureRequest) -> str:
 
 def context(cluster: ManagedCluster, topic: str) -> InjectionContext:
     return InjectionContext(cluster, topic, session_seconds=4.0, tag=f"kafka-chaos-{topic[:30]}", seed="7")
+
+
+def _create(cluster: ManagedCluster, name: str, config: dict[str, str] | None = None) -> None:
+    """Create a topic on all three brokers, as soon as none is fenced.
+
+    On a busy machine a controller takes so long to be elected that the brokers' sessions of 4 s end
+    meanwhile. It then refuses new replicas until their next heartbeats.
+    """
+
+    def refusal() -> str | None:
+        try:
+            cluster.admin().create(name, partitions=1, replication_factor=3, config=config or {})
+        except KafkaChaosError as error:
+            if "INVALID_REPLICATION_FACTOR" not in str(error):
+                raise
+            return str(error)
+        return None
+
+    wait_until(refusal, what=f"no broker is fenced when {name} is created", seconds=60)
 
 
 def say(cluster: ManagedCluster, number: int) -> int | None:
@@ -102,7 +121,7 @@ def test_a_killed_active_controller_is_replaced(quorum: ManagedCluster, writable
         _until_another(quorum, active)
         (now,) = ACTIVE.resolve(at.snapshot())
         assert now in {101, 102, 103} - {active}
-        quorum.admin().create("made-meanwhile", partitions=1, replication_factor=3, config={})
+        _create(quorum, "made-meanwhile")
     assert Controllers(controllers=True).resolve(at.snapshot()) == (101, 102, 103)
 
 
@@ -115,7 +134,7 @@ def test_a_minority_of_controllers_is_not_missed(quorum: ManagedCluster, writabl
     with open_fault(injection, at):
         assert injection.verify(at).seen
         assert ACTIVE.resolve(at.snapshot())[0] in (active, second)
-        quorum.admin().create("made-by-two-of-three", partitions=1, replication_factor=3, config={})
+        _create(quorum, "made-by-two-of-three")
         _write(quorum, writable)
 
 
