@@ -8,6 +8,13 @@ from harness.config.properties import PropertyLine
 from harness.model.result import ArmResult, VerdictWord
 from harness.model.run import RunMeta
 
+_LIBRARY = {
+    "librdkafka": ClientLibrary.LIBRDKAFKA,
+    "java": ClientLibrary.JAVA,
+    "driven": ClientLibrary.JAVA,
+}
+"""Whose names and defaults the settings of a run have, by `RunMeta.client`; of others the audit finds out."""
+
 
 def remedies(arm: ArmResult) -> tuple[str, ...]:
     """What to change in the settings of an arm whose verdict is `invalid`: of each rule of the audit that
@@ -17,7 +24,7 @@ def remedies(arm: ArmResult) -> tuple[str, ...]:
     found = arm.summary.findings
     return tuple(
         f"against {one.finding}: {one.do}"
-        for one in audit(_settings_of(arm.meta), ClientLibrary.LIBRDKAFKA).findings
+        for one in audit(_settings_of(arm.meta), _LIBRARY.get(arm.meta.client)).findings
         if one.finding in found
     )
 

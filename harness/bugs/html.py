@@ -25,7 +25,7 @@ def render(bugs: Sequence[Bug], results: Sequence[SuiteResult], folder: Path | N
         bugs,
         results,
         heading="Known bugs of Kafka, reproduced",
-        told=lambda bug: [
+        facts=lambda bug: [
             ("Affected", bug.affected),
             ("Fixed", bug.fixed),
             ("Proof", bug.proof),

@@ -28,13 +28,8 @@ def render(claims: Sequence[Claim], results: Sequence[SuiteResult], folder: Path
         claims,
         results,
         heading="Claims on Kafka's guarantees, put to the test",
-        told=lambda claim: [*([("Today", claim.today)] if claim.today else []), ("Set-up", claim.set_up)],
+        facts=lambda claim: [*([("Today", claim.today)] if claim.today else []), ("Set-up", claim.set_up)],
         # `plots` escapes every text in them.
         plots={name: Markup(text) for name, text in plots.draw(results).items()},
         folder=folder,
     )
-
-
-def headline(results: Sequence[SuiteResult]) -> str:
-    """The outcome in one line: `24 of 26 claims: yes; 1 no; 1 unknown`."""
-    return html.headline(CLAIM_SUITE, results)

@@ -24,12 +24,13 @@ def indexed(results: Path, error: Console) -> Iterator[None]:
     A page that cannot be written is a warning: it must not change the outcome of a run.
     """
     if not (results / INDEX_FILE).exists():
-        _write_index(results, error)
+        refresh_index(results, error)
     yield
-    _write_index(results, error)
+    refresh_index(results, error)
 
 
-def _write_index(results: Path, error: Console) -> None:
+def refresh_index(results: Path, error: Console) -> None:
+    """Write the page of all results anew, or print a warning."""
     try:
         write_index(results)
     except KafkaChaosError as problem:

@@ -181,7 +181,7 @@ def check(
     """
     from harness.check import options, recheck
     from harness.cli.progress import show_progress
-    from harness.cli.results import indexed, print_result
+    from harness.cli.results import print_result, refresh_index
     from harness.report.html import INDEX_FILE, write_report
     from harness.report.table import ARM_AND_PROMISE
 
@@ -204,8 +204,7 @@ def check(
     if isinstance(where, Path) and (where / recheck.RESULT_FILE).exists():
         write_report(result, where)
         if (where.resolve().parent / INDEX_FILE).exists():
-            with indexed(where.resolve().parent, _err):
-                pass
+            refresh_index(where.resolve().parent, _err)
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:

@@ -97,10 +97,10 @@ class TopicAdmin:
         """
         found: dict[str, dict[int, int]] = {}
         for group in sorted(self.groups()):
-            asked = [ConsumerGroupTopicPartitions(group)]
+            request = [ConsumerGroupTopicPartitions(group)]
             try:
-                told = self._client.list_consumer_group_offsets(asked, request_timeout=_SECONDS)[group]
-                partitions = told.result().topic_partitions or []
+                answer = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group]
+                partitions = answer.result().topic_partitions or []
             except KafkaException as error:
                 raise ClusterError(
                     "the committed offsets could not be read", where=f"group {group}", found=str(error)

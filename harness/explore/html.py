@@ -28,9 +28,18 @@ def write_page(result: ExploreResult, folder: Path) -> Path:
     Raises:
         KafkaChaosError: the file cannot be written.
     """
+    return save_report(render(result, folder), folder / REPORT_FILE)
+
+
+def save_report(text: str, target: Path) -> Path:
+    """Write a report of an exploration without secrets, in whichever format; returns its path.
+
+    Raises:
+        KafkaChaosError: the file cannot be written.
+    """
     return save_page(
-        redact(render(result, folder)),
-        folder / REPORT_FILE,
+        redact(text),
+        target,
         what="the report of the exploration",
         next_step="free space or correct its permissions; result.json has all that the report shows",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.campaign.run_time import format_duration
+from harness.explore.html import save_report
 from harness.explore.result import ExploreResult
 from harness.explore.table import (
     VIOLATION_COLUMNS,
@@ -16,9 +17,6 @@ from harness.explore.table import (
     phase_rows,
     violation_rows,
 )
-from harness.model.errors import KafkaChaosError
-from harness.model.secrets import redact
-from harness.model.storage import write_whole
 from harness.report.markdown import escape, table
 
 REPORT_FILE = "report.md"
@@ -30,18 +28,7 @@ def write_page(result: ExploreResult, folder: Path) -> Path:
     Raises:
         KafkaChaosError: it cannot be written.
     """
-    path = folder / REPORT_FILE
-    try:
-        write_whole(path, redact(markdown(result)))
-    except OSError as error:
-        raise KafkaChaosError(
-            "the report of the exploration cannot be written",
-            where=str(path),
-            expected="a writable folder with free space",
-            found=error.strerror or str(error),
-            next_step="free space or correct its permissions; result.json has all that the report shows",
-        ) from error
-    return path
+    return save_report(markdown(result), folder / REPORT_FILE)
 
 
 def markdown(result: ExploreResult) -> str:

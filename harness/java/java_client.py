@@ -25,14 +25,15 @@ from workloads.producer.java_outcomes import JVM_ENDED, JavaError, exception_nam
 _POLL_SECONDS = 0.01
 
 
-def create_producer(packages: Any, properties: Mapping[str, str]) -> Any:
-    """A Java KafkaProducer of bytes, with these properties.
+def create_producer(packages: Any, properties: Mapping[str, str], access: Mapping[str, str]) -> Any:
+    """A Java KafkaProducer of bytes, with these properties and those of `access` (TLS and SASL), which no
+    message shows.
 
     Raises:
         BadInput: the client refuses them.
     """
     config = packages.java.util.HashMap()
-    for name, value in properties.items():
+    for name, value in {**properties, **access}.items():
         config.put(name, value)
     serializer = packages.org.apache.kafka.common.serialization.ByteArraySerializer
     try:
@@ -87,10 +88,10 @@ class JavaClient:
         ClusterError: the JVM does not start.
     """
 
-    def __init__(self, jar: Path, properties: Mapping[str, str]) -> None:
+    def __init__(self, jar: Path, properties: Mapping[str, str], access: Mapping[str, str]) -> None:
         self._jvm = Jvm(jar)
         try:
-            self._producer = create_producer(self._jvm.packages, properties)
+            self._producer = create_producer(self._jvm.packages, properties, access)
         except BaseException:
             self._jvm.close()
             raise
@@ -136,12 +137,10 @@ class JavaClient:
             served = sum(self._serve(waiting) for waiting in self._sent.values())
             now = time.monotonic()
             self._next_poll, left = now + _POLL_SECONDS, deadline - now
-            if served or left <= 0 or not len(self):
-                # Without open sends too, the caller counts on waiting.
-                if not served and left > 0:
-                    time.sleep(left)
+            if served or left <= 0:
                 return served
-            time.sleep(min(left, _POLL_SECONDS))
+            # Without open sends too, the caller counts on waiting.
+            time.sleep(min(left, _POLL_SECONDS) if len(self) else left)
 
     def _serve(self, waiting: deque[_Sent]) -> int:
         served = 0

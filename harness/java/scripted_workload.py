@@ -88,7 +88,7 @@ class PyScriptedWorkload:
         given = scripted_properties(
             self._spec.drive, self._settings, self._cluster.bootstrap, transactional_id
         )
-        client = create_producer(packages, {"client.id": name, **given, **self._cluster.access.java()})
+        client = create_producer(packages, {"client.id": name, **given}, self._cluster.access.java())
         try:
             producer = ScriptedProducer(
                 packages,

@@ -13,12 +13,20 @@ from checkers.judgement.judge import judge
 from harness.matrix.export import axes_of, csv_text, headline, junit_text, markdown_text
 from harness.matrix.result import MatrixArmResult, MatrixResult, RunRow
 from harness.matrix.table import COLUMNS, cells, interval_of, notes, reasons
-from harness.model.errors import JournalError, KafkaChaosError
+from harness.model.errors import JournalError
 from harness.model.journal import SUMMARY_FILE
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta
-from harness.model.storage import write_whole
-from harness.report.html import CONSTANTS, REPORT_FILE, ArmView, environment, index_link, moment, view
+from harness.report.html import (
+    CONSTANTS,
+    REPORT_FILE,
+    ArmView,
+    environment,
+    index_link,
+    moment,
+    save_page,
+    view,
+)
 from harness.report.table import UNCONFIRMED_NOTE
 
 CSV_FILE, MARKDOWN_FILE, JUNIT_FILE = "matrix.csv", "matrix.md", "matrix.junit.xml"
@@ -66,22 +74,18 @@ def write_page(result: MatrixResult, folder: Path) -> Path:
     Raises:
         KafkaChaosError: one cannot be written.
     """
-    try:
-        for name, text in (
-            (CSV_FILE, csv_text(result)),
-            (MARKDOWN_FILE, markdown_text(result)),
-            (JUNIT_FILE, junit_text(result)),
-            (REPORT_FILE, render(result, folder)),
-        ):
-            write_whole(folder / name, text)
-    except OSError as error:
-        raise KafkaChaosError(
-            "the report of the matrix cannot be written",
-            where=str(folder),
-            expected="a writable folder with free space",
-            found=error.strerror or str(error),
+    for name, text in (
+        (CSV_FILE, csv_text(result)),
+        (MARKDOWN_FILE, markdown_text(result)),
+        (JUNIT_FILE, junit_text(result)),
+        (REPORT_FILE, render(result, folder)),
+    ):
+        save_page(
+            text,
+            folder / name,
+            what="the report of the matrix",
             next_step="free space or correct its permissions; matrix.json has all that the report shows",
-        ) from error
+        )
     return folder / REPORT_FILE
 
 

@@ -26,9 +26,9 @@ def note_failed_test(result: ChaosResult, failed: FailedTest) -> list[str]:
     try:
         saved = ExperimentResult.model_validate_json(path.read_text()) if path.exists() else result.result
         known = tuple(one for one in saved.failed_tests if one.test != noted.test)
-        told = saved.model_copy(update={"failed_tests": (*known, noted)})
-        write_whole(path, told.model_dump_json(indent=2) + "\n")
-        write_report(told, result.folder)
+        updated = saved.model_copy(update={"failed_tests": (*known, noted)})
+        write_whole(path, redact(updated.model_dump_json(indent=2)) + "\n")
+        write_report(updated, result.folder)
     except (KafkaChaosError, OSError, ValueError) as error:
         return [f"the report does not show this failure: {error}"]
     return []

@@ -99,8 +99,8 @@ def _java_client(settings: ProducerSettings, cluster: LiveCluster) -> Callable[.
     from harness.java.jvm import client_jar
 
     jar = client_jar(engine.connect(), cluster.image.kafka_version)
-    properties = {**java_properties(settings, cluster.bootstrap), **cluster.access.java()}
-    return lambda *_, **__: JavaClient(jar, properties)
+    properties, access = java_properties(settings, cluster.bootstrap), cluster.access.java()
+    return lambda *_, **__: JavaClient(jar, properties, access)
 
 
 def properties_of(spec: WorkloadSpec, settings: ProducerSettings, cluster: LiveCluster) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def render(
     results: Sequence[SuiteResult],
     *,
     heading: str,
-    told: Callable[[Item], Sequence[tuple[str, str]]],
+    facts: Callable[[Item], Sequence[tuple[str, str]]],
     plots: Mapping[str, Markup] = _NO_PLOTS,
     folder: Path | None = None,
 ) -> str:
@@ -44,7 +44,7 @@ def render(
     Args:
         items: those of the results, in the same order.
         heading: the first heading.
-        told: names and texts that stand below what an item says.
+        facts: names and texts that stand below what an item says.
         plots: drawings by the id of their item.
         folder: where the page will be, for a link to the page of all results.
     """
@@ -63,7 +63,7 @@ def render(
             ],
             badge={verdict: _badge(verdict) for verdict in SuiteVerdict},
             marks=MARKS,
-            told=told,
+            facts=facts,
             plots=plots,
             started_ns=time.time_ns(),
             index=index_link(folder),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -423,3 +424,17 @@ def test_proving_runs_each_experiment_once_with_all_its_arms(
     assert ran == {"cut-then-kill": ("acks=1",), "kill-leader": ("acks=all", "acks=all-idempotent")}
     assert all(options.seed == 3 for _, options in stand_ins.runs)
     assert "report: " in capsys.readouterr().out
+
+
+def test_the_remedy_is_of_the_client_that_wrote(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    arm = result_of(monkeypatch, "acks=1", 3, tmp_path).arms[0]
+    seen: list[ClientLibrary | None] = []
+
+    def record(entries: Any, client: ClientLibrary | None) -> Any:
+        seen.append(client)
+        return audit(entries, client)
+
+    monkeypatch.setattr("harness.audit.remedy.audit", record)
+    for name in ("librdkafka", "java", "driven", "my tool"):
+        remedies(arm.model_copy(update={"meta": arm.meta.model_copy(update={"client": name})}))
+    assert seen == [ClientLibrary.LIBRDKAFKA, ClientLibrary.JAVA, ClientLibrary.JAVA, None]

@@ -8,10 +8,11 @@ import pytest
 
 from harness.claims import plots
 from harness.claims.catalog.registry import CLAIMS
-from harness.claims.html import headline, render
-from harness.claims.model import ClaimResult
+from harness.claims.html import render
+from harness.claims.model import CLAIM_SUITE, ClaimResult
 from harness.claims.plots import Plot, svg
 from harness.suite.expectations import Observation
+from harness.suite.html import headline
 from harness.suite.model import Role, SuiteArmResult, SuiteVerdict, choose
 
 pytestmark = pytest.mark.pure
@@ -96,4 +97,4 @@ def test_a_page_of_a_run_holds_rows_stories_and_plots_and_escapes_them() -> None
 def test_a_headline_names_what_is_no_yes() -> None:
     yes = a_result({"kill-1": 4.0})
     others = [yes.model_copy(update={"verdict": one}) for one in (SuiteVerdict.NO, SuiteVerdict.UNKNOWN)]
-    assert headline([yes, *others]) == "1 of 3 claims: yes; 1 no; 1 unknown"
+    assert headline(CLAIM_SUITE, [yes, *others]) == "1 of 3 claims: yes; 1 no; 1 unknown"

@@ -102,7 +102,7 @@ class Made:
         self.producer = JavaProducer()
         self.jvm = Jvm(self.producer)
         monkeypatch.setattr(java_client, "Jvm", lambda _: self.jvm)
-        self.client = JavaClient(Path("clients.jar"), {"acks": "all"})
+        self.client = JavaClient(Path("clients.jar"), {"acks": "all"}, {})
         self.reports: list[tuple[str | None, bytes, int | None, int | None]] = []
 
     def send(self, value: bytes, partition: int = 0) -> None:
@@ -180,7 +180,7 @@ def test_refused_settings_are_bad_input_and_leave_no_jvm(monkeypatch: pytest.Mon
     jvm = Jvm(refuse)
     monkeypatch.setattr(java_client, "Jvm", lambda _: jvm)
     with pytest.raises(BadInput, match="the Java client refuses the producer settings") as raised:
-        JavaClient(Path("clients.jar"), {"buffer.memory": "many", "sasl.jaas.config": "secret"})
+        JavaClient(Path("clients.jar"), {"buffer.memory": "many"}, {"sasl.jaas.config": "secret"})
     assert "buffer.memory: many" in str(raised.value)
     assert "secret" not in str(raised.value)
     assert jvm.closed == 1
