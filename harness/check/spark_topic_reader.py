@@ -24,7 +24,8 @@ from harness.model.errors import CheckError, JournalError
 from harness.model.journal import READS
 from harness.model.run import PartitionBounds, RunMeta
 from harness.model.storage import StoragePath, spark_path
-from workloads.record.identity import STATES, UNDECODABLE, decode, decode_keys
+from workloads.record.carried_identity import IDENTITY_HEADER, decode_carried
+from workloads.record.identity import STATES, UNDECODABLE, decode_keys
 
 SPARK_READS_DIR = "spark-reads"
 """Its folder in a run folder, beside `reads/` of the final reader, which stays as it is."""
@@ -86,8 +87,17 @@ def topic_frame(
         # The checks decide what transactions hide, and missing records must be seen.
         .option("kafka.isolation.level", "read_uncommitted")
         .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
         .load()
-        .selectExpr("key", "value", "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
+        .selectExpr(
+            "key",
+            "value",
+            "topic",
+            "partition",
+            "offset",
+            "unix_millis(timestamp) AS timestamp_ms",
+            f"get(filter(headers, one -> one.key = '{IDENTITY_HEADER}'), 0).value AS identity",
+        )
     )
     rows = records.mapInArrow(decoder(run_id, time.time_ns()), from_arrow_schema(READS))
     return rows.sortWithinPartitions("producer", "seq", "offset")
@@ -112,10 +122,12 @@ def decoder(run_id: int, read_ns: int) -> Callable[[Batches], Batches]:
 
 
 def rows_of(batch: pa.RecordBatch, run_id: int, read_ns: int) -> pa.RecordBatch:
-    """Rows of READS from records with `key`, `value`, `topic`, `partition`, `offset` and `timestamp_ms`."""
+    """Rows of READS from records with `key`, `value`, `topic`, `partition`, `offset`, `timestamp_ms` and
+    `identity`, the header of that name."""
     count = batch.num_rows
     values = batch.column("value").to_pylist()
-    decoded = decode(values, run_id)
+    identities = batch.column("identity").to_pylist()
+    decoded = decode_carried(values, run_id, lambda index: [(IDENTITY_HEADER, identities[index])])
     undecodable = decoded.state == UNDECODABLE
     kept: list[bytes | None] = [None] * count
     for index in np.flatnonzero(decoded.state).tolist():

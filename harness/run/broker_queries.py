@@ -22,7 +22,8 @@ from harness.run.broker_observer import BrokerObserver
 from harness.spec.steps import Ask
 from workloads.log_format.checkpoints import EPOCH_FILE, epoch_rows
 from workloads.log_format.segments import log_end_offset, parse_segment
-from workloads.record.identity import OK, decode
+from workloads.record.carried_identity import decode_carried
+from workloads.record.identity import OK
 
 NO_ANSWER = "NO_ANSWER"
 _SECONDS = 3.0
@@ -166,7 +167,8 @@ def _records(data: bytes, below: int | None) -> list[list[int]]:
     found = []
     for batch in parse_segment(data):
         records = [one for one in batch.records() or () if below is None or one.offset < below]
-        decoded = decode([one.value for one in records], 0)
+        headers = [one.headers for one in records]
+        decoded = decode_carried([one.value for one in records], 0, headers.__getitem__)
         for index, record in enumerate(records):
             # Only the run id may differ: a topic belongs to one run.
             ours = decoded.state[index] <= OK + 1

@@ -27,6 +27,7 @@ class Record:
     timestamp_ms: int | None
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class RecordBatch:
             if not (_fits(stamp) and _fits(self.base_offset + offset_delta)):
                 raise ValueError("a record's offset or timestamp is larger than 64 bits")
             known = stamp if self.base_timestamp != _NO_TIMESTAMP or self.log_append_time else None
-            yield Record(self.base_offset + offset_delta, known, key, value)
+            headers = _headers(data, place)
+            yield Record(self.base_offset + offset_delta, known, key, value, headers)
             place = behind
 
 
@@ -91,6 +93,18 @@ def _field(data: bytes, place: int) -> tuple[bytes | None, int]:
     if place + length > len(data):
         raise ValueError("a field runs over the end of its batch")
     return data[place : place + length], place + length
+
+
+def _headers(data: bytes, place: int) -> tuple[tuple[str, bytes | None], ...]:
+    count, place = read_varint(data, place)
+    if count < 0:
+        raise ValueError("a record has less than no headers")
+    found = []
+    for _ in range(count):
+        name, place = _field(data, place)
+        value, place = _field(data, place)
+        found.append(((name or b"").decode(errors="replace"), value))
+    return tuple(found)
 
 
 def _unpacked(payload: memoryview, codec: str | None) -> bytes:

@@ -19,7 +19,8 @@ from harness.model.errors import JournalError
 from harness.model.journal import REPLICAS, ReadState
 from workloads.log_format.message_set import compressed, message
 from workloads.log_format.record_batch import CODECS, LARGEST_OFFSET, SMALLEST_RECORD, Record, RecordBatch
-from workloads.record.identity import STATES, UNDECODABLE, decode
+from workloads.record.carried_identity import decode_carried
+from workloads.record.identity import STATES, UNDECODABLE
 
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 """base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max
@@ -260,7 +261,8 @@ def _rows(
     run_id: int,
 ) -> pa.Table:
     count = len(block)
-    decoded = decode([None if batch.control else record.value for batch, record, _ in block], run_id)
+    values = [None if batch.control else record.value for batch, record, _ in block]
+    decoded = decode_carried(values, run_id, lambda index: block[index][1].headers)
     unknown = decoded.state == UNDECODABLE
     states = [
         ReadState.CORRUPT.value if broken else STATES[code].value

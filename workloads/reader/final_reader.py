@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from workloads.config.client_log import client_logger
 from workloads.reader.digest import DigestBuilder, PartitionDigest
 from workloads.reader.read_rows import PartitionFile, rows_table
-from workloads.record.identity import decode
+from workloads.record.carried_identity import decode_carried
 
 BATCH = 10_000
 THREADS = 4
@@ -214,7 +214,8 @@ class _Reading:
         offset = np.fromiter(map(Message.offset, messages), dtype=np.int64, count=len(messages))
         inside = int(np.searchsorted(offset, self._end))
         messages, offset = messages[:inside], offset[:inside]
-        decoded = decode(list(map(Message.value, messages)), self._run_id)
+        values = list(map(Message.value, messages))
+        decoded = decode_carried(values, self._run_id, lambda index: messages[index].headers())
         self._digest.add(offset, decoded)
         if self._file is not None and messages:
             rows = rows_table(self._reader, self._topic, messages, decoded, now)

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from harness.model.journal import READS, RowSink
 from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
 from workloads.reader.read_rows import SessionPosition, rows_table
-from workloads.record.identity import decode
+from workloads.record.carried_identity import decode_carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class ReaderJournal:
     def append_records(self, messages: list[Message]) -> None:
         """Append records in the order in which the client returned them."""
         if messages:
-            decoded = decode([message.value() for message in messages], self._run_id)
+            values = [message.value() for message in messages]
+            decoded = decode_carried(values, self._run_id, lambda index: messages[index].headers())
             at = SessionPosition(max(0, self.session), self.records)
             self._waiting.append(rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), at))
             self.records += len(messages)

@@ -13,6 +13,7 @@ from harness.model.errors import JournalError
 from harness.model.journal import READS
 from harness.model.run import PartitionBounds
 from tests.support.history import run_meta
+from workloads.record.carried_identity import carry
 from workloads.record.identity import ValueBuilder, encode_key
 
 pytestmark = pytest.mark.pure
@@ -20,8 +21,10 @@ pytestmark = pytest.mark.pure
 RUN = 12
 
 
-def batch(*records: tuple[bytes | None, bytes | None]) -> pa.RecordBatch:
-    """(key, value) at offsets from 40 of partition 3."""
+def batch(
+    *records: tuple[bytes | None, bytes | None], identities: tuple[bytes | None, ...] = ()
+) -> pa.RecordBatch:
+    """(key, value) at offsets from 40 of partition 3; the first ones with these identities in a header."""
     count = len(records)
     return pa.RecordBatch.from_pydict(
         {
@@ -30,6 +33,7 @@ def batch(*records: tuple[bytes | None, bytes | None]) -> pa.RecordBatch:
             "topic": pa.repeat("t", count),
             "partition": pa.array([3] * count, pa.int32()),
             "offset": pa.array(range(40, 40 + count), pa.int64()),
+            "identity": pa.array([*identities, *[None] * (count - len(identities))], pa.binary()),
             "timestamp_ms": pa.array([-1] + [1000] * (count - 1) if count else [], pa.int64()),
         }
     )
@@ -70,6 +74,13 @@ def test_one_row_a_record_whatever_it_holds() -> None:
     assert {(row["topic"], row["partition"], row["read_ns"], row["leader_epoch"]) for row in found} == {
         ("t", 3, 5, None)
     }
+
+
+def test_an_identity_in_a_header_is_found() -> None:
+    carried = carry(b"{}", RUN, 2, 5)
+    (out,) = decoder(RUN, 5)(iter([batch((None, b"{}"), (None, b"{}"), identities=(carried.header,))]))
+    found = [(row["state"], row["producer"], row["seq"]) for row in out.to_pylist()]
+    assert found == [("ok", 2, 5), ("undecodable", None, None)]
 
 
 def test_no_records_no_rows() -> None:

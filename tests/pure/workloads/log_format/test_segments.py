@@ -16,6 +16,7 @@ from harness.model.journal import REPLICAS
 from tests.support.builders.batches import old_message
 from workloads.log_format.segments import log_end_offset, parse_segment, replica_rows
 from workloads.log_format.varint import read_varint
+from workloads.record.carried_identity import IDENTITY_HEADER, carry
 from workloads.record.identity import ValueBuilder, encode_key
 
 pytestmark = pytest.mark.pure
@@ -140,6 +141,19 @@ def test_headers_are_passed_over() -> None:
     header = varint(1) + field(b"name") + field(b"content")
     data = batch(0, [record(0, None, VALUE(0), headers=header), record(1, None, VALUE(1))])
     assert [row["seq"] for row in rows(data)] == [0, 1]
+
+
+def test_an_identity_in_a_header_is_found() -> None:
+    carried = carry(b"{}", RUN, 2, 5)
+    assert carried.header is not None
+    header = (
+        varint(2) + field(b"empty") + varint(-1) + field(IDENTITY_HEADER.encode()) + field(carried.header)
+    )
+    data = batch(0, [record(0, None, b"{}", headers=header), record(1, None, b"{ }", headers=header)])
+    assert [(row["producer"], row["seq"], row["state"]) for row in rows(data)] == [
+        (2, 5, "ok"),
+        (2, 5, "corrupt"),
+    ]
 
 
 def test_compaction_leaves_gaps_and_empty_batches() -> None:
