@@ -28,6 +28,7 @@ from harness.preflight.external_limits import check_external_limits
 from harness.preflight.kernel_probes import Capability
 from harness.run.runner import ExperimentRun
 from harness.spec.experiment import Arm, Experiment
+from workloads.producer.payloads import check_payload
 
 EXPERIMENT_FILE = "experiment.json"
 
@@ -120,8 +121,11 @@ def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capa
     """An experiment ready to run in a new folder; `capabilities` is what kernel and engine can do.
 
     Raises:
-        BadInput: no such arm, a fault that is impossible on this machine, or a folder that cannot be written.
+        BadInput: no such arm, a payload that cannot be built, a fault that is impossible on this machine, or
+            a folder that cannot be written.
     """
+    for arm in choose_arms(experiment, options.arms):
+        check_payload(experiment.workload_of(arm))
     left, skipped = feasibility.without_impossible_faults(experiment, capabilities)
     for line in skipped:
         report_progress(line)

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
+from workloads.config.payload_spec import PayloadSpec
 from workloads.record.identity import PREFIX
 
 CLIENT_MAX_IN_FLIGHT = 1_000_000
@@ -215,7 +216,8 @@ class WorkloadSpec(Frozen):
     no key. `spread` says who chooses the partition: with `even` the workload (key % partitions, or round
     robin by seq), with `client` the client, by its `partitioner` and the key, or sticky without a key
     (`sticky.partitioning.linger.ms`). `rate` is the number of records per second over all producers (None:
-    full speed).
+    full speed). With `payload` records hold what the user says, so that an application can parse them;
+    without, bytes of kafka-chaos that begin with the identity of the record.
     """
 
     producers: int = Field(default=1, ge=1, le=1000)
@@ -227,6 +229,21 @@ class WorkloadSpec(Frozen):
     client: Literal["librdkafka", "java", "driven"] = "librdkafka"
     process: ProcessSpec | None = None
     driven: ScriptedProducerSpec | None = None
+    payload: PayloadSpec | None = None
+
+    @model_validator(mode="after")
+    def _of_payload(self) -> Self:
+        if self.payload is None:
+            return self
+        if self.client != "librdkafka":
+            raise ValueError(f"`payload` is not possible with `client: {self.client}`: leave one of them out")
+        if self.process is not None:
+            raise ValueError("`payload` is not possible with `process`: leave one of them out")
+        if self.record_size != type(self).model_fields["record_size"].default:
+            raise ValueError(
+                "`record_size` is that of kafka-chaos's own values: with `payload`, leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _of_driven(self) -> Self:

@@ -36,7 +36,7 @@ class SendBatch:
     producer: int
     first: int
     step: int
-    size: int
+    size: int | npt.NDArray[np.int32]
     sent_ns: npt.NDArray[np.int64]
     partition: npt.NDArray[np.int32]
     key: npt.NDArray[np.int64]

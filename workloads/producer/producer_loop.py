@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 from harness.model.journal import RowSink
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
+from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids, produce_record, sizes_of
 from workloads.producer.reports import DeliveryReports
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.shutdown import flush, purge_and_close
@@ -80,11 +82,18 @@ class ProducerLoop:
         self._keys = spec.keys
         self._even = spec.spread == "even"
         self._journal = journal
-        self._build = ValueBuilder(stream.run_id, stream.producer, spec.record_size, stream.seed)
+        self._size = spec.record_size
+        self._payload = spec.payload is not None
+        self._build: ValueBuilder | PayloadBuilder
+        if spec.payload is None:
+            self._build = ValueBuilder(stream.run_id, stream.producer, spec.record_size, stream.seed)
+        else:
+            self._build = PayloadBuilder(spec.payload, stream.run_id, stream.producer, spec.keys)
         self.tally = Tally()
         self._reports = DeliveryReports(stream.producer, settings, journal, self.tally, placed=self._even)
         self._seq = 0
-        self._built: list[bytes] = []
+        self._built: list[Any] = []
+        """Values, or records if they have a payload of the user's."""
         self.fatal: str | None = None
         self.failure: BaseException | None = None
         self.idle = threading.Event()
@@ -218,6 +227,8 @@ class ProducerLoop:
         """Queue up to `count` records and journal them: fewer if the client's queue is full or a fatal error
         came."""
         produce, now, even = self._client.produce, time.time_ns, self._even
+        if self._payload:
+            produce = partial(produce_record, produce)
         topic, partitions, keys = self._stream.topic, self._stream.partitions, self._keys
         report = self._reports.callback
         first = self._seq
@@ -251,28 +262,30 @@ class ProducerLoop:
         self._seq = first + len(sent)
         # Values that the queue did not take are kept for the next slice: at full speed the queue is usually
         # full.
+        records = self._built[: len(sent)] if self._payload else []
         del self._built[: len(sent)]
-        self._hand_over(step, first, sent)
+        self._hand_over(step, first, sent, records)
         if self._txns is not None:
             self._txns.count_sends(len(sent), broken)
         self._reports.refused(refused)
         return len(sent)
 
-    def _hand_over(self, step: int, first: int, sent: list[int]) -> None:
+    def _hand_over(self, step: int, first: int, sent: list[int], records: list[PayloadRecord]) -> None:
         if not sent:
             return
         seq = np.arange(first, first + len(sent), dtype=np.int64)
         place = seq if self._keys is None else seq % self._keys
         # Where the client chooses the partition, only its reports name it.
         partition = place % self._stream.partitions if self._even else np.full(len(sent), _ANY_PARTITION)
+        key = place if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64)
         batch = SendBatch(
             producer=self._stream.producer,
             first=first,
             step=step,
-            size=self._build.size,
+            size=sizes_of(records) if self._payload else self._size,
             sent_ns=np.array(sent, dtype=np.int64),
             partition=partition.astype(np.int32),
-            key=place if self._keys is not None else np.full(len(sent), NO_KEY, dtype=np.int64),
+            key=key_ids(records, key) if self._payload else key,
             txn=NO_TXN if self._txns is None else self._txns.number,
         )
         self._journal.opened(batch)

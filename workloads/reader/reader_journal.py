@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from confluent_kafka import KafkaError, Message, TopicPartition
@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from harness.model.journal import READS, RowSink
 from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
 from workloads.reader.read_rows import SessionPosition, rows_table
-from workloads.record.carried_identity import decode_carried
+from workloads.record.carried_identity import Headers, decode_carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class ReaderJournal:
         """Append records in the order in which the client returned them."""
         if messages:
             values = [message.value() for message in messages]
-            decoded = decode_carried(values, self._run_id, lambda index: messages[index].headers())
+            decoded = decode_carried(
+                values, self._run_id, lambda index: cast(Headers, messages[index].headers())
+            )
             at = SessionPosition(max(0, self.session), self.records)
             self._waiting.append(rows_table(self._reader, self._topic, messages, decoded, time.time_ns(), at))
             self.records += len(messages)

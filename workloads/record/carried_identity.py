@@ -15,6 +15,7 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from crc32c import crc32c
@@ -24,7 +25,8 @@ from workloads.record.identity import MAGIC, PREFIX, UNDECODABLE, Decoded, decod
 IDENTITY_HEADER = "kafka-chaos-identity"
 """Name of the record header that holds an identity."""
 
-Headers = Sequence[tuple[str, bytes | None]] | None
+Headers = Sequence[tuple[str, Any]] | None
+"""As clients and logs give them; only an identity's content is looked at, which is bytes."""
 
 _HEAD = struct.Struct(">IQIQ")
 _CRC = struct.Struct(">I")
@@ -37,10 +39,16 @@ IDENTITY_TEXT = _MAGIC_TEXT.decode() + "0" * (_TEXT_BYTES - len(_MAGIC_TEXT))
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A value with its identity; `header` is None if the value holds the identity itself."""
+    """A value and its identity of 28 bytes; `in_value`: the value holds it, so that no header has to."""
 
     value: bytes | None
-    header: bytes | None
+    identity: bytes
+    in_value: bool = False
+
+    @property
+    def header(self) -> bytes | None:
+        """Content of the header; None if the value holds the identity."""
+        return None if self.in_value else self.identity
 
 
 def carry(value: bytes | None, run: int, producer: int, seq: int) -> Carried:
@@ -51,7 +59,7 @@ def carry(value: bytes | None, run: int, producer: int, seq: int) -> Carried:
     identity = head + _CRC.pack(crc32c(head + before + behind))
     if not mark:
         return Carried(value, identity)
-    return Carried(before + identity.hex().encode() + behind, None)
+    return Carried(before + identity.hex().encode() + behind, identity, in_value=True)
 
 
 def decode_carried(values: Sequence[bytes | None], run: int, headers: Callable[[int], Headers]) -> Decoded:
@@ -76,7 +84,7 @@ def _own_form(value: bytes | None, headers: Headers) -> bytes | None:
     """The identity followed by what its CRC covers; None if there is no identity."""
     content = value or b""
     for name, identity in headers or ():
-        if name == IDENTITY_HEADER and identity is not None and len(identity) == PREFIX:
+        if name == IDENTITY_HEADER and isinstance(identity, bytes) and len(identity) == PREFIX:
             return identity + content
     found = _TEXT.search(content)
     if found is None:

@@ -118,6 +118,7 @@ def test_workload_defaults() -> None:
         "keys": None,
         "rate": None,
         "spread": "even",
+        "payload": None,
         "transactions": None,
         "client": "librdkafka",
         "process": None,

@@ -1,0 +1,98 @@
+"""What records hold, where an application under test must be able to parse them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from harness.model.frozen import Frozen
+
+PLACEHOLDERS = ("seq", "producer", "key", "identity")
+PLACEHOLDER = re.compile(r"\$(\$|[a-z_]+)")
+"""`$seq` and so on in a text of a template; `$$` stands for one dollar sign."""
+
+
+def _function_name(value: Any) -> Any:
+    """A function as "module:name", so that an experiment with it can be saved and run again."""
+    if not callable(value):
+        return value
+    name = getattr(value, "__qualname__", type(value).__name__)
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise ValueError(
+            f"{name} cannot be imported by its name: define the function at the top of a module, with `def`"
+        )
+    return f"{value.__module__}:{name}"
+
+
+def _checked_template(template: Any) -> Any:
+    for text in texts(template):
+        for name in PLACEHOLDER.findall(text):
+            if name not in ("$", *PLACEHOLDERS):
+                known = ", ".join(f"${one}" for one in PLACEHOLDERS)
+                raise ValueError(f"${name} is none of {known}: correct it, or write $$ for a dollar sign")
+    return template
+
+
+def texts(template: Any) -> Iterator[str]:
+    """All texts in a template, names of fields left out."""
+    if isinstance(template, str):
+        yield template
+    elif isinstance(template, dict):
+        for value in template.values():
+            yield from texts(value)
+    elif isinstance(template, list | tuple):
+        for value in template:
+            yield from texts(value)
+
+
+Template = Annotated[Any, BeforeValidator(_checked_template), WithJsonSchema({})]
+"""Data with `$seq`, `$producer`, `$key` (numbers where they are a whole text) or `$identity` in its texts."""
+
+
+class AvroPayload(Frozen):
+    """Values in Avro's binary encoding: `record` filled in and written with `schema`, a schema or the path of
+    a file with one. With `schema_id` in the wire format of Confluent's Schema Registry: a zero byte and the
+    number, big endian, before the data. Needs the package fastavro.
+    """
+
+    schema_: dict[str, Any] | str = Field(
+        alias="schema", description="an Avro schema, or the path of its file"
+    )
+    record: Template
+    schema_id: int | None = Field(default=None, ge=0, le=2**31 - 1)
+
+
+class PayloadSpec(Frozen):
+    """What records hold instead of kafka-chaos's own bytes; exactly one of the following.
+
+    `json` is a template: any data, whose texts may hold `$seq`, `$producer` and `$key`. A text that is just
+    one of these becomes a number. `avro` is the same in Avro. `python` is a function, as "module:name", that
+    is called with producer and seq and returns (key, value, headers): bytes, text or None each, and a mapping
+    of texts to bytes or None. A key of None leaves the workload's own.
+
+    The identity of a record is in the header `kafka-chaos-identity`, or in its value if that has `$identity`
+    in a text, or `IDENTITY_TEXT` if Python wrote it.
+    """
+
+    json_: Template | None = Field(default=None, alias="json", description="a template of JSON data")
+    avro: AvroPayload | None = None
+    python: Annotated[
+        str | None,
+        BeforeValidator(_function_name),
+        WithJsonSchema({"type": ["string", "null"], "pattern": r"^[\w.]+:\w+$"}),
+    ] = Field(
+        default=None, pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", description='a function, "module:name"'
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = [name for name in ("json", "avro", "python") if name in self._given()]
+        if len(given) != 1:
+            raise ValueError(f"expected one of json, avro and python, got {' and '.join(given) or 'none'}")
+        return self
+
+    def _given(self) -> set[str]:
+        return {name.rstrip("_") for name in self.model_fields_set if getattr(self, name) is not None}
