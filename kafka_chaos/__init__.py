@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
     from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
+    from workloads.own.journaled import JournaledProducer, journaled
 
     __version__: str
 
@@ -69,6 +70,7 @@ __all__ = [
     "Heal",
     "Inject",
     "JournalError",
+    "JournaledProducer",
     "Judgement",
     "KafkaChaosError",
     "ManagedCluster",
@@ -93,6 +95,7 @@ __all__ = [
     "__version__",
     "check_results",
     "faults",
+    "journaled",
     "load_experiment",
     "run_experiment",
     "targets",
@@ -116,6 +119,7 @@ _HOME = {
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
     "workloads.config.reader_spec": "ReaderSpec",
     "workloads.config.spec": "ProducerSettings TransactionSpec WorkloadSpec",
+    "workloads.own.journaled": "JournaledProducer journaled",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+from harness.model.errors import BadInput
 from harness.pytest_plugin.result import ChaosResult
+from workloads.own.journaled import JournaledProducer, Report, journaled
+from workloads.own.producer_folder import PRODUCERS_DIR, TARGET_FILE, ProducerFolder
 
 _TOPIC_SECONDS = 120.0
 
 
 class Running:
-    """One run under way. An application connects to `bootstrap` and consumes `topic`."""
+    """One run under way. An application connects to `bootstrap` and consumes `topic`; with `client: own` it
+    also writes it."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, results: Path) -> None:
         self.bootstrap = bootstrap
+        self._results = results
         self.topic = ""
         self._topic_or_end = threading.Event()
         self._result: ChaosResult | None = None
@@ -50,6 +57,35 @@ class Running:
             raise TimeoutError(f"the run had no topic within {_TOPIC_SECONDS:.0f} s")
         if self._error is not None:
             raise self._error
+
+    def journaled(self, producer: Any, *, on_delivery: Report | None = None) -> JournaledProducer:
+        """Wrap a producer of your own, so that the run accounts for what it sends: see
+        `kafka_chaos.journaled`. The experiment's workload must be `client: own`.
+
+        Raises:
+            BadInput: it is not, or the producer cannot be journaled.
+        """
+        return journaled(producer, journal=self._producers().path, on_delivery=on_delivery)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables for a program of your own in another process: `KAFKA_CHAOS_JOURNAL`,
+        `KAFKA_CHAOS_TOPIC`, `KAFKA_CHAOS_BOOTSTRAP` and `KAFKA_CHAOS_RUN`. The workload must be
+        `client: own`."""
+        return self._producers().environment()
+
+    def _producers(self) -> ProducerFolder:
+        """Where producers of the user's own journal."""
+        for file in self._results.glob(f"*/*/{PRODUCERS_DIR}/{TARGET_FILE}"):
+            folder = ProducerFolder(file.parent)
+            if folder.target().topic == self.topic:
+                return folder
+        raise BadInput(
+            "this run has producers of kafka-chaos",
+            where=self.topic,
+            expected="an experiment with `workload: {client: own}`",
+            next_step="docs/how-to/own-producer.md shows one",
+        )
 
     def wait(self) -> ChaosResult:
         """Wait until all faults are healed and all records are read back and checked; returns the result. An

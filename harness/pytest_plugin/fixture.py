@@ -108,7 +108,7 @@ class Chaos:
                     expected=f"one of {', '.join(one.name for one in chosen)}",
                     next_step="name it: chaos.started(..., arm=NAME)",
                 )
-            running = Running(cluster.bootstrap)
+            running = Running(cluster.bootstrap, options.results)
             announced = replace(options, started=running.topic_created)
             running.start(lambda: self._run(cluster, spec, announced))
             try:

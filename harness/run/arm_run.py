@@ -37,6 +37,7 @@ from harness.run.sampler import Sampler
 from harness.run.workload_factory import WorkloadBackend, properties_of
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal, TableFile
+from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 from workloads.producer.processor import GROUP as PROCESSORS
 
 _START_SECONDS = 30.0
@@ -88,6 +89,10 @@ class ArmRun:
             await_isr(self.cluster, name, topic.partitions, topic.replication_factor, seconds)
         self.meta = self._metadata(admin.config(self.topic), skipped)
         self.meta.save(self.folder)
+        if self.experiment.workload_of(self.arm).client == "own":
+            # Before anyone is told that the topic exists: programs look for it.
+            target = ProducerTarget(self.run_id, self.topic, self.arm.producer.acks, self.cluster.bootstrap)
+            ProducerFolder(self.folder / PRODUCERS_DIR).create(target)
 
     def groups(self) -> set[str]:
         """Names of the consumer groups of the arm's readers and processors."""
@@ -206,7 +211,8 @@ class ArmRun:
             acks=settings.acks,
             idempotent=settings.enable_idempotence
             or workload.transactions is not None
-            or workload.drive.transactional,
+            or workload.drive.transactional
+            or (workload.client == "own" and workload.transactional),
             transactional=workload.transactional,
             max_in_flight=settings.max_in_flight,
             client=workload.client,

@@ -107,6 +107,7 @@ class RunClients:
                 seed=seed,
                 journal=journal,
                 transactions=transactions if spec.process is None or spec.transactions else None,
+                folder=folder,
             )
             stack.callback(self.workload.close)
             self._open = stack.pop_all()

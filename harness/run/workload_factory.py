@@ -1,8 +1,10 @@
-"""Creates the workload of a run: producers of librdkafka or of the Java client, or scripted ones."""
+"""Creates the workload of a run: producers of librdkafka or of the Java client, scripted ones, or the
+user's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confluent_kafka import Producer
@@ -14,6 +16,8 @@ from harness.model.errors import BadInput
 from harness.model.journal import RowSink
 from workloads.config.java_settings import java_properties, scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
+from workloads.own.own_producers import OwnProducers
+from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder
 from workloads.producer.producers import Workload, transactional_id
 from workloads.producer.send_journal import SendJournal
 
@@ -21,8 +25,8 @@ if TYPE_CHECKING:
     from harness.java.scripted_workload import PyScriptedWorkload
 
 
-WorkloadBackend: TypeAlias = "Workload | PyScriptedWorkload"
-"""What writes in a run. `workloads.producer.producers.Workload` documents the methods of both."""
+WorkloadBackend: TypeAlias = "Workload | PyScriptedWorkload | OwnProducers"
+"""What writes in a run. `workloads.producer.producers.Workload` documents the methods of all."""
 
 
 def start_workload(
@@ -36,14 +40,17 @@ def start_workload(
     seed: int,
     journal: SendJournal,
     transactions: RowSink | None,
+    folder: Path,
 ) -> WorkloadBackend:
-    """Create a workload.
+    """Create a workload; `folder` is the run's.
 
     Raises:
         BadInput: the client refuses the settings, or the cluster's image does not name the version of the
             Java client.
         ClusterError: a JVM does not start.
     """
+    if spec.client == "own":
+        return OwnProducers(ProducerFolder(folder / PRODUCERS_DIR), spec.producers, journal, transactions)
     if spec.client == "driven":
         if not isinstance(cluster, ManagedCluster) or cluster.access.protocol != "PLAINTEXT":
             raise BadInput(

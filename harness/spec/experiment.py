@@ -232,13 +232,20 @@ class Experiment(Frozen):
             return "transactional.id"
         if any(reader.group for reader in self.readers_of(arm)):
             return "consumer group"
-        return None if workload.client == "librdkafka" else "Java client"
+        return None if workload.client in ("librdkafka", "own") else "Java client"
 
     def _driving_problems(self) -> Iterator[Problem]:
         """Write steps and drive steps need different clients."""
         driven = {self.workload_of(arm).client == "driven" for arm in self.arms}
+        own = any(self.workload_of(arm).client == "own" for arm in self.arms)
         for number, step in enumerate(self.steps):
             place = f"steps[{number}]"
+            for name in ("records", "rate") if own and step.write is not None else ():
+                if getattr(step.write, name) is not None:
+                    yield Problem(
+                        f"{place}.write.{name}",
+                        f"`client: own` has no `{name}`: your program decides, and `seconds` is the most",
+                    )
             if step.write is not None and True in driven:
                 yield Problem(f"{place}.write", "`client: driven` has no write steps, only drive steps")
             if step.drive is None:

@@ -205,12 +205,20 @@ class ScriptedProducerSpec(Frozen):
         return self
 
 
+class OwnProducerSpec(Frozen):
+    """Producers of the user's own program, which journal what they send (`kafka_chaos.journaled`, or events
+    in JSON lines). With `transactional` they write transactions."""
+
+    transactional: bool = False
+
+
 class WorkloadSpec(Frozen):
     """How much is written, by which client, and how it is spread.
 
     `client` is "librdkafka"; or "java", the Java client, at most about 4,000 records/s; or "driven", Java
     producers that only make the calls of drive steps (`driven` holds their settings). All write the same
-    records.
+    records. With "own" a program of the user's writes (`own` holds what it does), and the run waits for
+    `producers` of its producers.
 
     `record_size` is the size of a value in bytes. With `keys` the key id is seq % keys; without, records have
     no key. `spread` says who chooses the partition: with `even` the workload (key % partitions, or round
@@ -226,9 +234,10 @@ class WorkloadSpec(Frozen):
     rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     spread: Literal["even", "client"] = "even"
     transactions: TransactionSpec | None = None
-    client: Literal["librdkafka", "java", "driven"] = "librdkafka"
+    client: Literal["librdkafka", "java", "driven", "own"] = "librdkafka"
     process: ProcessSpec | None = None
     driven: ScriptedProducerSpec | None = None
+    own: OwnProducerSpec | None = None
     payload: PayloadSpec | None = None
 
     @model_validator(mode="after")
@@ -256,6 +265,21 @@ class WorkloadSpec(Frozen):
             )
         return self
 
+    @model_validator(mode="after")
+    def _of_own(self) -> Self:
+        if self.own is not None and self.client != "own":
+            raise ValueError("`own` applies to `client: own` only: set that, or leave it out")
+        if self.client != "own":
+            return self
+        fields = type(self).model_fields
+        decided = ("record_size", "keys", "rate", "spread", "transactions", "process", "payload")
+        beside = [name for name in decided if getattr(self, name) != fields[name].default]
+        if beside:
+            raise ValueError(
+                f"with client own your program decides what it writes: leave {', '.join(beside)} out"
+            )
+        return self
+
     @property
     def drive(self) -> ScriptedProducerSpec:
         """The settings of producers that drive steps control."""
@@ -264,4 +288,9 @@ class WorkloadSpec(Frozen):
     @property
     def transactional(self) -> bool:
         """Whether any record is written in a transaction."""
-        return self.transactions is not None or self.process is not None or self.drive.transactional
+        return (
+            self.transactions is not None
+            or self.process is not None
+            or self.drive.transactional
+            or (self.own is not None and self.own.transactional)
+        )

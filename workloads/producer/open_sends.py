@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-NO_KEY = -1
-"""Stands in the arrays for a record without a key: key ids are not negative."""
+NO_KEY = -(2**63)
+"""Stands in the arrays for a record without a key. A user's key of 8 bytes may be any other number."""
 NO_TXN = -1
 """Stands for a record that was sent outside of any transaction."""
 

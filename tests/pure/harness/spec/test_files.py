@@ -250,3 +250,17 @@ def test_an_arm_may_have_its_own_workload_and_readers() -> None:
     assert [reader.name for reader in made.readers_of(plain)] == ["everything", "committed", "workers"]
     silent = transactional.model_copy(update={"readers": ()})
     assert made.readers_of(silent) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("seconds: 5,", "records: 5,", "`client: own` has no `records`"),
+        ("seconds: 5,", "seconds: 5, rate: 7,", "`client: own` has no `rate`"),
+    ],
+)
+def test_programs_of_the_users_decide_how_much_they_write(old: str, new: str, why: str) -> None:
+    own = GOOD + "workload: {client: own}\n"
+    assert parse(own, "x.yaml").workload.client == "own"
+    with pytest.raises(BadInput, match=why):
+        parse(own.replace(old, new), "x.yaml")

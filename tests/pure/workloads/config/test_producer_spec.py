@@ -123,4 +123,26 @@ def test_workload_defaults() -> None:
         "client": "librdkafka",
         "process": None,
         "driven": None,
+        "own": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"client": "own", "keys": 3}, "your program decides what it writes: leave keys out"),
+        ({"client": "own", "rate": 5, "spread": "client"}, "leave rate, spread out"),
+        ({"client": "own", "payload": {"json": {"id": "$identity"}}}, "`payload` is not possible"),
+        ({"own": {"transactional": True}}, "`own` applies to `client: own` only"),
+    ],
+)
+def test_what_own_producers_cannot_have(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        WorkloadSpec.model_validate(given)
+
+
+def test_own_producers_may_be_transactional() -> None:
+    assert not WorkloadSpec.model_validate({"client": "own", "producers": 2}).transactional
+    own = WorkloadSpec.model_validate({"client": "own", "own": {"transactional": True}})
+    assert own.transactional
+    assert WorkloadSpec.model_validate(own.model_dump(by_alias=True)) == own

@@ -16,6 +16,7 @@ from harness.model.errors import BadInput
 from harness.model.journal import ReadState
 from workloads.config.payload_spec import PayloadSpec
 from workloads.config.spec import WorkloadSpec
+from workloads.producer.open_sends import NO_KEY
 from workloads.producer.payloads import PayloadBuilder, PayloadRecord, key_ids
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, decode_carried
 from workloads.record.identity import STATES, encode_key
@@ -120,7 +121,7 @@ def test_a_spec_with_a_function_can_be_saved() -> None:
 def test_key_ids_are_those_that_readers_find() -> None:
     made = [PayloadRecord(key, b"", [], b"") for key in (encode_key(5), b"customer", b"long customer", None)]
     found = key_ids(made, np.array([1, 2, 3, 4], dtype=np.int64)).tolist()
-    assert found == [5, int.from_bytes(b"customer", "big"), -1, 4]
+    assert found == [5, int.from_bytes(b"customer", "big"), NO_KEY, 4]
 
 
 @pytest.mark.parametrize(

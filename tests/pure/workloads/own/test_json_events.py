@@ -1,0 +1,211 @@
+"""Events of programs in other languages: what becomes of each, and the message for each bad line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.errors import BadInput
+from harness.model.journal import SENDS_DIR, TRANSACTIONS_DIR
+from harness.model.journal_reader import journal_rows
+from workloads.own.json_events import ImportedEvents, import_events, target_of_events
+from workloads.own.producer_folder import ProducerFolder, ProducerTarget
+
+pytestmark = pytest.mark.pure
+
+Event = dict[str, Any]
+BEGIN: Event = {"event": "begin", "producer": 2, "run": 5, "topic": "orders"}
+END: Event = {"event": "end"}
+
+
+def sent(seq: int, **more: Any) -> Event:
+    return {"event": "sent", "seq": seq, "time_ms": 1000 + seq, **more}
+
+
+def report(event: str, seq: int, **more: Any) -> Event:
+    return {"event": event, "seq": seq, "time_ms": 2000 + seq, **more}
+
+
+def imported(tmp_path: Path, *events: Event | str, acks: str = "all") -> ImportedEvents:
+    file = tmp_path / "shop.jsonl"
+    file.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in events))
+    return import_events(file, ProducerFolder(tmp_path / "to"), target(tmp_path, acks))
+
+
+def target(tmp_path: Path, acks: str = "all") -> ProducerTarget:
+    return ProducerFolder(tmp_path / "to").create(ProducerTarget(5, "orders", acks))
+
+
+def rows(tmp_path: Path, journal: str = SENDS_DIR) -> list[dict[str, Any]]:
+    return list(journal_rows(tmp_path / "to" / "2" / journal))
+
+
+def test_every_event_becomes_what_is_known_of_the_send(tmp_path: Path) -> None:
+    done = imported(
+        tmp_path,
+        BEGIN,
+        sent(0, partition=1, key="customer", size=20),
+        sent(1, key_base64="AAAAAAAAAAc="),
+        sent(2, key="anna"),
+        "",
+        report("acked", 1, partition=0, offset=17),
+        sent(3),
+        report("failed", 2, error="TimeoutException"),
+        report("refused", 3, error="RecordTooLargeException"),
+        report("acked", 0, partition=1),
+        sent(4),
+        END,
+    )
+    assert done == ImportedEvents(number=2, sends=5, ended=True)
+    found = sorted(rows(tmp_path), key=lambda row: row["seq"])
+    assert [(row["outcome"], row["error"]) for row in found] == [
+        ("acked", None),
+        ("acked", None),
+        ("indeterminate", "TimeoutException"),
+        ("rejected", "RecordTooLargeException"),
+        ("indeterminate", "_NO_REPORT"),
+    ]
+    assert [row["offset"] for row in found] == [None, 17, None, None, None]
+    assert [row["partition"] for row in found] == [1, 0, -1, -1, -1]
+    # Readers know keys of 8 bytes.
+    assert [row["key"] for row in found] == [int.from_bytes(b"customer"), 7, None, None, None]
+    assert (found[1]["sent_ns"], found[1]["closed_ns"]) == (1_001_000_000, 2_001_000_000)
+
+
+def test_without_acks_a_success_is_unconfirmed(tmp_path: Path) -> None:
+    imported(tmp_path, BEGIN, sent(0), report("acked", 0, offset=5), acks="0")
+    assert [(row["outcome"], row["offset"]) for row in rows(tmp_path)] == [("unconfirmed", None)]
+
+
+def test_transactions_end_as_the_program_says(tmp_path: Path) -> None:
+    done = imported(
+        tmp_path,
+        BEGIN,
+        sent(0, txn=0),
+        sent(1, txn=1),
+        {"event": "committed", "txn": 0, "time_ms": 3000},
+        {"event": "aborted", "txn": 1, "time_ms": 3001, "error": "ProducerFencedException"},
+        sent(2, txn=2),
+        {"event": "indeterminate", "txn": 2, "time_ms": 3002},
+        sent(3, txn=3),
+    )
+    assert not done.ended
+    found = rows(tmp_path, TRANSACTIONS_DIR)
+    assert [(row["txn"], row["asked"], row["outcome"], row["records"]) for row in found] == [
+        (0, "commit", "committed", 1),
+        (1, "abort", "aborted", 1),
+        (2, "commit", "indeterminate", 1),
+        (3, "commit", "indeterminate", 1),
+    ]
+    assert [row["ended_ns"] for row in found] == [3_000_000_000, 3_001_000_000, None, None]
+
+
+@pytest.mark.parametrize(
+    ("events", "line", "what", "expected", "found"),
+    [
+        ([], 1, "the events do not begin with `begin`", "begin", "nothing"),
+        ([sent(0)], 1, "the events do not begin with `begin`", "begin", "'sent'"),
+        ([BEGIN, "{nonsense"], 2, "a line is no JSON", "one JSON object per line", "{nonsense"),
+        ([BEGIN, "[1]"], 2, "a line is no event", "sent, acked", "[1]"),
+        ([BEGIN, {"event": "send"}], 2, "a line is no event", "sent, acked", '"send"'),
+        ([BEGIN, sent(0, offset=3)], 2, "has an unknown field", "key_base64", '"offset"'),
+        ([BEGIN, sent(0), sent(2)], 3, "not numbered one after the other", "seq 1", "seq 2"),
+        ([BEGIN, sent(0), "", sent(0)], 4, "not numbered one after the other", "seq 1", "seq 0"),
+        ([BEGIN, sent(True)], 2, "no usable 'seq'", "a whole number from 0", "true"),
+        ([BEGIN, {"event": "sent", "seq": 0}], 2, "no usable 'time_ms'", "a whole number", "none"),
+        ([BEGIN, sent(0, time_ms=1.5)], 2, "no usable 'time_ms'", "a whole number", "1.5"),
+        ([BEGIN, sent(0, partition=-2)], 2, "no usable 'partition'", "from -1", "-2"),
+        ([BEGIN, sent(0, key=7)], 2, "the key cannot be read", "key_base64", '{"key": 7}'),
+        ([BEGIN, sent(0, key_base64="?")], 2, "the key cannot be read", "Base64", '"?"'),
+        ([BEGIN, sent(0, key="a", key_base64="YQ==")], 2, "the key cannot be read", "or neither", "YQ=="),
+        ([BEGIN, sent(0, key="\ud800")], 2, "the key cannot be read", "`key` (text)", "ud800"),
+        ([BEGIN, report("acked", 0)], 2, "about no open send", "a `sent` line", "no `sent` line for seq 0"),
+        (
+            [BEGIN, sent(0), report("acked", 0), report("acked", 0)],
+            4,
+            "about no open send",
+            "one report for each send",
+            "a second report for seq 0",
+        ),
+        ([BEGIN, sent(0), report("failed", 0)], 3, "no usable 'error'", "printable ASCII", "none"),
+        ([BEGIN, sent(0), report("failed", 0, error="a b")], 3, "no usable 'error'", "spaces", '"a b"'),
+        ([BEGIN, {**BEGIN, "producer": 3}], 2, "a second `begin`", "one file for each", "another producer"),
+        ([BEGIN, END, sent(0)], 3, "lines after the event 'end'", "last line", "sent"),
+        ([{**BEGIN, "run": 6}], 1, "of another run", "5", "6"),
+        ([{**BEGIN, "topic": "u"}], 1, "of another topic", "orders", "u"),
+        ([{**BEGIN, "topic": ""}], 1, "no usable 'topic'", "name of a topic", '""'),
+        ([{**BEGIN, "acks": 1}], 1, "no usable 'acks'", '"all"', "1"),
+        ([{**BEGIN, "producer": 2**31}], 1, "no usable 'producer'", "2147483647", "2147483648"),
+        (
+            [BEGIN, sent(0, txn=0), {"event": "aborted", "txn": 0, "time_ms": 1}, sent(1, txn=0)],
+            4,
+            "a transaction that has ended",
+            "another txn",
+            "txn 0",
+        ),
+        (
+            [BEGIN, *[{"event": "aborted", "txn": 0, "time_ms": 1}] * 2],
+            3,
+            "a transaction ends twice",
+            "one end",
+            "txn 0",
+        ),
+    ],
+)
+def test_each_bad_line_is_one_message(
+    events: list[Event | str], line: int, what: str, expected: str, found: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        imported(tmp_path, *events)
+    assert what in refused.value.what
+    assert refused.value.where == f"{tmp_path / 'shop.jsonl'}, line {line}"
+    assert expected in str(refused.value.expected)
+    assert found in str(refused.value.found)
+    assert "docs/how-to/own-producer.md" in str(refused.value.next_step)
+
+
+def test_a_file_that_is_cut_off_or_missing_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "cut.jsonl"
+    file.write_text(json.dumps(BEGIN) + '\n{"event": "se')
+    folder = ProducerFolder(tmp_path / "to")
+    with pytest.raises(BadInput, match="no line end: the program ended while it wrote"):
+        import_events(file, folder, target(tmp_path))
+    with pytest.raises(BadInput, match="producer 2 has a journal already"):
+        imported(tmp_path, BEGIN)
+    with pytest.raises(BadInput, match="a file of events cannot be read"):
+        target_of_events(tmp_path / "none.jsonl")
+
+
+def test_the_first_line_names_the_target(tmp_path: Path) -> None:
+    file = tmp_path / "shop.jsonl"
+    file.write_text(json.dumps({**BEGIN, "acks": "1"}) + "\n")
+    assert target_of_events(file) == ProducerTarget(5, "orders", "1")
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.sampled_from([BEGIN, END, sent(0), sent(1), report("acked", 0), report("failed", 1, error="x")])
+        | st.dictionaries(st.sampled_from(["event", "seq", "txn"]), st.integers() | st.text() | st.none())
+        | st.text(),
+        max_size=8,
+    ),
+    st.booleans(),
+)
+def test_no_input_ends_in_anything_but_an_error_for_the_user(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[Event | str], begun: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("events")
+    written = [one if isinstance(one, str) else json.dumps(one) for one in ([BEGIN] if begun else []) + lines]
+    (folder / "x.jsonl").write_bytes("\n".join(written).encode(errors="surrogatepass"))
+    refused: list[BadInput] = []
+    try:
+        import_events(folder / "x.jsonl", ProducerFolder(folder / "to"), target(folder))
+    except BadInput as error:
+        refused.append(error)
+    assert all("x.jsonl, line " in str(one.where) for one in refused)

@@ -1,0 +1,198 @@
+"""The folder in which producers of the user's own leave their journals, for a run or without one.
+
+    target.json        the run and the topic that the producers write for
+    over               exists once the write steps of the run are over
+    0/, 1/, ...        one folder for each producer, by its number: `sends/`, `transactions/`, and `closed`
+                       once nothing will be added
+    *.jsonl            events of programs in other languages (`workloads.own.json_events`)
+
+A producer that ends without closing its journal may have sent records that are not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import BadInput, JournalError
+from workloads.record.identity import MAX_PRODUCER, MAX_RUN
+
+FOLDER_VARIABLE = "KAFKA_CHAOS_JOURNAL"
+TOPIC_VARIABLE = "KAFKA_CHAOS_TOPIC"
+RUN_VARIABLE = "KAFKA_CHAOS_RUN"
+BOOTSTRAP_VARIABLE = "KAFKA_CHAOS_BOOTSTRAP"
+PRODUCERS_DIR = "producers"
+"""Its name in a run folder."""
+TARGET_FILE = "target.json"
+_OVER, _CLOSED = "over", "closed"
+_ACKS = ("0", "1", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerTarget:
+    """What producers write for: `run_id` is in every record's identity, records of `topic` are journaled, and
+    `acks` is how the producers are configured. `bootstrap` is "" if no run chose the cluster."""
+
+    run_id: int
+    topic: str
+    acks: str = "all"
+    bootstrap: str = ""
+
+
+def new_run_id() -> int:
+    """A random run id: records of two runs are never mistaken for each other's."""
+    return random.SystemRandom().getrandbits(62) + 1
+
+
+class ProducerFolder:
+    """Journals of producers below `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self, target: ProducerTarget) -> ProducerTarget:
+        """Create the folder for `target`; if it is there already, return the target that it has.
+
+        Raises:
+            JournalError: it cannot be written.
+            BadInput: it is there, and its target cannot be read.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            # Linked under its name, so that of two processes one decides and the other sees a whole file.
+            with tempfile.NamedTemporaryFile("w", dir=self.path, prefix=".target-") as scratch:
+                json.dump(asdict(target), scratch)
+                scratch.flush()
+                os.link(scratch.name, self.path / TARGET_FILE)
+        except FileExistsError:
+            return self.target()
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        return target
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / TARGET_FILE).exists()
+
+    def target(self) -> ProducerTarget:
+        """The target of its producers.
+
+        Raises:
+            BadInput: there is none, or it cannot be read.
+        """
+        file = self.path / TARGET_FILE
+        try:
+            return _target_of(json.loads(file.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise BadInput(
+                "this is no folder for journals of producers",
+                where=str(file),
+                expected="the file that `kafka_chaos.journaled`, or a run with `client: own`, writes there",
+                found=getattr(error, "strerror", None) or str(error),
+                next_step="name the folder that the run or the program used",
+            ) from error
+
+    def environment(self) -> dict[str, str]:
+        """Environment variables for a program whose producers journal here."""
+        target = self.target()
+        return {
+            FOLDER_VARIABLE: str(self.path.resolve()),
+            TOPIC_VARIABLE: target.topic,
+            RUN_VARIABLE: str(target.run_id),
+            BOOTSTRAP_VARIABLE: target.bootstrap,
+        }
+
+    def claim(self, number: int | None = None) -> tuple[int, Path]:
+        """Create the folder of a new producer, with this number or the first free one.
+
+        Raises:
+            BadInput: another producer has that number.
+            JournalError: the folder cannot be written.
+        """
+        if number is not None and not 0 <= number <= MAX_PRODUCER:
+            raise BadInput(
+                "this cannot be the number of a producer",
+                expected="a whole number from 0 to 2147483647",
+                found=repr(number),
+            )
+        candidate = 0 if number is None else number
+        while True:
+            folder = self.path / str(candidate)
+            try:
+                folder.mkdir()
+                return candidate, folder
+            except FileExistsError:
+                if number is not None:
+                    raise BadInput(
+                        f"producer {number} has a journal already",
+                        where=str(folder),
+                        expected="a number of its own for each producer, also after a restart",
+                        next_step="leave the number out: the first free one is taken",
+                    ) from None
+                candidate += 1
+            except OSError as error:
+                raise _unwritable(folder, error) from error
+
+    def producers(self) -> dict[int, Path]:
+        """The folders of all producers, by number."""
+        found = (one for one in self.path.glob("*/") if one.name.isdecimal() and one.name.isascii())
+        return {int(one.name): one for one in sorted(found, key=lambda one: int(one.name))}
+
+    def event_files(self) -> list[Path]:
+        """The files with events of other programs."""
+        return sorted(self.path.glob("*.jsonl"))
+
+    @property
+    def over(self) -> bool:
+        """Whether the write steps of the run are over."""
+        return os.path.exists(self.path / _OVER)
+
+    def end(self) -> None:
+        """Tell the programs that the write steps are over."""
+        _touch(self.path / _OVER)
+
+
+def mark_closed(folder: Path) -> None:
+    """Note that nothing will be added to a producer's folder."""
+    _touch(folder / _CLOSED)
+
+
+def is_closed(folder: Path) -> bool:
+    return (folder / _CLOSED).exists()
+
+
+def _touch(path: Path) -> None:
+    try:
+        path.touch()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        "a producer's journal cannot be written",
+        where=str(path),
+        expected="a writable folder with free space",
+        found=error.strerror or str(error),
+        next_step="name another folder, or free space",
+    )
+
+
+def _target_of(data: Any) -> ProducerTarget:
+    if not isinstance(data, Mapping):
+        raise ValueError("not a JSON object")
+    run_id, topic, acks = data.get("run_id"), data.get("topic"), data.get("acks", "all")
+    bootstrap = data.get("bootstrap", "")
+    if not isinstance(run_id, int) or isinstance(run_id, bool) or not 0 <= run_id <= MAX_RUN:
+        raise ValueError(f"run_id is {run_id!r}, not a number of 63 bits")
+    if not isinstance(topic, str) or not topic or not isinstance(bootstrap, str):
+        raise ValueError(f"topic is {topic!r}, bootstrap {bootstrap!r}: two texts are expected")
+    if acks not in _ACKS:
+        raise ValueError(f"acks is {acks!r}, none of 0, 1 and all")
+    return ProducerTarget(run_id, topic, acks, bootstrap)
