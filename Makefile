@@ -2,9 +2,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
-# `make test SIDE=2` runs two files of tests at a time, if there is memory for two clusters and two Sparks (7 GB). A file
-# stays with one process, so that its tests share a cluster; the order is kept, so that the long ones do not come last.
-SIDE ?= 0
+# How many files of tests run at a time: three where 12 GB are free, two where there are 6. A file stays with one process,
+# so that its tests share a cluster.
+SIDE ?= $(shell awk '/^MemAvailable/ { print $$2 > 12000000 ? 3 : $$2 > 6000000 ? 2 : 0 }' /proc/meminfo 2>/dev/null || echo 0)
+BY_FILE = -n $(SIDE) --dist loadfile --no-loadscope-reorder
+# The long tests, which `make test` leaves out, are divided into as many parts.
+SHARDS := 6
 
 .PHONY: help setup swept demo test test-all test-shard test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
 
@@ -22,13 +25,14 @@ demo: swept ## run two of the built-in experiments on a real cluster; ends with 
 
 test: export KAFKA_CHAOS_MAVEN := yes
 test: swept lint ## run lint, types and all four tiers of tests
-	$(PYTEST) -n auto -m "pure and not soak" tests/pure
-	$(PYTEST) -n $(SIDE) --dist loadfile --no-loadscope-reorder -m "not pure and not soak"
+	$(BIN)/python -m pytest -q -n auto -m "pure and not soak" tests/pure
+	$(PYTEST) $(BY_FILE) -m "not pure and not soak"
 
-test-all: export KAFKA_CHAOS_BROWSER := yes
-test-all: export KAFKA_CHAOS_MAVEN := yes
-test-all: swept lint ## run as test, with the long tests too
-	$(PYTEST)
+test-all: ## run as test, then the long tests too; says beforehand how long that takes
+	@$(MAKE) --no-print-directory setup
+	@$(BIN)/python -m tests.support.durations
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-shard SHARD=1/1
 
 test-shard: export KAFKA_CHAOS_BROWSER := yes
 test-shard: export KAFKA_CHAOS_MAVEN := yes
@@ -36,10 +40,10 @@ test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/6 
 	@[[ "$(SHARD)" =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$$ ]] && (( $${BASH_REMATCH[1]} <= $${BASH_REMATCH[2]} )) || { \
 	  echo "make test-shard: no such shard: SHARD=$(SHARD); expected I/N with 1 <= I <= N, for example SHARD=2/6" >&2; exit 2; }
 	@$(MAKE) --no-print-directory swept
-	$(PYTEST) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) --durations-path tests/durations.json
+	$(PYTEST) $(BY_FILE) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) --durations-path tests/durations.json
 
 test-pure: setup ## run only the tests without JVM and Docker
-	$(PYTEST) -m "pure and not soak" tests/pure
+	$(BIN)/python -m pytest -q -n auto -m "pure and not soak" tests/pure
 
 test-spark: setup ## run only the tests of the checks
 	$(PYTEST) -m "spark and not soak" tests/spark

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
+
+from tests.support import durations
 
 # No test measures time: a busy machine must not fail one.
 settings.register_profile("kafka-chaos", deadline=None)
@@ -12,11 +16,16 @@ settings.load_profile("kafka-chaos")
 TIERS = ("pure", "spark", "mock", "chaos")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         found = [tier for tier in TIERS if item.get_closest_marker(tier)]
         if len(found) != 1:
             raise pytest.UsageError(f"{item.nodeid} must carry exactly one of the markers {TIERS}: {found}")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Side by side, a long file that comes last would be waited for.
+        files = durations.by_file(durations.measured())
+        items.sort(key=lambda item: -files.get(item.nodeid.partition("::")[0], 0.0))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

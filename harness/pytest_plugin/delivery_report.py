@@ -53,6 +53,17 @@ def ranges_of(positions: Sequence[Position]) -> list[OffsetRange]:
     return found
 
 
+def nothing_processed(error: str | None, parseable: bool) -> str:
+    """Why an application may have processed no record; `parseable`: they hold a payload of the user's."""
+    last = "" if error is None else f" Its last error: {error}."
+    if parseable:
+        return f"nothing at all was processed.{last}"
+    return (
+        f"nothing at all was processed.{last} Without `payload` in the workload, records hold bytes of "
+        "kafka-chaos, which an application that expects JSON cannot parse: docs/how-to/own-consumer.md"
+    )
+
+
 def describe(
     positions: Sequence[Position],
     meta: RunMeta,

@@ -29,10 +29,11 @@ from harness.pytest_plugin.messages import failure
 from harness.pytest_plugin.result import ChaosResult
 from harness.pytest_plugin.settings import Settings
 from harness.pytest_plugin.single_fault import OpenedFault, open_fault
+from harness.pytest_plugin.thread_errors import ThreadErrors
 from harness.report.html import write_report
 from harness.run import executor, replay
 from harness.spec.experiment import Experiment
-from harness.spec.overrides import overridden
+from harness.spec.overrides import overridden, with_payload
 
 
 class Chaos:
@@ -55,6 +56,7 @@ class Chaos:
         self.results: list[ChaosResult] = []
         self.failed = False
         self._unreported: list[str] = []
+        self._thread_errors = ThreadErrors()
 
     def __call__(
         self,
@@ -63,6 +65,7 @@ class Chaos:
         arms: Sequence[str] = (),
         seed: int | None = None,
         repeat: int = 1,
+        payload: Any = None,
     ) -> ChaosResult:
         """Run an experiment, check and judge it.
 
@@ -72,11 +75,13 @@ class Chaos:
             arms: names of the arms to run; none: the marker's, or all.
             seed: seed of all choices; None: the marker's, or the session's.
             repeat: how often each arm is run.
+            payload: what records hold, as `payload` in the workload of an experiment file, or a function
+                (producer, seq) -> (key, value, headers); None: as the experiment says.
 
         Bad input or a missing prerequisite ends the test with its own message.
         """
         __tracebackhide__ = True
-        with self._prepared(experiment, arms, seed, repeat) as (spec, options, cluster):
+        with self._prepared(experiment, arms, seed, repeat, payload) as (spec, options, cluster):
             return self._run(cluster, spec, options)
 
     run = __call__
@@ -88,9 +93,10 @@ class Chaos:
         *,
         arm: str | None = None,
         seed: int | None = None,
+        payload: Any = None,
     ) -> Iterator[Running]:
         """Run one arm of an experiment in the background, so that your own application can consume its
-        topic meanwhile. `arm` may be left out where there is only one.
+        topic meanwhile. `arm` may be left out where there is only one; `payload` is as in `chaos()`.
 
         with chaos.started("kill-leader", arm="acks=all") as run:
             app = start_my_consumer(run.bootstrap, run.topic)
@@ -99,7 +105,11 @@ class Chaos:
         result.assert_delivered(seen)
         """
         __tracebackhide__ = True
-        with self._prepared(experiment, () if arm is None else (arm,), seed, 1) as (spec, options, cluster):
+        with self._prepared(experiment, () if arm is None else (arm,), seed, 1, payload) as (
+            spec,
+            options,
+            cluster,
+        ):
             chosen = executor.choose_arms(spec, options.arms)
             if len(chosen) != 1:
                 raise BadInput(
@@ -109,6 +119,7 @@ class Chaos:
                     next_step="name it: chaos.started(..., arm=NAME)",
                 )
             running = Running(cluster.bootstrap, options.results)
+            self._thread_errors.listen()
             announced = replace(options, started=running.topic_created)
             running.start(lambda: self._run(cluster, spec, announced))
             try:
@@ -177,18 +188,21 @@ class Chaos:
 
     def close(self) -> None:
         """Remove the results of the runs, unless the test has failed or all results are kept."""
+        self._thread_errors.stop()
         if self._folder is not None and not self.failed and self._settings.keep != "all":
             shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextmanager
     def _prepared(
-        self, experiment: Any, arms: Sequence[str], seed: int | None, repeat: int
+        self, experiment: Any, arms: Sequence[str], seed: int | None, repeat: int, payload: Any
     ) -> Iterator[tuple[Experiment, executor.Options, ManagedCluster]]:
         __tracebackhide__ = True
         self._within_budget()
         began = time.monotonic()
         with readable(self._settings.missing):
             spec, chosen_seed, names = self._resolve(experiment, tuple(arms), seed)
+            if payload is not None:
+                spec = with_payload(spec, payload)
             executor.choose_arms(spec, names)
             java_of_spark(os.environ)
             options = executor.Options(
@@ -208,7 +222,14 @@ class Chaos:
     def _run(self, cluster: ManagedCluster, spec: Experiment, options: executor.Options) -> ChaosResult:
         folder, result = executor.run_on(cluster, spec, options)
         write_report(result, folder)
-        done = ChaosResult(result, folder, committed=lambda topic: cluster.admin().committed(topic))
+        payloads = {arm.name: spec.workload_of(arm).payload is not None for arm in spec.arms}
+        done = ChaosResult(
+            result,
+            folder,
+            committed=lambda topic: cluster.admin().committed(topic),
+            parseable=lambda arm: payloads.get(arm, False),
+            thread_errors=self._thread_errors.found,
+        )
         self.results.append(done)
         self._clusters.spent.faults += done.faults
         return done

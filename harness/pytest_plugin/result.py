@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
-from harness.pytest_plugin.delivery_report import Committed, describe
+from harness.pytest_plugin.delivery_report import Committed, describe, nothing_processed
 from harness.report.table import explanation
 
 _LOOK_SECONDS = 0.2
@@ -26,13 +26,16 @@ class ChaosResult:
     is `unknown`: such an arm proves nothing, in particular not that nothing was lost.
 
     `committed` asks the run's cluster for the offsets that consumer groups have committed for a topic (None:
-    there is none to ask); `failures` are the messages of its assertions that failed.
+    there is none to ask); `failures` are the messages of its assertions that failed. `parseable` says of an
+    arm whether its records hold a payload of the user's; `thread_errors` ended threads of the test.
     """
 
     result: ExperimentResult
     folder: Path
     committed: Callable[[str], Committed] | None = field(default=None, repr=False, compare=False)
     failures: list[str] = field(default_factory=list, repr=False, compare=False)
+    parseable: Callable[[str], bool] = field(default=lambda _: False, repr=False, compare=False)
+    thread_errors: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def arms(self) -> tuple[ArmResult, ...]:
@@ -152,17 +155,21 @@ class ChaosResult:
         *,
         within: float = 0.0,
         exactly_once: bool = False,
+        last_error: object = None,
     ) -> None:
         """Your own consumer got every record of the final read.
 
         A failure names ranges of offsets, when their records were sent, the faults that were open meanwhile,
-        and what consumer groups have committed.
+        and what consumer groups have committed. If nothing at all was processed, it says what may be the
+        reason, with the last error of the application.
 
         Args:
             seen: (partition, offset) of every record that your application has processed; or a function that
                 returns them, called until none is missing or `within` seconds have passed.
             within: seconds for the application to catch up.
             exactly_once: also fail if a record was processed twice.
+            last_error: the last error of your application, as an exception or text, or a function that
+                returns it; None: the error that ended a thread of this test during the run, if one did.
 
         Raises:
             ValueError: more than one arm, or a transactional one.
@@ -185,8 +192,11 @@ class ChaosResult:
         missing, strange = sorted(there - once), sorted(once - there)
         for what, found in (("were never processed", missing), ("are not in the topic", strange)):
             if found:
+                none = found is missing and not once
+                hint = nothing_processed(self._last_error(last_error), self.parseable(arm.meta.arm))
                 raise self._failure(
                     f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: "
+                    + (f"{hint}\n" if none else "")
                     + describe(found, arm.meta, run, self._committed(arm), missed=found is missing)
                 )
         twice = sorted(position for position, times in got.items() if times > 1)
@@ -200,6 +210,15 @@ class ChaosResult:
         """The error of an assertion that fails; if it fails the test, the report shows its message."""
         self.failures.append(message)
         return AssertionError(message)
+
+    def _last_error(self, told: object) -> str | None:
+        """The last error of the application under test, as far as it is known."""
+        found = told() if callable(told) else told
+        if isinstance(found, BaseException):
+            return f"{type(found).__name__}: {found}"
+        if found is not None:
+            return str(found).strip() or None
+        return self.thread_errors[-1] if self.thread_errors else None
 
     def _committed(self, arm: ArmResult) -> Committed | str | None:
         """The offsets that groups have committed for the arm's topic, or why they are not known."""

@@ -1,4 +1,4 @@
-"""Version, image and timing profile of the command line, which override those of a file."""
+"""What the command line and tests override of a file: version, image, timing profile, and payload."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from harness.model.errors import BadInput, words_of
 from harness.spec.cluster import ClusterSpec, Profile
 from harness.spec.experiment import Experiment
+from workloads.config.spec import WorkloadSpec
 
 
 def overridden(
@@ -23,6 +24,36 @@ def overridden(
     before = experiment.cluster.model_dump()
     fields = override_cluster(before, version, image, profile, where=experiment.name)
     return experiment.model_copy(update={"cluster": ClusterSpec.model_validate(fields)})
+
+
+def with_payload(experiment: Experiment, payload: Any) -> Experiment:
+    """The experiment with records that hold this payload, in all of its arms; `payload` is what stands in the
+    workload of an experiment file, or a function (see `workloads.config.payload_spec.PayloadSpec`).
+
+    Raises:
+        BadInput: no payload, or one that does not go with a workload of the experiment.
+    """
+    given = {"python": payload} if callable(payload) else payload
+
+    def changed(workload: WorkloadSpec) -> WorkloadSpec:
+        fields = workload.model_dump(by_alias=True, exclude={"record_size"})
+        return WorkloadSpec.model_validate({**fields, "payload": given})
+
+    try:
+        arms = [
+            arm if arm.workload is None else arm.model_copy(update={"workload": changed(arm.workload)})
+            for arm in experiment.arms
+        ]
+        update = {"workload": changed(experiment.workload), "arms": tuple(arms)}
+    except ValidationError as error:
+        raise BadInput(
+            "the records of this experiment cannot hold this payload",
+            where=experiment.name,
+            expected="{'json': ...}, {'avro': ...}, {'python': 'module:function'}, or a function",
+            found=words_of(error),
+            next_step="correct the payload: docs/how-to/own-consumer.md shows each kind",
+        ) from error
+    return experiment.model_copy(update=update)
 
 
 def override_cluster(

@@ -53,7 +53,6 @@ CLAIM = Claim(
     "100 records.",
     today="It holds if the ISR is intact at each failure. A replica that had left the ISR does not count as "
     "a survivor, and records that were acknowledged but not committed (acks=1) are not covered.",
-    by_day=True,
     arms=(
         claim_arm(
             _ONE_BY_ONE,

@@ -35,7 +35,6 @@ CLAIM = Claim(
     "from the leader for 14 s, and then connected again. Control: it is cut off for 2 s.",
     today="The leader checks every half of replica.lag.time.max.ms, so a follower leaves after one to one "
     "and a half times that period (Kafka 0.9 and later, KIP-16).",
-    by_day=True,
     arms=(
         claim_arm(
             _LONG,

@@ -58,7 +58,6 @@ CLAIM = Claim(
     "with acks=1. Consumer A reads from it, and it is killed. Consumer B reads from the next leader; "
     "consumer C reads during the whole run. Control: the followers are dead instead, so that the 10 records "
     "are committed, and one of the followers is elected uncleanly.",
-    by_day=True,
     arms=(
         claim_arm(
             _CLEAN,

@@ -43,7 +43,6 @@ CLAIM = Claim(
     "Control: nothing is written in the middle epoch.",
     today="An epoch in which nothing was written has no line, and OffsetForLeaderEpoch answers a question "
     "about it with the largest smaller epoch in which something was written.",
-    by_day=True,
     arms=(
         claim_arm(
             _WRITES,

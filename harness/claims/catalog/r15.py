@@ -55,7 +55,6 @@ CLAIM = Claim(
     set_up="The leader is cut off from its followers, takes 5 records with acks=1 and is killed. The next "
     "leader takes 3 other records at the same offsets, and the old leader returns. Dumps of the logs are "
     "compared before and after. Control: no cut, so that the old leader has nothing to truncate.",
-    by_day=True,
     arms=(
         claim_arm(
             _DIVERGED,

@@ -51,7 +51,6 @@ CLAIM = Claim(
     set_up="The followers are killed, 40 records are written to the leader alone, and it is killed. The "
     "followers come back, and 5 more records are written; then the old leader returns. Each arm is the "
     "control of the other.",
-    by_day=True,
     arms=(
         claim_arm(
             _LAST,

@@ -35,7 +35,6 @@ CLAIM = Claim(
     "accepted.",
     set_up="Three replicas, min.insync.replicas=2. One follower is killed and 20 records are written; the "
     "other follower is killed and 20 more are written. Control: min.insync.replicas=1.",
-    by_day=True,
     arms=(
         claim_arm(
             _DOWN,

@@ -34,7 +34,6 @@ CLAIM = Claim(
     "to 2 Mbit/s for 15 s. Control: to 32 Mbit/s.",
     today="With acks=all the producer slows down to the follower's pace, and no follower needs to leave the "
     "ISR.",
-    by_day=True,
     arms=(
         claim_arm(
             _SLOW,

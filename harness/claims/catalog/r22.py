@@ -64,7 +64,6 @@ CLAIM = Claim(
     "until it has left the ISR. Control: no broker is cut off.",
     today="It is never above the smallest log end offset, and equal to it at rest. While records are "
     "written it may be behind, because the leader raises it when followers fetch again.",
-    by_day=True,
     arms=(
         claim_arm(
             _CUT,

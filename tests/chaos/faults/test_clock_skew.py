@@ -65,6 +65,7 @@ def test_the_leaders_clock_is_wrong(
     assert appended_off(skewable) == pytest.approx(0.0, abs=5)
 
 
+@pytest.mark.soak
 def test_the_active_controllers_clock_is_wrong_and_stays_so_over_a_restart(skewable: ManagedCluster) -> None:
     at = InjectionContext(skewable, TOPIC, 4.0, "kafka-chaos-controller-clock")
     injection = ClockSkew(target=Controller(controller=True), seconds=40).aim(at)

@@ -78,6 +78,7 @@ def test_the_wheel_has_all_packages_and_data_and_nothing_else(wheel: Path) -> No
 
 
 @pytest.mark.chaos
+@pytest.mark.soak
 def test_the_installed_command_starts_away_from_the_repository(clean: Path, tmp_path: Path) -> None:
     imported = call(
         clean / "python", "-c", "import kafka_chaos; print(kafka_chaos.__file__)", folder=tmp_path

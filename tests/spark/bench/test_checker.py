@@ -14,12 +14,13 @@ from tests.bench.checker.peers import PEERS
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 def test_all_count_what_was_planted(spark: SparkSession, shape: str, tmp_path: Path) -> None:
     wrote = SHAPES[shape](tmp_path, 60_000)
-    ours = {finding.value: count for finding, count in check_run(spark, tmp_path).findings.items()}
-    assert ours == wrote.findings
-    assert check_run(spark, tmp_path).problems == ()
+    summary = check_run(spark, tmp_path)
+    assert {finding.value: count for finding, count in summary.findings.items()} == wrote.findings
+    assert summary.problems == ()
 
 
 @pytest.mark.parametrize("peer", sorted(PEERS))

@@ -41,6 +41,7 @@ def test_the_page_shows_the_diff() -> None:
     assert f"```diff\n{DIFF.read_text()}```\n" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
+@pytest.mark.soak
 def test_the_class_of_the_diff_is_found_judged_and_listed(tmp_path: Path) -> None:
     tree = patched_tree(DIFF, tmp_path)
     alone = {**os.environ, "PYTHONPATH": str(tree), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

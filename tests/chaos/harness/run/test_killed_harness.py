@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 from harness.containers import engine
 from harness.model.polling import poll_within
-from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
+from tests.chaos.support.processes import COMMAND, environment, kafka_chaos, owned_by
 
 pytestmark = pytest.mark.chaos
 
@@ -75,7 +76,14 @@ def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
     finally:
         swept = kafka_chaos(state, "clean")
     assert swept.returncode == 0
+    # At least these four: the machine may hold what an earlier harness left.
+    removed = re.search(r"removed (\d+) container", swept.stdout)
+    assert removed is not None
+    assert int(removed.group(1)) >= 4
+    assert owned_by(harness.pid) == []
     assert not list(state.glob("*/")), "the record goes with the cluster"
     (run,) = results.glob("frozen-*/one")
     checked = kafka_chaos(state, "check", str(run), "--json", "--quiet")
     assert checked.returncode == 3, "a run that was cut off proves nothing"
+    (arm,) = json.loads(checked.stdout)["arms"]
+    assert arm["summary"]["sent"] > 0, "its journals are kept"

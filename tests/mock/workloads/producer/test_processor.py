@@ -92,12 +92,12 @@ def test_each_source_record_is_processed_in_exactly_one_committed_transaction(
 
 
 def test_the_control_a_group_that_does_not_go_back_skips_what_was_aborted(
-    tmp_path: Path, mock_bootstrap: str, mock_topic: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_mock_bootstrap: str, mock_topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from workloads.producer.processor import Processor
 
     monkeypatch.setattr(Processor, "_rewind", lambda _: None)
-    ran(experiment(abort=0.4), mock_bootstrap, mock_topic, tmp_path)
+    ran(experiment(abort=0.4), own_mock_bootstrap, mock_topic, tmp_path)
     ended = {row["txn"]: row["outcome"] for row in rows(tmp_path / "transactions")}
     written = [row for row in rows(tmp_path / "sends") if row["topic"] == processed_topic(mock_topic)]
     done = [row for row in written if ended[row["txn"]] == "committed"]

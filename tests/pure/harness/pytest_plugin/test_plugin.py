@@ -394,6 +394,58 @@ def test_an_application_is_held_against_the_final_read(
     assert len(brokers.runs) == 1
 
 
+NOTHING = """
+import threading
+
+def order(producer, seq):
+    return None, "{{}}", None
+
+def consume():
+    raise ValueError("Expecting value: line 1 column 1")
+
+def test_it(chaos):
+    with chaos.started('kill-leader', arm='acks=all'{payload}) as run:
+        consumer = threading.Thread(target=consume)
+        consumer.start()
+        consumer.join()
+        result = run.wait()
+    result.assert_delivered([]{error})
+"""
+
+
+@pytest.mark.parametrize(
+    ("payload", "error", "says", "parseable"),
+    [
+        ("", "", "ValueError: Expecting value: line 1 column 1", False),
+        ("", ", last_error=KeyError('amount')", "KeyError: 'amount'", False),
+        ("", ", last_error=lambda: 'the log of the consumer'", "the log of the consumer", False),
+        (", payload={'json': {'order': '$seq'}}", "", "ValueError: Expecting value", True),
+        (", payload=order", "", "ValueError: Expecting value", True),
+    ],
+)
+def test_an_application_that_processed_nothing_is_told_why(
+    payload: str, error: str, says: str, parseable: bool, pytester: pytest.Pytester, brokers: StandIns
+) -> None:
+    done = run(
+        pytester,
+        NOTHING.format(payload=payload, error=error),
+        "-W",
+        "ignore::pytest.PytestUnhandledThreadExceptionWarning",
+    )
+    done.assert_outcomes(failed=1)
+    text = done.stdout.str()
+    assert f"nothing at all was processed. Its last error: {says}" in text
+    assert ("Without `payload` in the workload" in text) is not parseable
+    assert len(brokers.runs) == 1
+
+
+def test_a_payload_that_cannot_be_ends_the_test(pytester: pytest.Pytester, brokers: StandIns) -> None:
+    done = run(pytester, "def test_it(chaos):\n    chaos('kill-leader', payload={'xml': 1})\n")
+    done.assert_outcomes(failed=1)
+    assert "the records of this experiment cannot hold this payload" in done.stdout.str()
+    assert not brokers.runs
+
+
 def test_a_run_that_breaks_in_the_background_ends_the_test(
     pytester: pytest.Pytester, brokers: StandIns
 ) -> None:
