@@ -45,6 +45,7 @@ _BY_GROUP = {
         "findings": "kafka-chaos findings",
         "schema": "kafka-chaos schema > schema.json",
         "import": "kafka-chaos import results/mine --producer producer.jsonl --consumer consumer.jsonl",
+        "import-sends": "kafka-chaos import-sends results/mine --journal sent --bootstrap-servers kafka:9092",
         "export": "kafka-chaos export results/mine history.edn --to jepsen",
         "chaos-mesh": "kafka-chaos chaos-mesh kill-leader --namespace kafka > mesh.yaml",
     },

@@ -98,6 +98,51 @@ def import_run(
     typer.echo(f"written; now: kafka-chaos check {folder}")
 
 
+def import_sends(
+    folder: Annotated[Path, typer.Argument(help="The run folder to write.")],
+    journal: Annotated[
+        list[Path],
+        typer.Option(
+            help="A folder of `kafka_chaos.journaled`, or events in a .jsonl file; may be repeated."
+        ),
+    ],
+    bootstrap_servers: Annotated[str, typer.Option(help="host:port of the cluster that was written to.")],
+    client_config: Annotated[
+        Path | None, typer.Option(help="Properties file with that cluster's TLS and SASL settings.")
+    ] = None,
+    idempotent: Annotated[bool, typer.Option("--idempotent", help="The producers were idempotent.")] = False,
+    max_in_flight: Annotated[
+        int | None,
+        typer.Option(min=1, help="The producers' max.in.flight.requests.per.connection, if 1."),
+    ] = None,
+    transaction_timeout_ms: Annotated[
+        int, typer.Option(min=1000, help="The producers' transaction.timeout.ms.")
+    ] = 60_000,
+) -> None:
+    """Make a run folder from what your own producers journaled, and read their topic to its end.
+
+    Continue with `kafka-chaos check FOLDER`. All records of the topic must come from these producers, whose
+    journals are closed. Faults are not known to such a run. docs/how-to/own-producer.md describes the
+    journals.
+    """
+    from harness.interop.own_import import OwnSource, import_own
+
+    meta = import_own(
+        OwnSource(
+            journals=tuple(journal),
+            bootstrap_servers=bootstrap_servers,
+            client_config=client_config,
+            idempotent=idempotent,
+            max_in_flight=max_in_flight,
+            transaction_timeout_ms=transaction_timeout_ms,
+        ),
+        folder,
+    )
+    for line in (*meta.problems, *(meta.final_read.reasons if meta.final_read else ())):
+        typer.echo(line)
+    typer.echo(f"written; now: kafka-chaos check {folder}")
+
+
 def export_run(
     run: Annotated[Path, typer.Argument(help="A run folder below results/.")],
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
@@ -143,5 +188,6 @@ def chaos_mesh(
 def add(app: typer.Typer) -> None:
     """Add these commands to the command line."""
     add_command(app, import_run, "import")
+    add_command(app, import_sends, "import-sends")
     add_command(app, export_run, "export")
     add_command(app, chaos_mesh, "chaos-mesh")

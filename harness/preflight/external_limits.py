@@ -26,6 +26,32 @@ def on_external_cluster(
         BadInput: not an address, or an experiment needs more than the cluster has.
         ClusterError: the cluster does not answer.
     """
+    spec = external_cluster_spec(bootstrap_servers, client_config, containers)
+    found = []
+    for experiment in experiments:
+        try:
+            data = experiment.model_dump(by_alias=True)
+            found.append(Experiment.model_validate({**data, "cluster": spec.model_dump(exclude_unset=True)}))
+        except ValidationError as error:
+            raise BadInput(
+                "the experiment does not fit this cluster",
+                where=f"{experiment.name} on {bootstrap_servers}",
+                expected=f"what a cluster of {spec.brokers} broker(s) can have",
+                found=words_of(error),
+                next_step="change a copy of the experiment: `kafka-chaos schema` prints every key",
+            ) from error
+    return found
+
+
+def external_cluster_spec(
+    bootstrap_servers: str, client_config: str | None, containers: str | None = None
+) -> ClusterSpec:
+    """An existing cluster; its brokers are counted now.
+
+    Raises:
+        BadInput: not an address, or a client configuration that cannot be used.
+        ClusterError: the cluster does not answer.
+    """
     try:
         existing = ExternalClusterSpec(
             bootstrap_servers=bootstrap_servers, client_config=client_config, containers=containers
@@ -37,21 +63,7 @@ def on_external_cluster(
             found=words_of(error),
         ) from error
     brokers = len(advertised_addresses(existing, client_security_of(existing).login))
-    spec = ClusterSpec(existing=existing, brokers=brokers, profile=Profile.KAFKA)
-    found = []
-    for experiment in experiments:
-        try:
-            data = experiment.model_dump(by_alias=True)
-            found.append(Experiment.model_validate({**data, "cluster": spec.model_dump(exclude_unset=True)}))
-        except ValidationError as error:
-            raise BadInput(
-                "the experiment does not fit this cluster",
-                where=f"{experiment.name} on {bootstrap_servers}",
-                expected=f"what a cluster of {brokers} broker(s) can have",
-                found=words_of(error),
-                next_step="change a copy of the experiment: `kafka-chaos schema` prints every key",
-            ) from error
-    return found
+    return ClusterSpec(existing=existing, brokers=brokers, profile=Profile.KAFKA)
 
 
 def check_external_limits(experiment: Experiment, *, owned: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.model.errors import BadInput, JournalError
-from harness.model.journal import OPEN_SENDS, SENDS, SENDS_DIR, TRANSACTIONS_DIR, RowSink, SendOutcome
-from harness.model.journal_reader import PARTS, journal_batches, journal_rows, part_batches
+from harness.model.journal import OPEN_SENDS, SENDS, SENDS_DIR, RowSink, SendOutcome
+from harness.model.journal_reader import PARTS, part_batches
 from harness.model.progress import report_progress
 from workloads.own.journaled import open_in
 from workloads.own.json_events import import_events
@@ -26,6 +25,7 @@ from workloads.own.producer_folder import (
     ProducerFolder,
     is_closed,
 )
+from workloads.own.take_over import take_over, without_end
 from workloads.producer.send_journal import SendJournal
 from workloads.producer.tally import Progress
 
@@ -145,39 +145,15 @@ class OwnProducers:
         for file in self._folder.event_files():
             try:
                 if not import_events(file, self._folder, target).ended:
-                    self._problems.append(
-                        f"{file.name} does not end with `end`: what was sent last is not known"
-                    )
+                    self._problems.append(without_end(file))
             except BadInput as error:
                 self._problems.append(str(error))
-        found = self._folder.producers()
-        if len(found) < self._expected:
+        found = len(self._folder.producers())
+        if found < self._expected:
             self._problems.append(
-                f"{self._expected} producer(s) of your own were expected, {len(found)} opened a journal"
+                f"{self._expected} producer(s) of your own were expected, {found} opened a journal"
             )
-        for number, folder in found.items():
-            if not is_closed(folder):
-                self._problems.append(
-                    f"producer {number} has not closed its journal: what it sent last is not known"
-                )
-            try:
-                for table in producer_rows(folder, number):
-                    self._journal.add_rows(self._with_steps(table))
-                self._add_transactions(folder, number)
-            except JournalError as error:
-                self._problems.append(str(error))
-
-    def _add_transactions(self, folder: Path, number: int) -> None:
-        rows = list(journal_rows(folder / TRANSACTIONS_DIR))
-        if rows and self._transactions is None:
-            self._problems.append(
-                f"producer {number} wrote {len(rows):,} transactions, which the experiment does not expect: "
-                "set `own: {transactional: true}` below `workload`"
-            )
-            return
-        for row in rows:
-            assert self._transactions is not None, "returned above"
-            self._transactions.append(row)
+        self._problems += take_over(self._folder, self._journal, self._transactions, self._with_steps)
 
     def _with_steps(self, table: pa.Table) -> pa.Table:
         """The rows with the write step in which each was sent; what was sent before counts to the first."""
@@ -233,37 +209,6 @@ class PartTally:
                 errors = pc.drop_null(table["error"]).to_pylist()
                 self._errors.update(errors)
                 self._last_error = errors[-1] if errors else self._last_error
-
-
-def producer_rows(folder: Path, number: int) -> Iterator[pa.Table]:
-    """The SENDS rows of a producer's folder; those open when it ended are `indeterminate`.
-
-    Raises:
-        JournalError: a file is damaged, or holds rows of another producer.
-    """
-    closed: set[int] = set()
-    waiting = folder / SENDS_DIR / OPEN_SENDS
-    crashed = waiting.exists()
-    for table in journal_batches(folder / SENDS_DIR):
-        _refuse_foreign(table, folder, number)
-        if crashed:
-            closed.update(table["seq"].to_pylist())
-        yield table
-    if crashed:
-        for table in part_batches(waiting):
-            _refuse_foreign(table, folder, number)
-            yield table.filter(pa.array([seq not in closed for seq in table["seq"].to_pylist()], pa.bool_()))
-
-
-def _refuse_foreign(table: pa.Table, folder: Path, number: int) -> None:
-    if table.schema.names != SENDS.names or pc.unique(table["producer"]).to_pylist() not in ([], [number]):
-        raise JournalError(
-            "a producer's journal cannot be used",
-            where=str(folder),
-            expected=f"sends of producer {number}",
-            found="columns or producers of another journal",
-            next_step="leave the folders of producers as their programs wrote them",
-        )
 
 
 def _ended(file: Path) -> bool:

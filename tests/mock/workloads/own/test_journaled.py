@@ -23,8 +23,8 @@ from harness.model.journal import TRANSACTIONS_DIR
 from harness.model.journal_reader import journal_rows
 from workloads.config.client_log import client_logger
 from workloads.own.journaled import journaled
-from workloads.own.own_producers import producer_rows
 from workloads.own.producer_folder import FOLDER_VARIABLE, ProducerFolder, is_closed
+from workloads.own.take_over import producer_rows
 from workloads.record.carried_identity import IDENTITY_HEADER, decode_carried
 
 pytestmark = pytest.mark.mock

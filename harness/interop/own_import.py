@@ -1,0 +1,207 @@
+"""A run folder from journals of a user's own producers, with a final read of their cluster.
+
+docs/how-to/own-producer.md says what such a run does not contain. The final read is proved complete, as that
+of any run is; what else is in doubt becomes a problem of the run, so that its verdict is `unknown`.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from harness.cluster.live import LiveCluster
+from harness.cluster.running import running_cluster
+from harness.model.errors import BadInput, JournalError
+from harness.model.journal import SENDS_DIR, TRANSACTIONS, TRANSACTIONS_DIR, UNREADABLE
+from harness.model.journal_reader import journal_batches
+from harness.model.run import RunMeta, StepInfo
+from harness.preflight.external_limits import external_cluster_spec
+from harness.run.final_read import FinalReadTarget, final_read
+from harness.spec.cluster import ClusterSpec
+from workloads.config.spec import CLIENT_TRANSACTION_TIMEOUT_MS
+from workloads.journal.row_journal import RowJournal
+from workloads.own.json_events import import_events, target_of_events
+from workloads.own.producer_folder import PRODUCERS_DIR, TARGET_FILE, ProducerFolder, ProducerTarget
+from workloads.own.take_over import take_over, without_end
+from workloads.producer.send_journal import SendJournal
+
+_VIEW_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSource:
+    """What to import: folders of journals and files of events (`*.jsonl`), the cluster with the topic that
+    they wrote, and how their producers were configured."""
+
+    journals: tuple[Path, ...]
+    bootstrap_servers: str
+    client_config: Path | None = None
+    idempotent: bool = False
+    max_in_flight: int | None = None
+    transaction_timeout_ms: int = CLIENT_TRANSACTION_TIMEOUT_MS
+
+
+def import_own(source: OwnSource, folder: Path) -> RunMeta:
+    """Write the run folder, and read the topic to its end.
+
+    Raises:
+        BadInput: the folder is not empty, the journals are of different runs, a line of events cannot be
+            used, or the topic is not there.
+        ClusterError: the cluster does not answer.
+        JournalError: the run folder cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(
+            "the run folder exists already",
+            where=str(folder),
+            expected="a folder that does not exist, or is empty",
+            next_step="name another one",
+        )
+    target = _common_target(source.journals)
+    config = None if source.client_config is None else str(source.client_config.resolve())
+    spec = external_cluster_spec(source.bootstrap_servers, config)
+    scratch = folder.with_name(f".{folder.name}.importing")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir(parents=True)
+        meta = _import(source, target, spec, scratch)
+        if folder.exists():
+            folder.rmdir()
+        scratch.replace(folder)
+    except UNREADABLE as error:
+        raise JournalError(
+            "the run folder cannot be written",
+            where=str(folder),
+            expected="a writable folder with free space",
+            found=str(error),
+            next_step="free space or name another folder",
+        ) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return meta
+
+
+def _common_target(journals: tuple[Path, ...]) -> ProducerTarget:
+    targets = {path: _target_of(path) for path in journals}
+    first = targets[journals[0]]
+    for path, other in targets.items():
+        if (other.run_id, other.topic, other.acks) != (first.run_id, first.topic, first.acks):
+            raise BadInput(
+                "the journals are of different runs",
+                where=f"{journals[0]} and {path}",
+                expected=f"run {first.run_id}, topic {first.topic}, acks={first.acks}",
+                found=f"run {other.run_id}, topic {other.topic}, acks={other.acks}",
+                next_step="import them as runs of their own",
+            )
+    return first
+
+
+def _target_of(path: Path) -> ProducerTarget:
+    """The target of a folder or of a file of events. A folder with files of events alone needs none."""
+    if not path.is_dir():
+        return target_of_events(path)
+    folder = ProducerFolder(path)
+    files = folder.event_files()
+    return target_of_events(files[0]) if files and not (path / TARGET_FILE).exists() else folder.target()
+
+
+def _import(source: OwnSource, target: ProducerTarget, spec: ClusterSpec, folder: Path) -> RunMeta:
+    producers = ProducerFolder(folder / PRODUCERS_DIR)
+    producers.create(target)
+    problems = [problem for path in source.journals for problem in _copy(path, producers, target)]
+    transactional = any(any(one.glob(f"{TRANSACTIONS_DIR}/*")) for one in producers.producers().values())
+    with ExitStack() as stack:
+        sends = stack.enter_context(SendJournal(folder / SENDS_DIR, target.topic))
+        transactions = None
+        if transactional:
+            transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
+        problems += take_over(producers, sends, transactions)
+    began, wrote = _times(folder)
+    with running_cluster(spec, folder) as cluster:
+        partitions, replicas = _shape(cluster, target.topic)
+        topic_config = cluster.admin().config(target.topic)
+        subject = FinalReadTarget(
+            target.topic,
+            partitions,
+            replicas,
+            target.run_id,
+            source.transaction_timeout_ms / 1000 if transactional else None,
+            compacted="compact" in topic_config.get("cleanup.policy", ""),
+        )
+        meta = RunMeta(
+            run_id=target.run_id,
+            experiment="imported",
+            arm=target.topic,
+            topic=target.topic,
+            partitions=partitions,
+            replication_factor=replicas,
+            topic_config=topic_config,
+            acks="0" if target.acks == "0" else "1" if target.acks == "1" else "all",
+            idempotent=source.idempotent or transactional,
+            transactional=transactional,
+            max_in_flight=source.max_in_flight,
+            client="own",
+            cluster=cluster.info(),
+            versions={"python": platform.python_version(), "kafka-chaos": version("kafka-chaos")},
+            started_ns=began,
+            steps=(StepInfo(index=0, name="imported", kind="write", started_ns=began, ended_ns=wrote),),
+            final_read=final_read(cluster, subject, folder),
+            finished=True,
+            problems=tuple(problems),
+            skipped=cluster.remarks(),
+        )
+    meta = meta.model_copy(update={"ended_ns": time.time_ns()})
+    meta.save(folder)
+    return meta
+
+
+def _copy(path: Path, producers: ProducerFolder, target: ProducerTarget) -> Iterator[str]:
+    """Copy the journals of one source; yields what is in doubt."""
+    files = [path]
+    if path.is_dir():
+        source = ProducerFolder(path)
+        files = source.event_files()
+        for number, own in source.producers().items():
+            _, claimed = producers.claim(number)
+            shutil.copytree(own, claimed, dirs_exist_ok=True)
+    for file in files:
+        if not import_events(file, producers, target).ended:
+            yield without_end(file)
+
+
+def _times(folder: Path) -> tuple[int, int]:
+    """When the first record was sent, and when the last one."""
+    found = [
+        pc.min_max(table["sent_ns"]).as_py()
+        for table in journal_batches(folder / SENDS_DIR, ["sent_ns"])
+        if table.num_rows
+    ]
+    now = time.time_ns()
+    return min((one["min"] for one in found), default=now), max((one["max"] for one in found), default=now)
+
+
+def _shape(cluster: LiveCluster, topic: str) -> tuple[int, int]:
+    """The numbers of partitions and of replicas.
+
+    Raises:
+        BadInput: no broker knows the topic.
+    """
+    view = cluster.view((topic,), timeout=_VIEW_SECONDS)
+    known = [state for one in view.answered() for state in one.partitions if state.topic == topic]
+    if not known:
+        raise BadInput(
+            "the topic is not there",
+            where=cluster.bootstrap,
+            expected=f"the topic {topic}, which the journals name",
+            found="a cluster whose brokers do not know it",
+            next_step="correct --bootstrap-servers; a topic that was deleted cannot be read any more",
+        )
+    return max(state.partition for state in known) + 1, max(len(state.replicas) for state in known)
