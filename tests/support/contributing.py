@@ -15,7 +15,7 @@ PACKAGES = ("harness", "faults", "workloads", "checkers", "compose", "tests/supp
 FILES = tuple(
     name
     for name in (
-        *("pyproject.toml", "tests/__init__.py", "tests/conftest.py"),
+        *("pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/durations.json"),
         *("tests/spark/__init__.py", "tests/spark/conftest.py", "tests/spark/checkers/__init__.py"),
     )
     if (ROOT / name).exists()
