@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -v --durations=10
 # How many files of tests run at a time: three where 12 GB are free, two where there are 6. A file stays with one process,
 # so that its tests share a cluster.
-SIDE ?= $(shell awk '/^MemAvailable/ { print $$2 > 12000000 ? 3 : $$2 > 6000000 ? 2 : 0 }' /proc/meminfo 2>/dev/null || echo 0)
+SIDE ?= $(shell awk '/^MemAvailable/ { print ($$2 > 12000000 ? 3 : $$2 > 6000000 ? 2 : 0) }' /proc/meminfo 2>/dev/null || echo 0)
 BY_FILE = -n $(SIDE) --dist loadfile --no-loadscope-reorder
 # The long tests, which `make test` leaves out, are divided into as many parts.
 SHARDS := 6

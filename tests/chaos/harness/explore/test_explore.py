@@ -18,6 +18,8 @@ MENU = """
 name: tiny
 title: One leader, cut off or moved
 producer: {delivery.timeout.ms: 15000}
+# Half of the shortest cut that shrinking comes to within the runs below, so that it can be replayed.
+cluster: {properties: {broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 300}}
 topic: {partitions: 1, replication_factor: 3, config: {min.insync.replicas: 2}}
 rates: [500]
 rest: 1

@@ -488,6 +488,14 @@ def test_a_high_watermark_above_a_log_end_is_noticed(folder: Folder) -> None:
     assert (row.seen, row.ok) == ("1 of 50", False)
 
 
+def test_a_leader_may_act_by_an_isr_that_its_metadata_does_not_show_yet(folder: Folder) -> None:
+    for number in range(60):
+        behind, isr = (6, [1, 2, 3]) if number < 30 else (2, [1, 2])
+        a_round(folder, number, 6, [9, 6, 2 if number == 29 else behind], isr)
+    row = expect_watermarks.high_watermark_never_above("look").observe(folder.finished())
+    assert (row.seen, row.ok) == ("0 of 59", True)
+
+
 def test_few_rounds_prove_nothing(folder: Folder) -> None:
     a_round(folder, 0, 9, [9, 9, 9], [1, 2, 3])
     assert seen(

@@ -1,0 +1,37 @@
+"""The make targets of the tests: how many files run side by side, and which shards are refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.pure
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", *arguments], cwd=ROOT, env=alone, capture_output=True, text=True, check=False
+    )
+
+
+def test_as_many_files_run_side_by_side_as_memory_allows() -> None:
+    planned = make("-n", "test").stdout
+    assert re.search(r" -n [023] --dist loadfile ", planned), planned
+    assert " -n 5 --dist loadfile " in make("-n", "test", "SIDE=5").stdout
+
+
+@pytest.mark.parametrize("shard", ["", "7", "0/6", "7/6", "2/", "x/6", "-1/6", "2/0", "1/99999", "1/6 2/6"])
+def test_a_shard_that_is_none_is_refused_before_anything_starts(shard: str) -> None:
+    refused = make("test-shard", f"SHARD={shard}")
+    assert refused.returncode == 2
+    first = refused.stderr.splitlines()[0]
+    assert first == (
+        f"make test-shard: no such shard: SHARD={shard}; expected I/N with 1 <= I <= N, for example SHARD=2/6"
+    )
+    assert "pytest" not in refused.stdout
