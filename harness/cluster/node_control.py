@@ -16,6 +16,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 from harness.cluster.nodes import Node
 from harness.containers import capabilities, engine
 from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_in, run_sidecar
+from harness.containers.network_sidecars import NetworkSidecars
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
 
@@ -35,6 +36,7 @@ class RunningNodes:
         self._addresses: dict[int, str] = {}
         self._handles: dict[int, Container] = {}
         self._on_start: list[Callable[[int], None]] = []
+        self._network_sidecars = NetworkSidecars()
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -125,9 +127,13 @@ class RunningNodes:
         Raises:
             ClusterError: the sidecar could not be started (the node is not running, for instance).
         """
-        network = f"container:{self._container(number).id}"
-        what = "in the node's network namespace"
-        return self._sidecar(number, what, script, capabilities.NETWORK, network_mode=network)
+        with self._engine(number, "a sidecar could not run in the node's network namespace") as container:
+            labels = engine.labels(self.name)
+            return self._network_sidecars.run(self.client, self._toolbox, container, labels, script)
+
+    def remove_network_sidecars(self) -> None:
+        """Remove the sidecars that `in_network` has left running; the next call starts a new one."""
+        self._network_sidecars.remove()
 
     def in_files(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.

@@ -80,7 +80,12 @@ def heal_recorded(
         live = running.attach(client, record)
         if live is None:
             state_records.forget(record.name)
-        done.append(HealedCluster(record.name, gone=True) if live is None else heal_cluster(live))
+            done.append(HealedCluster(record.name, gone=True))
+            continue
+        try:
+            done.append(heal_cluster(live))
+        finally:
+            live.remove_network_sidecars()
     return done
 
 

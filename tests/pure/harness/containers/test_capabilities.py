@@ -101,6 +101,7 @@ class Engine:
         self.containers = self.volumes = self.api = self
         self._version = "1.41"
         self.id = "id"
+        self.attrs = {"State": {"StartedAt": "now"}}
 
     def create(self, *_: Any, **given: Any) -> Engine:
         self.asked.append(given)
@@ -109,6 +110,11 @@ class Engine:
     run = create
 
     def start(self) -> None: ...
+
+    def reload(self) -> None: ...
+
+    def exec_run(self, command: list[str]) -> tuple[int, bytes]:  # noqa: ARG002
+        return 0, b""
 
     def wait(self, timeout: float) -> dict[str, int]:  # noqa: ARG002
         return {"StatusCode": 0}
