@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -54,6 +56,15 @@ Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
 def prove(cluster: ManagedCluster, topic: str, fault_table: list[dict[str, Any]]) -> Prove:
     """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/support/proof.py."""
     return lambda spec: proved(cluster, topic, spec, fault_table)
+
+
+@pytest.fixture
+def only_sweeper() -> Iterator[None]:
+    """For tests that kill a harness, or that heal or sweep what ended harnesses have left: what one of them
+    leaves on purpose, another in a process beside it would remove."""
+    with (Path(tempfile.gettempdir()) / "kafka-chaos-tests.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.usefixtures("only_sweeper")
 def test_what_a_killed_harness_leaves_is_swept_and_nothing_else(cluster: ManagedCluster) -> None:
     port = free_ports(1)[0]
     child = subprocess.Popen(

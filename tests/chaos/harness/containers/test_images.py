@@ -192,6 +192,7 @@ def test_probe_and_doctor_on_the_real_engine(client: DockerClient) -> None:
     assert not client.containers.list(all=True, filters=filters, ignore_removed=True)
 
 
+@pytest.mark.usefixtures("only_sweeper")
 def test_sweep_takes_containers_networks_and_volumes_of_one_cluster(client: DockerClient) -> None:
     name = "sweep-test"
     labels = engine.labels(name)

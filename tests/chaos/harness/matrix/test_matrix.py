@@ -53,6 +53,7 @@ def matrix(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.usefixtures("only_sweeper")
 def test_two_by_two_by_three_killed_in_the_middle_and_resumed(tmp_path: Path) -> None:
     spec, results = tmp_path / "small.yaml", tmp_path / "results"
     spec.write_text(SPEC)

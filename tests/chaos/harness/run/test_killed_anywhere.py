@@ -20,7 +20,7 @@ from harness.host import process_identity
 from harness.matrix.result import load_result
 from tests.chaos.support.processes import COMMAND, environment, kafka_chaos
 
-pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+pytestmark = [pytest.mark.chaos, pytest.mark.soak, pytest.mark.usefixtures("only_sweeper")]
 
 SPEC = """
 name: doomed

@@ -22,7 +22,7 @@ from harness.containers import engine, images
 from tests.chaos.support.docker_socket_relay import relay
 from tests.chaos.support.processes import COMMAND, await_sends, checked, environment, kafka_chaos, owned_by
 
-pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+pytestmark = [pytest.mark.chaos, pytest.mark.soak, pytest.mark.usefixtures("only_sweeper")]
 
 SPEC = """
 name: steady
