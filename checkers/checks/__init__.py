@@ -1,4 +1,4 @@
-"""The checks: each a function from a DataFrame of facts to one in which its findings are named.
+"""The checks: each a function that returns the SQL condition of a class of findings over facts.
 
 `kafka-chaos findings` lists them. A new one is a function in `records.py`, `deliveries.py` or `replicas.py`
 with its definition, source and example in its docstring. Where the function stands in its module is its place

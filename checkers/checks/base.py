@@ -5,32 +5,33 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
 FindingSubject = Literal["record", "delivery", "replica"]
-Rule = Callable[[DataFrame], DataFrame]
+Condition = Callable[[], str]
+Search = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
 class Check:
     """One class of findings: what it is, and the function that finds it.
 
-    `find` takes the DataFrame of its subject and returns it with its findings named: of records and
-    deliveries, rows that no earlier check claimed get their class in the column `finding`; of replicas, one
-    row per finding. `detail` is an SQL expression over the columns of a finding, the sentence that people
-    read about it. Definition, source and example are the function's docstring.
+    `rule` of records and deliveries returns an SQL condition over the columns of the subject: the rows that
+    meet it, and no condition of an earlier check, are findings of this class. Of replicas, it takes the
+    DataFrame of the subject and returns one row per finding. `detail` is an SQL expression over the columns
+    of a finding, the sentence that people read about it. Definition, source and example are the function's
+    docstring.
     """
 
     finding: FindingClass
     subject: FindingSubject
-    find: Rule
+    rule: Callable[..., Any]
     detail: str
 
     def definition(self) -> str:
@@ -44,7 +45,7 @@ class Check:
 
     def _parts(self) -> tuple[str, str, str]:
         """The docstring: definition, `Source:`, `Example:`."""
-        text = " ".join(inspect.cleandoc(self.find.__doc__ or "").split())
+        text = " ".join(inspect.cleandoc(self.rule.__doc__ or "").split())
         definition, _, rest = text.partition("Source:")
         source, _, example = rest.partition("Example:")
         return definition.strip(), source.strip(), example.strip()
@@ -52,27 +53,29 @@ class Check:
 
 def check(
     finding: FindingClass, detail: str, *, subject: FindingSubject = "record"
-) -> Callable[[Rule], Check]:
-    """Decorator that makes the check of a class from its function; see `Check` for the arguments."""
-    return lambda find: Check(finding, subject, find, detail)
+) -> Callable[[Condition], Check]:
+    """Decorator that makes the check of a class from the function that returns its condition; see `Check` for
+    the arguments."""
+    return lambda rule: Check(finding, subject, rule, detail)
 
 
-def claim(rows: DataFrame, finding: FindingClass, condition: Column) -> DataFrame:
-    """Rows with this class in `finding` where the condition holds and no earlier check claimed them."""
-    named = F.coalesce(F.col("finding"), F.when(condition, F.lit(finding.value)))
-    return rows.withColumn("finding", named)
+def check_of_replicas(finding: FindingClass, detail: str) -> Callable[[Search], Check]:
+    """The same for the check of a class that is searched for among replicas."""
+    return lambda rule: Check(finding, "replica", rule, detail)
 
 
-def outcome(word: SendOutcome) -> Column:
-    """Whether the send has this outcome."""
-    return F.col("outcome") == OUTCOMES.index(word)
+def outcome(word: SendOutcome) -> str:
+    """Whether the send has this outcome (SQL)."""
+    return f"outcome = {OUTCOMES.index(word)}"
 
 
-def txn_outcome(word: TxnOutcome) -> Column:
-    """Whether the send's transaction has this outcome."""
-    return F.col("txn_outcome") == TXN_OUTCOMES.index(word)
+def txn_outcome(word: TxnOutcome) -> str:
+    """Whether the send's transaction has this outcome (SQL)."""
+    return f"txn_outcome = {TXN_OUTCOMES.index(word)}"
 
 
-def present() -> Column:
-    """Whether the final read holds the record."""
-    return F.col("read_rows") > 0
+PRESENT = "read_rows > 0"
+"""Whether the final read holds the record (SQL)."""
+ABSENT = "read_rows <= 0"
+"""Its opposite; `read_rows` is never null."""
+ACKED = outcome(SendOutcome.ACKED)

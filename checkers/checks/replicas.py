@@ -5,17 +5,16 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from checkers.checks.base import check
+from checkers.checks.base import check_of_replicas
 from harness.model.result import FindingClass
 
 
-@check(
+@check_of_replicas(
     FindingClass.DIVERGED,
     """
     concat('replicas of ', at, ' differ at offset ', offset, ': ', array_join(transform(
         partings, one -> concat('broker ', one.broker, ' differs from offset ', one.parting, ' on')
     ), ', '))""",
-    subject="replica",
 )
 def diverged(rows: DataFrame) -> DataFrame:
     """Two replicas hold different records (checksum, identity or leader epoch) at one offset below the high

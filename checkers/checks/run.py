@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from checkers.checks import FindingSubject, checks_of
 
@@ -14,13 +15,29 @@ Returned = TypeVar("Returned")
 
 
 def run_checks(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
-    """Rows with their findings named by all checks of a subject, and the problems of checks that failed."""
+    """Rows with the class of their finding in the column `finding` (string; null: none), and the problems of
+    checks that failed."""
+    conditions: dict[str, str] = {}
     problems = []
     for check in checks_of(subject):
-        outcome, problem = attempt(check.finding.value, partial(check.find, rows))
-        rows = rows if outcome is None else outcome
+        condition, problem = attempt(check.finding.value, check.rule)
+        conditions |= {} if condition is None else {check.finding.value: condition}
         problems += [problem] if problem else []
-    return rows, problems
+    named, problem = attempt("all", lambda: _named(rows, conditions))
+    if named is None:
+        # One of them cannot be understood: each alone shows which.
+        for finding, condition in list(conditions.items()):
+            _, problem = attempt(finding, partial(rows.where, condition))
+            if problem:
+                problems.append(problem)
+                del conditions[finding]
+        named = _named(rows, conditions)
+    return named, problems
+
+
+def _named(rows: DataFrame, conditions: dict[str, str]) -> DataFrame:
+    cases = " ".join(f"WHEN {condition} THEN '{finding}'" for finding, condition in conditions.items())
+    return rows.withColumn("finding", F.expr(f"CASE {cases} END" if cases else "cast(NULL AS string)"))
 
 
 def attempt(name: str, work: Callable[[], Returned]) -> tuple[Returned | None, str | None]:

@@ -1,14 +1,14 @@
-"""Strings of a run as numbers, in SQL: a topic and its partition are one bigint (a spot)."""
+"""Strings of a run as numbers, in SQL text: a topic and its partition are one bigint (a spot).
+
+Text, since each operation on a `Column` is a call to Spark's JVM.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
-from checkers.facts.columns import WIDTH as _WIDTH
+from checkers.facts.columns import WIDTH
 
 
 @dataclass(frozen=True)
@@ -18,38 +18,39 @@ class Codes:
     topics: tuple[str, ...]
 
 
-def encode(column: Column, names: Sequence[str]) -> Column:
+def literal(text: str) -> str:
+    """A string as an SQL literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def encode(column: str, names: Sequence[str]) -> str:
     """Index of a string in `names` (int); null stays null, and an unknown name becomes null."""
-    code = F.lit(None).cast("int")
-    if names:
-        pairs = [F.lit(item) for index, name in enumerate(names) for item in (name, index)]
-        code = F.element_at(F.create_map(*pairs), column)
-    return code
+    pairs = (f"{literal(name)}, {index}" for index, name in enumerate(names))
+    return f"element_at(map({', '.join(pairs)}), {column})" if names else "cast(NULL AS int)"
 
 
-def decode(code: Column, names: Sequence[str]) -> Column:
+def decode(code: str, names: Sequence[str]) -> str:
     """The inverse of `encode`; a code outside `names` gives null."""
-    if not names:
-        return F.lit(None).cast("string")
-    return F.get(F.array(*(F.lit(name) for name in names)), code)
+    return f"get(array({', '.join(map(literal, names))}), {code})" if names else "cast(NULL AS string)"
 
 
-def spot(topic: Column, partition: Column, codes: Codes) -> Column:
+def spot(topic: str, partition: str, codes: Codes) -> str:
     """Topic and partition as one bigint, so that they can be compared and shuffled as a number."""
-    return encode(topic, codes.topics).cast("bigint") * F.lit(_WIDTH) + partition
+    return f"cast({encode(topic, codes.topics)} AS bigint) * {WIDTH} + {partition}"
 
 
 def spot_number(topic: str, partition: int, codes: Codes) -> int:
     """`spot` of one topic and partition."""
-    return codes.topics.index(topic) * _WIDTH + partition
+    return codes.topics.index(topic) * WIDTH + partition
 
 
-def partition_of(spot: Column) -> Column:
+def partition_of(spot: str) -> str:
     """The partition number in a `spot`."""
-    return (F.pmod(spot + F.lit(_WIDTH // 2), F.lit(_WIDTH)) - F.lit(_WIDTH // 2)).cast("int")
+    return f"cast(pmod({spot} + {WIDTH // 2}, {WIDTH}) - {WIDTH // 2} AS int)"
 
 
-def name_of(spot: Column, codes: Codes) -> Column:
+def name_of(spot: str, codes: Codes) -> str:
     """A `spot` as people write it: `topic-partition`."""
-    topic = F.floor((spot + F.lit(_WIDTH // 2)) / F.lit(_WIDTH)).cast("int")
-    return F.concat(decode(topic, codes.topics), F.lit("-"), partition_of(spot).cast("string"))
+    topic = f"cast(floor(({spot} + {WIDTH // 2}) / {WIDTH}) AS int)"
+    return f"concat({decode(topic, codes.topics)}, '-', {partition_of(spot)})"

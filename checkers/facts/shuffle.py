@@ -89,7 +89,7 @@ def _sends(frames: RunFrames, codes: Codes) -> DataFrame:
         F.lit(_SEND).alias("kind"),
         F.lit(frames.meta.run_id).cast("bigint").alias("run"),
         *(_big(name) for name in ("producer", "seq", "key", "offset", "step", "sent_ns", "closed_ns", "txn")),
-        spot(F.col("topic"), F.col("partition"), codes).alias("spot"),
+        F.expr(spot("topic", "partition", codes)).alias("spot"),
         *(F.lit(None).cast("bigint").alias(name) for name in ("epoch", "source")),
         F.col("outcome").alias("word"),
         "error",
@@ -101,7 +101,7 @@ def _reads(reads: DataFrame, kind: int, codes: Codes) -> DataFrame:
     return reads.where(F.col("state").isin(*READABLE)).select(
         F.lit(kind).alias("kind"),
         *(_big(name) for name in ("run", "producer", "seq", "key", "offset")),
-        spot(F.col("topic"), F.col("partition"), codes).alias("spot"),
+        F.expr(spot("topic", "partition", codes)).alias("spot"),
         F.col("leader_epoch").cast("bigint").alias("epoch"),
         source.cast("bigint").alias("source"),
         *(F.lit(None).cast("bigint").alias(name) for name in ("step", "sent_ns", "closed_ns", "txn")),

@@ -79,16 +79,13 @@ def deliveries(
         found = sum(int(bytes(row.answer)) for row in numbers.mapInArrow(task, "answer binary").collect())
     if not found:
         return None
-    rows = read_parquet(spark, _DELIVERIES_READ, folder).withColumn("finding", F.lit(None).cast("string"))
-    rows, problems = run_checks(rows, "delivery")
-    names = [reader.name for reader in frames.readers]
+    rows, problems = run_checks(read_parquet(spark, _DELIVERIES_READ, folder), "delivery")
+    names, groups = [reader.name for reader in frames.readers], [unit.name for unit in units]
     rows = (
         _with_skipped_identity(rows.where(F.col("finding").isNotNull()), frames, facts, found)
-        .withColumn("partition", partition_of(F.col("spot")))
-        .withColumn("at", name_of(F.col("spot"), facts.codes))
-        .withColumn(
-            "who", F.coalesce(decode(F.col("reader"), names), decode(F.col("unit"), [u.name for u in units]))
-        )
+        .withColumn("partition", F.expr(partition_of("spot")))
+        .withColumn("at", F.expr(name_of("spot", facts.codes)))
+        .withColumn("who", F.expr(f"coalesce({decode('reader', names)}, {decode('unit', groups)})"))
     )
     findings = as_findings(
         rows,
@@ -113,7 +110,7 @@ def _with_skipped_identity(rows: DataFrame, frames: RunFrames, facts: RunFacts, 
     records = (
         frames.reads.where(F.col("state").isin(*READABLE))
         .select(
-            spot(F.col("topic"), F.col("partition"), facts.codes).alias("spot"),
+            F.expr(spot("topic", "partition", facts.codes)).alias("spot"),
             "offset",
             F.struct("producer", "seq").alias("record"),
         )
@@ -146,16 +143,16 @@ def replicas(frames: RunFrames, facts: RunFacts) -> DataFrame | None:
         *(F.coalesce(F.col(name).cast("bigint"), nothing) for name in ("run", "producer", "seq", "crc")),
     )
     rows = (
-        frames.replicas.withColumn("spot", spot(F.col("topic"), F.col("partition"), facts.codes))
+        frames.replicas.withColumn("spot", F.expr(spot("topic", "partition", facts.codes)))
         .join(F.broadcast(limits), "spot")
         .where(F.col("offset") < F.col("end_offset"))
         .select("spot", "offset", "broker", "leader", "end_offset", content.alias("content"))
     )
     (check,) = checks_of("replica")
-    found = check.find(rows).withColumns(
+    found = check.rule(rows).withColumns(
         {
-            "partition": partition_of(F.col("spot")),
-            "at": name_of(F.col("spot"), facts.codes),
+            "partition": F.expr(partition_of("spot")),
+            "at": F.expr(name_of("spot", facts.codes)),
         }
     )
     return as_findings(

@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from checkers.checks import detail_of
-from checkers.checks.base import present
+from checkers.checks.base import PRESENT
 from checkers.checks.sentences import BAD_DELIVERY, BAD_VALUE
 from checkers.facts.columns import OUTCOMES
-from checkers.facts.encoding import decode, name_of, partition_of
+from checkers.facts.encoding import decode, literal, name_of, partition_of
 from checkers.facts.measure import RunFacts
 from checkers.findings.leadership_history import LeadershipHistory, with_acknowledging_leader
 from checkers.findings.record_context import broadcast_if_small
@@ -44,6 +44,7 @@ the epoch of the record in its place.
 """
 
 _FOR_EVER = 2**63 - 1
+_LOST = f"finding = '{FindingClass.LOST}'"
 
 
 def evidence(
@@ -56,50 +57,50 @@ def evidence(
         leadership: which broker led when, as brokers reported.
         lost: the number of lost records; 0 leaves out the evidence of losses.
     """
-    is_lost = F.col("finding") == FindingClass.LOST.value
-    not_committed = is_lost & F.col("not_committed")
-    place = (
-        F.when(F.col("not_committed"), F.lit("not committed"))
-        .when(F.col("overwritten") | F.col("overwritten_badly"), F.lit("overwritten"))
-        .when(F.col("acked_offset") >= F.col("end_offset"), F.lit("tail"))
-        .otherwise(F.lit("unknown"))
+    rows = _with(
+        rows.where("finding IS NOT NULL"),
+        {
+            "place": f"""CASE WHEN NOT ({_LOST}) THEN NULL WHEN not_committed THEN 'not committed'
+                WHEN overwritten OR overwritten_badly THEN 'overwritten'
+                WHEN acked_offset >= end_offset THEN 'tail' ELSE 'unknown' END"""
+        },
     )
-    rows = rows.where(F.col("finding").isNotNull()).withColumn("place", F.when(is_lost, place))
     if lost:
-        rows = with_acknowledging_leader(
-            _with_holders(rows, frames, is_lost & ~not_committed, lost), leadership, is_lost
-        )
+        missing = F.expr(f"{_LOST} AND NOT not_committed")
+        rows = _with_holders(rows, frames, missing, lost)
+        rows = with_acknowledging_leader(rows, leadership, F.expr(_LOST))
     else:
-        rows = rows.withColumns(
-            {
-                "held_by": F.lit(None).cast("array<int>"),
-                "acked_by": F.lit(None).cast("int"),
-                "acked_epoch": F.lit(None).cast("int"),
-            }
-        )
-    names = [reader.name for reader in frames.readers]
-    rows = rows.withColumns(
+        nothing = {"held_by": "array<int>", "acked_by": "int", "acked_epoch": "int"}
+        rows = _with(rows, {name: f"cast(NULL AS {kind})" for name, kind in nothing.items()})
+    rows = _with(
+        rows,
         {
-            "partition": partition_of(F.coalesce("spot", "seen_spot")),
-            "outcome": decode(F.col("outcome"), OUTCOMES),
+            "partition": partition_of("coalesce(spot, seen_spot)"),
+            "outcome": decode("outcome", OUTCOMES),
             "windows": open_windows(frames.meta.windows),
-            "reader": decode(F.col("live_reader"), names),
-            "count": F.lit(None).cast("bigint"),
-            "replaced_epoch": F.when(is_lost & ~F.col("not_committed"), F.col("epoch_there")),
-            "epochs": F.when(present(), F.greatest(F.col("epochs"), F.lit(1))).otherwise(F.col("epochs")),
-            "sent_to": name_of(F.col("spot"), facts.codes),
-            "first_at": name_of(F.col("seen_spot"), facts.codes),
-            "elsewhere": name_of(F.col("away_spot"), facts.codes),
-            "this_run": F.lit(frames.meta.run_id),
-        }
+            "reader": decode("live_reader", [reader.name for reader in frames.readers]),
+            "count": "cast(NULL AS bigint)",
+            "replaced_epoch": f"CASE WHEN {_LOST} AND NOT not_committed THEN epoch_there END",
+            "epochs": f"CASE WHEN {PRESENT} THEN greatest(epochs, 1) ELSE epochs END",
+            "sent_to": name_of("spot", facts.codes),
+            "first_at": name_of("seen_spot", facts.codes),
+            "elsewhere": name_of("away_spot", facts.codes),
+            "this_run": f"{frames.meta.run_id}L",
+        },
     )
-    rows = rows.withColumns(
+    rows = _with(
+        rows,
         {
-            "detail": F.expr(detail_of("record")),
-            "key": F.when(F.col("send_rows") > 0, F.col("key")).otherwise(F.col("first_key")),
-        }
+            "detail": detail_of("record"),
+            "key": "CASE WHEN send_rows > 0 THEN key ELSE first_key END",
+        },
     )
     return rows.select(*FINDINGS.names)
+
+
+def _with(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
+    """Rows with columns of SQL expressions."""
+    return rows.withColumns({name: F.expr(text) for name, text in columns.items()})
 
 
 def _with_holders(rows: DataFrame, frames: RunFrames, wanted: Column, count: int) -> DataFrame:
@@ -118,20 +119,20 @@ def _with_holders(rows: DataFrame, frames: RunFrames, wanted: Column, count: int
     return rows.withColumn("held_by", F.when(wanted, F.coalesce(F.col("held_by"), nobody)))
 
 
-def open_windows(windows: Sequence[FaultWindow]) -> Column:
+def open_windows(windows: Sequence[FaultWindow]) -> str:
     """Names of the fault windows that overlap [sent, closed]; for lost and vanished records, [sent, end of
-    run].
+    run] (SQL).
 
     A send without a report counts as open until the end.
     """
-    gone = F.col("finding").isin(FindingClass.LOST.value, FindingClass.VANISHED.value)
-    until = F.when(gone, F.lit(_FOR_EVER)).otherwise(F.coalesce(F.col("closed_ns"), F.lit(_FOR_EVER)))
+    gone = f"finding IN ('{FindingClass.LOST}', '{FindingClass.VANISHED}')"
+    until = f"CASE WHEN {gone} THEN {_FOR_EVER} ELSE coalesce(closed_ns, {_FOR_EVER}) END"
     names = []
     for window in windows:
-        opened_before = until >= F.lit(window.opened_ns)
-        closed_after = F.col("sent_ns") <= F.lit(_FOR_EVER if window.closed_ns is None else window.closed_ns)
-        names.append(F.when(opened_before & closed_after, F.lit(window.name)))
-    return F.concat_ws(" + ", *names) if names else F.lit("")
+        closed_ns = _FOR_EVER if window.closed_ns is None else window.closed_ns
+        overlaps = f"{until} >= {window.opened_ns} AND sent_ns <= {closed_ns}"
+        names.append(f"CASE WHEN {overlaps} THEN {literal(window.name)} END")
+    return f"concat_ws(' + ', {', '.join(names)})" if names else "''"
 
 
 _OF_BAD_VALUE = {

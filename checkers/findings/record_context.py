@@ -6,13 +6,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from checkers.checks.base import outcome, present, txn_outcome
+from checkers.checks.base import ABSENT, ACKED, PRESENT, txn_outcome
 from checkers.facts.columns import READABLE
 from checkers.facts.encoding import spot, spot_number
 from checkers.facts.measure import RunFacts
 from checkers.journals.load import RunFrames, local_frame, schema_of
 from checkers.judgement.policy import compacts, retention
-from harness.model.journal import SendOutcome, TxnOutcome
+from harness.model.journal import TxnOutcome
 
 BROADCAST_RECORDS = 100_000
 """Up to this number records are broadcast to the journals (about 5 MB); more are joined by a shuffle."""
@@ -26,11 +26,10 @@ def with_context(frames: RunFrames, facts: RunFacts) -> DataFrame:
     acknowledged one, else the lowest at which a live reader got it. `newer_offset` (bigint): the highest
     offset of its key, if compaction is possible. `not_committed` (boolean): acknowledged in a committed
     transaction and in the log, but not in the final read of committed records. `torn` (boolean): and another
-    record of that transaction is. `finding` (string): null.
+    record of that transaction is.
     """
     meta = frames.meta
     final = meta.final_read
-    known = F.when(outcome(SendOutcome.ACKED), F.col("acked_offset")).otherwise(F.col("live_offset"))
     bounds = local_frame(
         facts.frame.sparkSession,
         [
@@ -42,25 +41,17 @@ def with_context(frames: RunFrames, facts: RunFacts) -> DataFrame:
     newest = retention(meta.topic_config, meta.cluster.properties).newest_deletable_ns(
         final.finished_ns if final else None
     )
-    missing = (
-        F.lit(frames.committed is not None)
-        & outcome(SendOutcome.ACKED)
-        & txn_outcome(TxnOutcome.COMMITTED)
-        & present()
-        & (F.col("committed_rows") == 0)
-    )
-    rows = facts.frame.join(F.broadcast(bounds), "spot", "left").withColumns(
-        {
-            "known": known,
-            "not_committed": F.coalesce(missing, F.lit(False)),
-            "may_expire": F.coalesce(
-                (known < F.col("log_start_offset")) & (F.col("sent_ns") <= F.lit(newest).cast("bigint")),
-                F.lit(False),
-            ),
-        }
+    known = f"CASE WHEN {ACKED} THEN acked_offset ELSE live_offset END"
+    missing = f"{ACKED} AND {txn_outcome(TxnOutcome.COMMITTED)} AND {PRESENT} AND committed_rows = 0"
+    deletable = "false" if newest is None else f"sent_ns <= {newest}"
+    rows = facts.frame.join(F.broadcast(bounds), "spot", "left").selectExpr(
+        "*",
+        f"{known} AS known",
+        f"{'false' if frames.committed is None else f'coalesce({missing}, false)'} AS not_committed",
+        f"coalesce({known} < log_start_offset AND {deletable}, false) AS may_expire",
     )
     compacting = compacts(meta.topic_config, meta.cluster.properties)
-    candidates = ~present() & F.col("key").isNotNull() & F.col("known").isNotNull() & F.lit(compacting)
+    candidates = F.expr(f"{ABSENT} AND key IS NOT NULL AND known IS NOT NULL" if compacting else "false")
     needs = (
         _count_needed(rows, candidates)
         if facts.count and (compacting or frames.committed is not None)
@@ -68,9 +59,7 @@ def with_context(frames: RunFrames, facts: RunFacts) -> DataFrame:
     )
     rows = _with_newer(rows, frames, facts, candidates, needs.gone if needs else 0)
     rows = _with_torn(rows, frames, needs.uncommitted if needs else 0)
-    return rows.withColumn(
-        "may_compact", F.coalesce(F.col("newer_offset") > F.col("known"), F.lit(False))
-    ).withColumn("finding", F.lit(None).cast("string"))
+    return rows.withColumn("may_compact", F.expr("coalesce(newer_offset > known, false)"))
 
 
 def _count_needed(rows: DataFrame, candidates: Column) -> Row:
@@ -93,7 +82,7 @@ def _with_newer(
     keys = rows.where(candidates).select("spot", "key").distinct()
     newest = (
         frames.reads.where(F.col("key").isNotNull())
-        .select(spot(F.col("topic"), F.col("partition"), facts.codes).alias("spot"), "key", "offset")
+        .select(F.expr(spot("topic", "partition", facts.codes)).alias("spot"), "key", "offset")
         .join(broadcast_if_small(keys, count), ["spot", "key"])
         .groupBy("spot", "key")
         .agg(F.max("offset").alias("highest"))

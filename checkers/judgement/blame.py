@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from checkers.facts.encoding import literal
 from harness.model.fault_times import BETWEEN_NAMES, when_acknowledged
 from harness.model.result import Breaks, FindingClass
 from harness.model.run import FaultWindow, RunMeta
@@ -53,27 +54,25 @@ def with_faults(findings: DataFrame, windows: Sequence[FaultWindow]) -> DataFram
     Findings of other classes, and those without a report, keep their `windows`; `ended` and `later` are
     empty.
     """
-    sent, reported = F.col("sent_ns"), F.col("closed_ns")
-    lost = (F.col("finding") == FindingClass.LOST.value) & reported.isNotNull()
-    vanished = (F.col("finding") == FindingClass.VANISHED.value) & reported.isNotNull()
+    lost = f"finding = '{FindingClass.LOST}' AND closed_ns IS NOT NULL"
+    vanished = f"finding = '{FindingClass.VANISHED}' AND closed_ns IS NOT NULL"
 
-    def names(condition: Callable[[Column, Column], Column]) -> Column:
-        """Names of the windows whose begin and end meet the condition."""
+    def names(condition: str) -> str:
+        """Names of the windows whose {begin} and {end} meet the condition."""
         met = [
-            F.when(condition(F.lit(begin), F.lit(_FOR_EVER if end is None else end)), F.lit(name))
+            f"CASE WHEN {condition.format(begin=begin, end=_FOR_EVER if end is None else end)} "
+            f"THEN {literal(name)} END"
             for name, begin, end in ((one.name, one.opened_ns, one.closed_ns) for one in windows)
         ]
-        return F.concat_ws(BETWEEN_NAMES, *met) if met else F.lit("")
+        return f"concat_ws({literal(BETWEEN_NAMES)}, {', '.join(met)})" if met else "''"
 
-    return findings.withColumns(
-        {
-            "ended": F.when(lost, names(lambda _, end: (sent <= end) & (end < reported))).otherwise(""),
-            "windows": F.when(lost, names(lambda begin, end: (begin <= reported) & (reported <= end)))
-            .when(vanished, names(lambda begin, end: (begin <= reported) & (sent <= end)))
-            .otherwise(F.col("windows")),
-            "later": F.when(lost | vanished, names(lambda begin, _: begin > reported)).otherwise(""),
-        }
-    )
+    columns = {
+        "ended": f"CASE WHEN {lost} THEN {names('sent_ns <= {end} AND {end} < closed_ns')} ELSE '' END",
+        "windows": f"CASE WHEN {lost} THEN {names('{begin} <= closed_ns AND closed_ns <= {end}')} "
+        f"WHEN {vanished} THEN {names('{begin} <= closed_ns AND sent_ns <= {end}')} ELSE windows END",
+        "later": f"CASE WHEN ({lost}) OR ({vanished}) THEN {names('{begin} > closed_ns')} ELSE '' END",
+    }
+    return findings.withColumns({name: F.expr(text) for name, text in columns.items()})
 
 
 def sentence(row: Row, meta: RunMeta) -> str:

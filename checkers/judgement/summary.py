@@ -38,7 +38,7 @@ _SHOWN = (
 
 
 def summarise(
-    findings: DataFrame,
+    findings: DataFrame | None,
     meta: RunMeta,
     facts: RunFacts,
     *,
@@ -48,14 +48,11 @@ def summarise(
     """Summary of a run; `check_seconds` is left 0.0 for the caller to fill in.
 
     Args:
-        findings: columns of `checkers.findings.evidence.FINDINGS`; read three times, so best from a file.
+        findings: columns of `checkers.findings.evidence.FINDINGS`; read four times, so best from a file.
+            None: there are none.
         facts: of the same run.
     """
-    groups = (
-        findings.groupBy("finding", "place", "step", "partition", "held_by")
-        .agg(F.count(F.lit(1)).alias("rows"), F.sum(F.col("copies") - 1).alias("extra"))
-        .collect()
-    )
+    groups = [] if findings is None else _groups(findings)
     by_class: Counter[FindingClass] = Counter()
     lost_by_step: Counter[str] = Counter()
     lost_places: Counter[str] = Counter()
@@ -88,12 +85,20 @@ def summarise(
         lost_held_by_leader=held_by_leader,
         lost_unexamined=0 if inspected else by_class[FindingClass.LOST] - not_committed,
         extra_copies=extra_copies,
-        counts=_count_rows(findings),
-        examples=_examples(findings),
+        counts=() if findings is None else _count_rows(findings),
+        examples=() if findings is None else _examples(findings),
         unavailable_seconds=unavailable_seconds,
         check_seconds=0.0,
         problems=problems,
-        blame=blame(findings, meta),
+        blame=() if findings is None else blame(findings, meta),
+    )
+
+
+def _groups(findings: DataFrame) -> list[Row]:
+    return (
+        findings.groupBy("finding", "place", "step", "partition", "held_by")
+        .agg(F.count(F.lit(1)).alias("rows"), F.sum(F.col("copies") - 1).alias("extra"))
+        .collect()
     )
 
 

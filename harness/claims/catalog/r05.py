@@ -54,7 +54,6 @@ CLAIM = Claim(
     set_up="10 records are committed. The leader is cut off from its followers and takes 5 more records "
     "with acks=1; after the cut is healed, they are committed. Control: the leader dies instead, and the 5 "
     "records are only in its files.",
-    by_day=True,
     arms=(
         claim_arm(
             _COMMITTED,

@@ -87,7 +87,9 @@ def test_the_columns_are_those_of_the_pure_rule(spark: SparkSession) -> None:
     times = [(sent, sent + late) for sent in range(20) for late in range(12)]
     rows = [(T0 + sent, T0 + closed) for sent, closed in times]
     findings = local_frame(spark, rows, schema_of("sent_ns bigint, closed_ns bigint"))
-    findings = findings.withColumn("finding", F.lit("lost")).withColumn("windows", open_windows(windows))
+    findings = findings.withColumn("finding", F.lit("lost")).withColumn(
+        "windows", F.expr(open_windows(windows))
+    )
     told = {
         (row.sent_ns, row.closed_ns): (row.ended, row.windows, row.later)
         for row in with_faults(findings, windows).collect()

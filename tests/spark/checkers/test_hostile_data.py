@@ -179,16 +179,25 @@ def test_row_groups_of_any_size_and_order_give_the_same(spark: SparkSession, tmp
 def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
     check: CheckRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(rows: object) -> object:  # noqa: ARG001
+    def broken() -> str:
         """It breaks."""
         raise ValueError("out of luck")
 
-    spoilt = tuple(replace(one, find=broken) if one is records.lost else one for one in checks.CHECKS)
-    monkeypatch.setattr(checks, "CHECKS", spoilt)
-    summary, rows = check(History().send(0, at=0).read(5, at=1))
-    assert summary.problems == ("the check of lost failed (out of luck), so the verdict is unknown",)
-    assert [row["finding"] for row in rows] == ["phantom"]
-    assert judge(run_meta(), summary).verdict is VerdictWord.UNKNOWN
+    def misspelt() -> str:
+        """There is no such column."""
+        return "read_lines > 0"
+
+    for rule, reason in ((broken, "out of luck"), (misspelt, "`read_lines`")):
+        spoilt = tuple(replace(one, rule=rule) if one is records.lost else one for one in checks.CHECKS)
+        with monkeypatch.context() as patch:
+            patch.setattr(checks, "CHECKS", spoilt)
+            summary, rows = check(History().send(0, at=0).read(5, at=1))
+        (problem,) = summary.problems
+        assert problem.startswith("the check of lost failed (")
+        assert reason in problem
+        assert problem.endswith("), so the verdict is unknown")
+        assert [row["finding"] for row in rows] == ["phantom"]
+        assert judge(run_meta(), summary).verdict is VerdictWord.UNKNOWN
 
 
 def test_missing_and_damaged_journals_of_readers_are_problems(spark: SparkSession, tmp_path: Path) -> None:
