@@ -67,8 +67,11 @@ docs: setup ## write the generated pages of docs/ again, from the code and the s
 site: setup ## build the documentation site into build/site; a dead link is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-evidence: swept ## prove every fault on real brokers and write docs/faults with the results
-	$(PYTEST) -m chaos tests/chaos/faults --fault-table docs/faults/evidence.json
+evidence: setup ## prove every fault on real brokers, or FAULT=kill alone, and write docs/faults with the results
+	@tests=tests/chaos/faults; \
+	if [[ -n "$(FAULT)" ]]; then tests=$$($(BIN)/python -m tests.support.fault_tests "$(FAULT)") || exit 2; fi; \
+	$(BIN)/kafka-chaos clean; \
+	$(PYTEST) -m chaos $$tests --fault-table docs/faults/evidence.json $(if $(FAULT),--fault $(FAULT))
 	$(BIN)/python -m harness.docgen faults --write
 
 claims: swept ## test the claims of textbooks and write docs/claims with the results

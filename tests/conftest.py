@@ -32,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fault-table", metavar="FILE", help="write what the tests proved of each fault as JSON"
     )
+    parser.addoption("--fault", metavar="NAME", help="prove only this fault, and keep the table's other rows")
     parser.addoption(
         "--kills", metavar="N", default="3", help="how often the harness is killed at any moment"
     )

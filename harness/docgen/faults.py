@@ -53,7 +53,8 @@ def _proofs(rows: list[dict[str, Any]]) -> str:
         spec = {key: value for key, value in row["spec"].items() if key != "kind"}
         written = yaml.safe_dump(spec, default_flow_style=True, sort_keys=False, width=10**6).strip()
         times = (f"{row[name]:,.0f}" for name in ("inject_ms", "seen_ms", "heal_ms"))
-        shown.append((row["kind"], f"`{written}`", cell(row["what"]), *times))
+        elsewhere = f" (on {row['machine']})" if "machine" in row else ""
+        shown.append((row["kind"], f"`{written}`", cell(row["what"] + elsewhere), *times))
     return table(("fault", "as written", "proof", "injected", "seen", "healed"), shown, str)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,21 +37,29 @@ def topic(cluster: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[s
     admin.delete(name)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --fault, only the tests that prove faults are left; each skips itself if it proves another one."""
+    if config.getoption("--fault") is not None:
+        kept = [item for item in items if "fault_table" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
 @pytest.fixture(scope="session")
-def fault_table(request: pytest.FixtureRequest, cluster: ManagedCluster) -> Iterator[list[dict[str, Any]]]:
+def fault_table(request: pytest.FixtureRequest, cluster: ManagedCluster) -> Iterator[evidence.FaultTable]:
     """Rows of the docs' table of faults, one a fault that was proved; written at the end if asked for."""
-    rows: list[dict[str, Any]] = []
-    yield rows
+    table = evidence.FaultTable(only=request.config.getoption("--fault"))
+    yield table
     path = request.config.getoption("--fault-table")
-    if path is not None:
-        Path(path).write_text(json.dumps(evidence.of(cluster, rows), indent=2) + "\n")
+    if path is not None and (table.rows or table.only is None):
+        table.write(Path(path), cluster)
 
 
 Prove = Callable[[FaultSpec], AbstractContextManager[Shown]]
 
 
 @pytest.fixture
-def prove(cluster: ManagedCluster, topic: str, fault_table: list[dict[str, Any]]) -> Prove:
+def prove(cluster: ManagedCluster, topic: str, fault_table: evidence.FaultTable) -> Prove:
     """`with prove(spec) as shown:` proves a fault on the shared cluster; see tests/chaos/support/proof.py."""
     return lambda spec: proved(cluster, topic, spec, fault_table)
 

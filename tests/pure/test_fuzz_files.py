@@ -55,21 +55,21 @@ def experiment_or_error(text: str) -> None:
         plan.lines(plan.plan_of(experiment, 1))
 
 
-@fuzzed(80)
+@fuzzed(25)
 @given(st.data())
 def test_spoilt_experiments(data: st.DataObject) -> None:
     whole = yaml.safe_load(data.draw(st.sampled_from(EXPERIMENTS)))
     experiment_or_error(as_yaml(data.draw(spoilt_tree(whole))))
 
 
-@fuzzed(80)
+@fuzzed(40)
 @given(st.data())
 def test_spoilt_text_of_experiments(data: st.DataObject) -> None:
     whole = data.draw(st.sampled_from([*EXPERIMENTS, EXAMPLE])).encode()
     experiment_or_error(data.draw(spoilt_bytes(whole)).decode("latin-1"))
 
 
-@fuzzed(100)
+@fuzzed(50)
 @given(st.text() | VALUES.map(as_yaml))
 @example("a: 2024-99-99")
 @example("a: " + "9" * 5000)
@@ -109,7 +109,7 @@ def test_aliases_cannot_make_it_take_for_ever() -> None:
     )
 
 
-@fuzzed(60)
+@fuzzed(20)
 @given(st.data())
 def test_spoilt_matrices(data: st.DataObject) -> None:
     whole = yaml.safe_load(data.draw(st.sampled_from(MATRICES)))
@@ -257,7 +257,7 @@ def test_spoilt_values_in_histories(data: st.DataObject) -> None:
 
 @pytest.mark.soak
 def test_all_of_it_for_longer() -> None:
-    environment = {**os.environ, "KAFKA_CHAOS_FUZZ": "40"}
+    environment = {**os.environ, "KAFKA_CHAOS_FUZZ": "80"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak", *FUZZ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stdout[-5000:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from confluent_kafka import Message, Producer
@@ -19,6 +18,7 @@ from harness.containers.fake_clock import create_clocks
 from harness.model.errors import ClusterError, FaultError
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
 pytestmark = pytest.mark.chaos
@@ -54,7 +54,7 @@ def appended_off(cluster: ManagedCluster) -> float:
 
 @pytest.mark.parametrize("seconds", [3600.0, -90.5])
 def test_the_leaders_clock_is_wrong(
-    skewable: ManagedCluster, seconds: float, fault_table: list[dict[str, Any]]
+    skewable: ManagedCluster, seconds: float, fault_table: FaultTable
 ) -> None:
     node = leader_of(skewable, TOPIC)
     with proved(skewable, TOPIC, ClockSkew(target=LEADER, seconds=seconds), fault_table) as shown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from harness.model.errors import FaultError
 from harness.model.polling import poll_within
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
 pytestmark = pytest.mark.chaos
@@ -37,7 +37,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManagedCluster]:
     assert not [volume.name for volume in volumes if volume.name.startswith(cluster.name)]
 
 
-def test_the_leaders_disk_fills_up(small: ManagedCluster, fault_table: list[dict[str, Any]]) -> None:
+def test_the_leaders_disk_fills_up(small: ManagedCluster, fault_table: FaultTable) -> None:
     old = leader_of(small, TOPIC)
     with proved(small, TOPIC, DiskFull(target=LEADER), fault_table) as shown:
         # What is refused first is a matter of time: a write, or a page of an index that is mapped.

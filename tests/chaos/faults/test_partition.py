@@ -21,6 +21,7 @@ from harness.model.polling import wait_until
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
+from tests.chaos.support.evidence import FaultTable
 from tests.chaos.support.proof import proved
 
 pytestmark = pytest.mark.chaos
@@ -281,7 +282,7 @@ def wide(five: ManagedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def prove_on_five(five: ManagedCluster, fault_table: list[dict[str, Any]]) -> Iterator[Prove]:
+def prove_on_five(five: ManagedCluster, fault_table: FaultTable) -> Iterator[Prove]:
     five.admin().create("narrow", partitions=1, replication_factor=3, config={})
     settle(five, "narrow", 1, 3, 60)
     yield lambda spec: proved(five, "narrow", spec, fault_table)

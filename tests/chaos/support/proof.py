@@ -11,10 +11,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import pytest
+
 from faults.base import FaultSpec
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.run import healing
+from tests.chaos.support.evidence import FaultTable
 from tests.support.paths import ROOT
 
 _SECONDS = 150.0
@@ -37,11 +40,14 @@ class Shown:
 
 
 @contextmanager
-def proved(
-    cluster: ManagedCluster, topic: str, spec: FaultSpec, table: list[dict[str, Any]]
-) -> Iterator[Shown]:
+def proved(cluster: ManagedCluster, topic: str, spec: FaultSpec, table: FaultTable) -> Iterator[Shown]:
     """A process injects and verifies the fault and is killed by SIGKILL; the body runs while it is open; then
-    it is healed from the record that is left, twice, and the cluster must be clean and settled."""
+    it is healed from the record that is left, twice, and the cluster must be clean and settled.
+
+    The test is skipped if the table is of another fault only.
+    """
+    if table.only not in (None, spec.name()):
+        pytest.skip(f"only {table.only} is proved")
     tag = f"kafka-chaos-{topic[:24]}-{time.time_ns() % 10**9:x}"
     shown = _doomed(cluster, topic, tag, spec)
     try:
@@ -57,7 +63,7 @@ def proved(
     assert again.clean, again
     assert not again.healed, "nothing is left to heal"
     settle(cluster, topic, 1, 3, 90)
-    table.append({key: value for key, value in asdict(shown).items() if key not in ("nodes", "facts")})
+    table.rows.append({key: value for key, value in asdict(shown).items() if key not in ("nodes", "facts")})
 
 
 def _doomed(cluster: ManagedCluster, topic: str, tag: str, spec: FaultSpec) -> Shown:

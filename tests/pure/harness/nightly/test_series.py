@@ -230,7 +230,9 @@ def yaml_of(path: str) -> dict[Any, Any]:
     return loaded
 
 
-def test_workflows_use_what_exists_and_may_write_nothing() -> None:
+def test_workflows_use_what_exists_and_may_write_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     called = yaml_of("workflows/chaos.yml")
     nightly_file = yaml_of("workflows/nightly.yml")
     action = yaml_of("actions/chaos/action.yml")
@@ -246,12 +248,8 @@ def test_workflows_use_what_exists_and_may_write_nothing() -> None:
     ):
         assert set(re.findall(r"inputs\.([a-z_]+)", text)) <= set(known)
         options = set(re.findall(r"(--[a-z-]+)", text)) - {"--no"}
-        told = subprocess.run(
-            [sys.executable, "-m", "kafka_chaos", "nightly", "--help"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        ).stdout
+        assert call(monkeypatch, "nightly", "--help") == 0
+        told = capsys.readouterr().out
         assert all(option in told for option in options), options
     for default in (inputs["experiments"]["default"], action["inputs"]["experiments"]["default"]):
         assert set(default.split()) <= set(EXPERIMENT.builtin_names())

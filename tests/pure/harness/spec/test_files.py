@@ -217,15 +217,20 @@ def test_unknown_names_and_files_are_refused(tmp_path: Path) -> None:
         load(str(garbage))
 
 
-@pytest.mark.parametrize("name", [*EXPERIMENT.builtin_names(), "example"])
-def test_the_schema_accepts_what_the_reader_does(name: str) -> None:
-    example = resources.files("harness.spec") / "example.yaml"
-    text = example.read_text() if name == "example" else EXPERIMENT.builtin_text(name)
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
     schema = EXPERIMENT.json_schema()
     Draft202012Validator.check_schema(schema)
-    assert [error.message for error in Draft202012Validator(schema).iter_errors(yaml.safe_load(text))] == []
+    return Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("name", [*EXPERIMENT.builtin_names(), "example"])
+def test_the_schema_accepts_what_the_reader_does(name: str, validator: Draft202012Validator) -> None:
+    example = resources.files("harness.spec") / "example.yaml"
+    text = example.read_text() if name == "example" else EXPERIMENT.builtin_text(name)
+    assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
     broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:"))
-    assert not Draft202012Validator(schema).is_valid(broken)
+    assert not validator.is_valid(broken)
 
 
 def test_the_schema_knows_every_step() -> None:
