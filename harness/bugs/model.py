@@ -51,8 +51,7 @@ class Bug(SuiteItem):
 
     `words` says what goes wrong, `proof` how an arm shows that the dangerous state was really reached in it,
     `affected` and `fixed` which versions have the bug and which have not. The first expectation of every arm
-    is its verdict. `by_day`: the arms of its first experiment, of both roles, are short and steady enough to
-    run on every change.
+    is its verdict.
     """
 
     suite: ClassVar[Suite] = BUG_SUITE

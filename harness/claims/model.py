@@ -37,11 +37,12 @@ control_arm = partial(new_arm, Role.CONTROL)
 @dataclass(frozen=True, kw_only=True)
 class Claim(SuiteItem):
     """A claim: `words` is the claim as engineers make it, `today` says what current versions of Kafka do, and
-    since when, where the claim is out of date."""
+    since when, where the claim is out of date. `by_day`: short and steady enough to run on every change."""
 
     suite: ClassVar[Suite] = CLAIM_SUITE
 
     today: str = ""
+    by_day: bool = False
 
     def texts(self) -> dict[str, str]:
         return {"claim": self.words, "today": self.today}

@@ -156,10 +156,9 @@ class Suite:
 class SuiteItem:
     """An item of a suite and how it is put to the test.
 
-    `words` is what it says, `set_up` describes the steps. `by_day`: short and steady enough to run on every
-    change. `alone`: it measures times, so nothing else may run meanwhile. `since`: the first Kafka version on
-    which it can be tried (empty: any). `pinned`: its arms name their Kafka versions themselves, and it can be
-    tried on no other.
+    `words` is what it says, `set_up` describes the steps. `alone`: it measures times, so nothing else may run
+    meanwhile. `since`: the first Kafka version on which it can be tried (empty: any). `pinned`: its arms name
+    their Kafka versions themselves, and it can be tried on no other.
     """
 
     suite: ClassVar[Suite]
@@ -169,7 +168,6 @@ class SuiteItem:
     words: str
     set_up: str
     arms: tuple[SuiteArm, ...]
-    by_day: bool = False
     alone: bool = False
     since: str = ""
     pinned: bool = False

@@ -81,7 +81,6 @@ BUG = Bug(
     "old commit arrives. Transaction two writes to partition 1, and is aborted.",
     proof="In every arm the coordinator's request log holds the commit twice before the abort, and its "
     "answer to the second.",
-    by_day=True,
     arms=(
         affected_arm(_SHIPPED, *_SHOWN, arm="old-client"),
         affected_arm(_VERSION_0, *_SHOWN),

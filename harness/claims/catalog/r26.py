@@ -48,7 +48,6 @@ CLAIM = Claim(
     set_up="The leader is cut off from the other brokers and the controller, but not from clients. Another "
     "broker is elected and commits 50 more records. A consumer reads from the old leader; then all faults "
     "are healed and the final read is made. Control: the consumer reads after the old leader has caught up.",
-    by_day=True,
     arms=(
         claim_arm(
             _STALE,

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.chaos
 
 LEADER, FOLLOWERS = Leader(leader=0), Followers(followers=0)
 # One direction is cut by the same rules as the other: on real brokers the long tests look at the second.
-WAYS = (pytest.param("both"), pytest.param("from_to", marks=pytest.mark.soak), pytest.param("to_from"))
+LONG_WAYS = [pytest.param(way, marks=pytest.mark.soak) for way in ("from_to", "to_from")]
+WAYS = ["both", LONG_WAYS[0], "to_from"]
 # replica.lag.time.max.ms is 6 s, and is looked at every half of it.
 LAG_SECONDS = 15.0
 # broker.session.timeout.ms is 4 s.
@@ -98,7 +99,7 @@ def test_leader_and_followers(cluster: ManagedCluster, topic: str, prove: Prove,
         assert leader_of(cluster, topic) == leader, "the controller hears the leader"
 
 
-@pytest.mark.parametrize("lost", WAYS)
+@pytest.mark.parametrize("lost", ["both", *LONG_WAYS])
 def test_leader_and_controller(cluster: ManagedCluster, topic: str, prove: Prove, lost: Lost) -> None:
     leader = leader_of(cluster, topic)
     with prove(cut(LEADER, Controller(controller=True), lost)) as shown:
@@ -304,6 +305,7 @@ def test_in_a_ring_the_leaders_neighbours_stay(five: ManagedCluster, wide: str, 
         )
 
 
+@pytest.mark.soak
 def test_a_leader_keeps_its_half_and_the_bridge(
     five: ManagedCluster, wide: str, prove_on_five: Prove
 ) -> None:
@@ -322,7 +324,7 @@ def test_a_leader_keeps_its_half_and_the_bridge(
         )
 
 
-@pytest.mark.parametrize("spec", [Ring(), Bridge()])
+@pytest.mark.parametrize("spec", [Ring(), pytest.param(Bridge(), marks=pytest.mark.soak)])
 def test_shapes_that_were_healed_are_gone(
     five: ManagedCluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
