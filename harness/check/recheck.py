@@ -33,7 +33,8 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
     """Check the runs in a folder; rewrites the experiment's result.json if there is one.
 
     Raises:
-        JournalError: the folder is no run folder and contains none, or one of another version.
+        JournalError: the folder is no run folder and contains none, or one of another version, or its
+            result.json cannot be read.
         CheckError, PrerequisiteMissing: Spark cannot be started.
     """
     began = time.monotonic()
@@ -50,10 +51,10 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
             found="neither",
             next_step="pass a folder that `kafka-chaos run` has written below results/",
         )
+    before = _saved_result(folder / RESULT_FILE)
     report_progress("starting Spark")
     waiting = [start_checking(parent, name, how) for name in names]
     arms = tuple(future.result() for future in waiting)
-    saved = folder / RESULT_FILE
     command = this_command()
     first = arms[0].meta
     result = ExperimentResult(
@@ -65,10 +66,34 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
         seconds=round(time.monotonic() - began, 1),
         command=command,
     )
-    if saved.exists():
-        before = ExperimentResult.model_validate_json(saved.read_text())
-        order = {arm.folder: number for number, arm in enumerate(before.arms)}
-        arms = tuple(sorted(arms, key=lambda arm: order.get(arm.folder, len(order))))
+    if before is not None:
+        # An arm whose folder is gone keeps what was found before.
+        checked = {arm.folder: arm for arm in arms}
+        known = [arm.folder for arm in before.arms]
+        arms = (
+            *(checked.get(arm.folder, arm) for arm in before.arms),
+            *(arm for arm in arms if arm.folder not in known),
+        )
         result = before.model_copy(update={"arms": arms})
-        write_whole(saved, result.model_dump_json(indent=2) + "\n")
+        write_whole(folder / RESULT_FILE, result.model_dump_json(indent=2) + "\n")
     return result
+
+
+def _saved_result(path: StoragePath) -> ExperimentResult | None:
+    """The experiment's result as it was saved; None: there is none.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    if not path.exists():
+        return None
+    try:
+        return ExperimentResult.model_validate_json(path.read_text())
+    except (ValueError, OSError) as error:
+        raise JournalError(
+            "the result of the experiment cannot be read",
+            where=str(path),
+            expected="the JSON that `kafka-chaos run` writes when all arms are checked",
+            found=str(error).splitlines()[0],
+            next_step="move the file away and check again: verdicts are made anew from the journals",
+        ) from error

@@ -82,6 +82,10 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
             what="the report",
             next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
         )
+    # An earlier report of this folder may have had more pages.
+    while (stale := folder / page_name(count + 1)).exists():
+        stale.unlink()
+        count += 1
     return folder / REPORT_FILE
 
 

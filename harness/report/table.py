@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from checkers.judgement.promise import parse_promise
 from harness.model.fault_times import BETWEEN_NAMES, fault_times, when_acknowledged
 from harness.model.result import (
     ArmResult,
@@ -96,20 +97,28 @@ def table(result: ExperimentResult) -> Table:
 
 
 def expected_findings(arm: ArmResult) -> str | None:
-    """What an arm that is invalid and as promised came to, such as "lost 380, expected"; None: it is not."""
+    """What an arm that is invalid and as promised came to, such as "lost 500, expected"; None: it is not.
+
+    "Expected" is what the promise demands ("acked in alone", ">= 1"), "allowed" what it bears ("any")."""
     if arm.judgement.verdict is not VerdictWord.INVALID or arm.judgement.as_promised is not True:
         return None
     found = arm.summary.findings if arm.summary is not None else {}
-    named = [
-        f"{finding.value} {count:,}"
+    named = {
+        f"{finding.value} {count:,}": _is_demanded(arm.meta.promise.get(finding.value, "any"))
         for finding, count in found.items()
         if finding.breaks is Breaks.ALWAYS or finding.value in arm.meta.promise
-    ]
-    return f"{', '.join(named) or 'invalid'}, expected"
+    }
+    return f"{', '.join(named) or 'invalid'}, {'expected' if any(named.values()) else 'allowed'}"
+
+
+def _is_demanded(promise: str) -> bool:
+    """Whether a promise is broken if nothing is found."""
+    bound = parse_promise(promise)
+    return bound.low > 0 or bound.step is not None
 
 
 def expected_lines(result: ExperimentResult) -> list[str]:
-    """ "acks=1: lost 380, expected", one line per arm that is invalid and as promised."""
+    """ "acks=1: lost 500, expected", one line per arm that is invalid and as promised."""
     found = ((arm.folder, expected_findings(arm)) for arm in result.arms)
     return [f"{folder}: {expected}" for folder, expected in found if expected is not None]
 

@@ -353,6 +353,14 @@ class TestReport:
             bad = [f"acks=1-{one:04d}: not as promised" in shown.text for one in range(990, 1000)]
             assert bad == [number == 1] * 10
 
+    def test_pages_of_an_earlier_report_are_removed(self, tmp_path: Path) -> None:
+        run_folder(tmp_path / "acks=1")
+        for number in (2, 3, 5):
+            (tmp_path / page_name(number)).write_text("an earlier one")
+        write_report(result(arm()), tmp_path)
+        # Page 5 without page 4 is not one of ours.
+        assert sorted(path.name for path in tmp_path.glob("*.html")) == ["report-5.html", "report.html"]
+
     @pytest.mark.soak
     def test_a_thousand_arms_are_written_on_pages_of_bounded_size(self, tmp_path: Path) -> None:
         write_report(thousand_arms(tmp_path, run_folder(tmp_path / "run")), tmp_path)

@@ -115,7 +115,7 @@ def _arm(
     found = {FindingClass(finding): count for finding, count in (findings or {"lost": 1380}).items()}
     return ArmResult(
         folder=name,
-        meta=run_meta(arm=name, promise={"lost": "any"} if promise is None else promise),
+        meta=run_meta(arm=name, promise={"lost": ">= 1"} if promise is None else promise),
         summary=summary_with(findings=found),
         judgement=Judgement(verdict=verdict, reasons=("a reason",), as_promised=promised),
     )
@@ -146,6 +146,9 @@ VALID = _arm("acks=all", VerdictWord.VALID, recovered=3)
             "lost 2, duplicate 9, expected",
         ),
         (_arm(lost=2, duplicate=9), "lost 2, expected"),
+        (_arm(promise={"lost": "acked in alone"}), "lost 1,380, expected"),
+        (_arm(promise={"lost": "any"}), "lost 1,380, allowed"),
+        (_arm(promise={"lost": "<= 2000"}), "lost 1,380, allowed"),
         (_arm(promised=False), None),
         (_arm(verdict=VerdictWord.UNKNOWN, promised=None), None),
         (VALID, None),
