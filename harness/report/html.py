@@ -72,7 +72,7 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
     Journals are read from `folder`/<arm.folder>; the report names those that are missing or damaged.
 
     Raises:
-        KafkaChaosError: a file cannot be written.
+        KafkaChaosError: a file cannot be written, or a page of an earlier report cannot be removed.
     """
     count = len(pages_of(result))
     for number in range(1, count + 1):
@@ -83,8 +83,17 @@ def write_report(result: ExperimentResult, folder: Path) -> Path:
             next_step="free space or correct its permissions, then run `kafka-chaos check` on the folder",
         )
     # An earlier report of this folder may have had more pages.
-    while (stale := folder / page_name(count + 1)).exists():
-        stale.unlink()
+    while (stale := folder / page_name(count + 1)).is_file():
+        try:
+            stale.unlink()
+        except OSError as error:
+            raise KafkaChaosError(
+                "a page of an earlier report cannot be removed",
+                where=str(stale),
+                expected="a writable folder",
+                found=error.strerror or str(error),
+                next_step="remove it; the new report is complete",
+            ) from error
         count += 1
     return folder / REPORT_FILE
 

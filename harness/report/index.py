@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
+from harness.model.journal import RUN_FILE
 from harness.report.html import INDEX_FILE, environment, moment, save_page
 
 GROUPS = {
@@ -25,7 +26,7 @@ DEEPEST = 3
 MOST_ENTRIES = 500
 _BEGINNING = 64 * 1024
 """Characters of a page that are read: its style comes before its outcome."""
-_BEGUN = ("experiment.json", "matrix.json", "result.json", "claims.json", "bugs.json")
+_BEGUN = ("experiment.json", "matrix.json", "result.json", "claims.json", "bugs.json", f"*/{RUN_FILE}")
 _OUTCOMES = ("good", "bad", "unclear")
 
 
@@ -66,7 +67,7 @@ def render(results: Path) -> str:
     entries = sorted(read_entries(results), key=lambda one: one.started_ns, reverse=True)
     shown = entries[:MOST_ENTRIES]
     with_page = {entry.link.partition("/")[0] for entry in entries}
-    begun = {path.parent.name for name in _BEGUN for path in results.glob(f"*/{name}")}
+    begun = {path.relative_to(results).parts[0] for name in _BEGUN for path in results.glob(f"*/{name}")}
     bad = sum(entry.outcome == "bad" for entry in entries)
     count = f"{len(entries)} result{'' if len(entries) == 1 else 's'}"
     return (

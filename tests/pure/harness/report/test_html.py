@@ -361,6 +361,27 @@ class TestReport:
         # Page 5 without page 4 is not one of ours.
         assert sorted(path.name for path in tmp_path.glob("*.html")) == ["report-5.html", "report.html"]
 
+    def test_a_page_of_an_earlier_report_that_stays_is_one_message(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(path: Path) -> None:
+            raise PermissionError(1, "Operation not permitted", str(path))
+
+        run_folder(tmp_path / "acks=1")
+        (tmp_path / page_name(2)).write_text("an earlier one")
+        monkeypatch.setattr(Path, "unlink", refuse)
+        with pytest.raises(KafkaChaosError, match="a page of an earlier report cannot be removed") as refused:
+            write_report(result(arm()), tmp_path)
+        assert refused.value.where == str(tmp_path / "report-2.html")
+        assert refused.value.found == "Operation not permitted"
+        assert (tmp_path / "report.html").is_file()
+
+    def test_a_folder_with_the_name_of_a_page_stays(self, tmp_path: Path) -> None:
+        run_folder(tmp_path / "acks=1")
+        (tmp_path / page_name(2)).mkdir()
+        write_report(result(arm()), tmp_path)
+        assert (tmp_path / page_name(2)).is_dir()
+
     @pytest.mark.soak
     def test_a_thousand_arms_are_written_on_pages_of_bounded_size(self, tmp_path: Path) -> None:
         write_report(thousand_arms(tmp_path, run_folder(tmp_path / "run")), tmp_path)

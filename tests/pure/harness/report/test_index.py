@@ -151,6 +151,12 @@ def test_a_half_written_folder_is_named_and_a_damaged_page_left_out(results: Pat
     assert "half" in shown.text[shown.text.index("Folders without a report") :]
 
 
+def test_a_folder_of_which_only_an_arm_is_left_is_named(results: Path) -> None:
+    (made(results, "orphaned/acks=1") / "run.json").write_text("{")
+    shown = Page(render(results))
+    assert "orphaned" in shown.text[shown.text.index("Folders without a report") :]
+
+
 def test_what_stands_in_a_page_becomes_no_markup(tmp_path: Path) -> None:
     bad = result(arm()).model_copy(update={"title": EVIL})
     write_report(bad, made(tmp_path, "evil"))
