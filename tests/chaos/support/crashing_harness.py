@@ -1,17 +1,11 @@
-"""A harness that dies: attaches to a running cluster, injects one fault, sees it, and waits to be killed.
-
-    python -m tests.chaos.support.crashing_harness CLUSTER TOPIC TAG MODULE < spec.json
-
-Prints one line of JSON once the fault was verified: the evidence and the times. `MODULE` is where the
-spec's class is, so that it is known by its kind.
-"""
+"""A harness that dies: attaches to a running cluster, injects one fault, sees it, and waits to be killed."""
 
 from __future__ import annotations
 
 import importlib
 import json
-import sys
 import time
+from multiprocessing.connection import Connection
 from typing import Any
 
 from faults.base import KINDS, InjectionContext
@@ -34,9 +28,10 @@ class Events:
         return int(next(row["at_ns"] for row in self.rows if row["phase"] == phase.value))
 
 
-def main(name: str, topic: str, tag: str, module: str) -> None:
+def main(sender: Connection, name: str, topic: str, tag: str, module: str, written: dict[str, Any]) -> None:
+    """Send the evidence and the times once the fault was verified. `module` is where the spec's class is, so
+    that it is known by its kind."""
     importlib.import_module(module)
-    written = json.load(sys.stdin)
     spec = KINDS[written["kind"]].model_validate(written)
     record = next(one for one in state_records.recorded_clusters() if one.name == name)
     cluster = running.attach(engine.connect(), record)
@@ -56,9 +51,5 @@ def main(name: str, topic: str, tag: str, module: str) -> None:
         "inject_ms": (events.at(FaultPhase.INJECTED) - decided) / 1e6,
         "seen_ms": (events.rows[-1]["at_ns"] - decided) / 1e6,
     }
-    print(json.dumps(answer, default=str), flush=True)
+    sender.send(json.loads(json.dumps(answer, default=str)))
     time.sleep(600)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

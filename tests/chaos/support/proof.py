@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +16,13 @@ from faults.base import FaultSpec
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.run import healing
+from tests.chaos.support import crashing_harness
 from tests.chaos.support.evidence import FaultTable
-from tests.support.paths import ROOT
 
 _SECONDS = 150.0
+_FORKS = multiprocessing.get_context("forkserver")
+"""Gives processes that have imported the harness already, which takes longer than most faults."""
+_FORKS.set_forkserver_preload([crashing_harness.__name__])
 
 
 @dataclass
@@ -67,28 +69,21 @@ def proved(cluster: ManagedCluster, topic: str, spec: FaultSpec, table: FaultTab
 
 
 def _doomed(cluster: ManagedCluster, topic: str, tag: str, spec: FaultSpec) -> Shown:
-    module = "tests.chaos.support.crashing_harness"
-    command = [sys.executable, "-m", module, cluster.name, topic, tag, type(spec).__module__]
-    written = spec.model_dump_json(by_alias=True)
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
+    written = json.loads(spec.model_dump_json(by_alias=True))
+    receiver, sender = _FORKS.Pipe(duplex=False)
+    given = (sender, cluster.name, topic, tag, type(spec).__module__, written)
+    process = _FORKS.Process(target=crashing_harness.main, args=given)
+    process.start()
+    sender.close()
     try:
-        process.stdin.write(written)
-        process.stdin.close()
-        line = process.stdout.readline()
+        said = receiver.recv()
+    except EOFError:
+        healing.heal_cluster(cluster)
+        raise AssertionError("the injecting process ended early; its error is printed") from None
     finally:
         process.kill()
-        trouble = process.stderr.read()
-        process.wait(_SECONDS)
-    if not line:
-        healing.heal_cluster(cluster)
-        raise AssertionError(f"the injecting process ended early:\n{trouble}")
-    said = json.loads(line)
+        process.join(_SECONDS)
     if not said.pop("seen"):
         healing.heal_cluster(cluster)
         raise AssertionError(f"the effect was not seen: {said}")
-    return Shown(kind=spec.name(), spec=json.loads(written), **said)
+    return Shown(kind=spec.name(), spec=written, **said)
