@@ -4,9 +4,7 @@ XML, and compared with the last good night (`kafka-chaos nightly`)."""
 from __future__ import annotations
 
 import os
-import runpy
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,9 +222,3 @@ def _keep(outcomes: Sequence[SeriesOutcome], last: Path) -> None:
         target = last / outcome.version / outcome.experiment / RESULT_FILE
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, (outcome.folder / RESULT_FILE).read_text())
-
-
-if __name__ == "__main__":
-    # The old name of the command, kept for one version; as a string, since no room imports the command line.
-    sys.argv[0:1] = ["kafka-chaos", "nightly"]
-    runpy.run_module("harness.cli.app", run_name="__main__", alter_sys=True)

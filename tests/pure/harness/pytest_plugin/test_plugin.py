@@ -523,6 +523,7 @@ def test_workers_never_choose_the_same_ports() -> None:
     assert len(set.union(*shares)) == 150
 
 
+@pytest.mark.soak  # three processes that import everything
 def test_xdist_workers_have_clusters_and_ports_of_their_own(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
