@@ -76,7 +76,7 @@ class Outline(HTMLParser):
         self.references += [found["href"][1:]] if found.get("href", "").startswith("#") else []
         if re.fullmatch("h[1-6]", tag):
             self.levels.append(int(tag[1]))
-        if tag in ("section", "nav") or found.get("role") in ("region", "dialog", "img"):
+        if tag in ("section", "nav") or found.get("role") in ("region", "group", "dialog", "img"):
             name = found.get("aria-label") or found.get("aria-labelledby")
             titled = found.get("role") == "img" and not name
             if not name and not titled:
