@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -32,27 +33,47 @@ def jvm_below(pid: int) -> int | None:
     return next((one for one, name in names.items() if name == "java"), None)
 
 
+def threads_of(pid: int) -> set[str]:
+    """The names of its threads, of which Linux keeps 15 characters."""
+    names = set()
+    for comm in Path(f"/proc/{pid}/task").glob("*/comm"):
+        with contextlib.suppress(OSError):
+            names.add(comm.read_text().strip())
+    return names
+
+
+# By a thread of Spark's that is there then, since how many seconds a check takes is the machine's.
+MOMENTS = {
+    "a JVM starts": "java",
+    "the session is made": "dag-scheduler-event-loop"[:15],
+    "a job runs": "Executor task launch worker"[:15],
+}
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
-@pytest.mark.parametrize("seconds", [0.0, 8.0, 14.0])
-def test_spark_is_killed(seconds: float, tmp_path: Path) -> None:
-    """At its start, where a first JVM only says how the real one is started, and later."""
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_spark_is_killed(moment: str, tmp_path: Path) -> None:
+    """At its start, where a first JVM only says how the real one is started, and later; the run has lost
+    records, since a run without findings needs no job."""
     history = History()
     for number in range(200):
-        history.send(number, at=number).read(number, at=number)
+        history.send(number, at=number)
+        if number % 2:
+            history.read(number, at=number)
     write_run(tmp_path, history, meta=run_meta())
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
     child = subprocess.Popen(
         [*COMMAND, str(tmp_path), "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     began = time.monotonic()
-    while (jvm := jvm_below(child.pid)) is None or time.monotonic() < began + seconds:
+    while (jvm := jvm_below(child.pid)) is None or MOMENTS[moment] not in threads_of(jvm):
         assert child.poll() is None, child.communicate()[0]
-        assert time.monotonic() < began + 60, "no JVM was started"
-        time.sleep(0.05)
+        assert time.monotonic() < began + 120, f"not seen: {moment}"
+        time.sleep(0.01)
     os.kill(jvm, signal.SIGKILL)
     said = child.communicate(timeout=120)[0]
     assert "Traceback" not in said
     assert child.returncode == 3, said
     assert {path: path.read_bytes() for path in before} == before
     again = subprocess.run([*COMMAND, str(tmp_path), "-q"], capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
+    assert again.returncode == 1, again.stderr
