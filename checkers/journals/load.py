@@ -251,6 +251,13 @@ def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: St
     return spark.range(1).select(F.inline(F.from_json(F.lit(text), ArrayType(schema))))
 
 
+_COUNTED_WITHOUT = {
+    "sends": "; records whose sends it held count as phantom",
+    "reads": "; acknowledged records that it held count as lost",
+}
+"""What a file that cannot be read does to the counts of findings."""
+
+
 def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parquet") -> ReadableJournal:
     """The readable files of a journal; only their footers are read."""
     files, problems = [], []
@@ -261,7 +268,8 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parque
         except UNREADABLE as error:
             reason = str(error).splitlines()[0]
             name = f"{folder.name}/{path.name}"
-            problems.append(f"journal part {name} cannot be read: {reason}, so the verdict is unknown")
+            then = _COUNTED_WITHOUT.get(folder.name, "")
+            problems.append(f"journal part {name} cannot be read: {reason}{then}, so the verdict is unknown")
             continue
         _check_columns(path, found, schema)
         files.append(file)

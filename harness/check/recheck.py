@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from harness.check.worker import DEFAULT_OPTIONS, CheckOptions, start_checking
-from harness.model.errors import JournalError
+from harness.model.errors import JournalError, placed_words_of
 from harness.model.journal import RUN_FILE
 from harness.model.progress import report_progress
 from harness.model.result import ExperimentResult
@@ -79,6 +81,16 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
     return result
 
 
+def not_checked(folder: StoragePath, result: ExperimentResult) -> list[str]:
+    """A sentence for each arm of a folder that was checked again without it, since its run is gone."""
+    return [
+        f"{arm.meta.arm} was not checked again: {folder / arm.folder / RUN_FILE} is missing; "
+        "what is told of it is what was found before"
+        for arm in result.arms
+        if not (folder / RUN_FILE).exists() and not (folder / arm.folder / RUN_FILE).exists()
+    ]
+
+
 def _saved_result(path: StoragePath) -> ExperimentResult | None:
     """The experiment's result as it was saved; None: there is none.
 
@@ -90,10 +102,11 @@ def _saved_result(path: StoragePath) -> ExperimentResult | None:
     try:
         return ExperimentResult.model_validate_json(path.read_text())
     except (ValueError, OSError) as error:
+        found = placed_words_of(error) if isinstance(error, ValidationError) else str(error)
         raise JournalError(
             "the result of the experiment cannot be read",
             where=str(path),
             expected="the JSON that `kafka-chaos run` writes when all arms are checked",
-            found=str(error).splitlines()[0],
+            found=found.splitlines()[0],
             next_step="move the file away and check again: verdicts are made anew from the journals",
         ) from error

@@ -210,6 +210,8 @@ def check(
     else:
         print_text(_out, f"{ARM_AND_PROMISE}\n")
         print_result(_out, result)
+    for told in recheck.not_checked(where, result):
+        print_text(_err, f"kafka-chaos: {told}")
     raise typer.Exit(result.exit_code())
 
 

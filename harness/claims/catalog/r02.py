@@ -39,6 +39,7 @@ CLAIM = Claim(
     today="Out of date for reads: since Kafka 2.4 (KIP-392) a follower answers Fetch 11 and later with data "
     "up to its own high watermark, with or without rack settings. Consumers read from a follower only if "
     "client.rack and a replica selector tell them to.",
+    by_day=True,
     arms=(
         claim_arm(
             _ASKED,

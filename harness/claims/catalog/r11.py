@@ -64,7 +64,6 @@ CLAIM = Claim(
     "policy, the broker loses power before any of the 100 records has reached its disk.",
     today="Retention also removes the active segment, once all of its records are old enough; compaction "
     "never does.",
-    by_day=True,
     arms=(
         claim_arm(
             _EXPIRED,

@@ -52,7 +52,7 @@ def appended_off(cluster: ManagedCluster) -> float:
     return float(reports[0].timestamp()[1]) / 1e3 - (before + time.time()) / 2
 
 
-@pytest.mark.parametrize("seconds", [3600.0, -90.5])
+@pytest.mark.parametrize("seconds", [3600.0, pytest.param(-90.5, marks=pytest.mark.soak)])
 def test_the_leaders_clock_is_wrong(
     skewable: ManagedCluster, seconds: float, fault_table: FaultTable
 ) -> None:

@@ -118,6 +118,7 @@ def test_what_a_power_loss_took_comes_back_from_the_leader(
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
+@pytest.mark.soak
 def test_power_is_lost_at_any_byte_of_all_partitions(cluster: ManagedCluster, topic: str) -> None:
     write(cluster, topic)
     at = context(cluster, topic)
@@ -244,6 +245,7 @@ def test_a_wiped_broker_comes_back_as_itself_and_fetches_everything(
     assert len(read(cluster, topic, check=True)[0]) == 100
 
 
+@pytest.mark.soak
 def test_a_wiped_broker_may_keep_its_directory_id(cluster: ManagedCluster, topic: str, prove: Prove) -> None:
     old = leader_of(cluster, topic)
     write(cluster, topic)

@@ -126,7 +126,7 @@ def test_follower_and_controller(cluster: ManagedCluster, topic: str, prove: Pro
         )
 
 
-@pytest.mark.parametrize("lost", ["both", "from_to", "to_from"])
+@pytest.mark.parametrize("lost", ["both", *LONG_WAYS])
 def test_broker_and_client(cluster: ManagedCluster, topic: str, prove: Prove, lost: Lost) -> None:
     leader = leader_of(cluster, topic)
     with prove(cut(LEADER, Clients(client=True), lost)) as shown:
@@ -290,6 +290,7 @@ def prove_on_five(five: ManagedCluster, fault_table: FaultTable) -> Iterator[Pro
     five.admin().delete("narrow")
 
 
+@pytest.mark.soak
 def test_in_a_ring_the_leaders_neighbours_stay(five: ManagedCluster, wide: str, prove_on_five: Prove) -> None:
     leader = leader_of(five, wide)
     neighbours = {leader % 5 + 1, (leader - 2) % 5 + 1}
@@ -324,7 +325,8 @@ def test_a_leader_keeps_its_half_and_the_bridge(
         )
 
 
-@pytest.mark.parametrize("spec", [Ring(), pytest.param(Bridge(), marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("spec", [Ring(), Bridge()])
 def test_shapes_that_were_healed_are_gone(
     five: ManagedCluster, wide: str, spec: FaultSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,12 @@ def test_journals_in_order_are_told_by_blocks(spark: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("force", "taken"), [(None, "shuffle"), ("shuffle", "shuffle"), ("blocks", "blocks")]
+    ("force", "taken"),
+    [
+        (None, "shuffle"),
+        pytest.param("shuffle", "shuffle", marks=pytest.mark.soak),
+        ("blocks", "blocks"),
+    ],
 )
 def test_journals_in_no_order_are_shuffled_unless_blocks_are_asked_for(
     spark: SparkSession, tmp_path: Path, force: PlanName | None, taken: str

@@ -171,6 +171,8 @@ def test_a_journal_in_doubt_is_a_problem_each(spark: SparkSession, tmp_path: Pat
         "reads/part-00001.parquet",
         "replicas/part-00000.parquet",
     ]
+    assert all("sends it held count as phantom" in problem for problem in problems[:2])
+    assert "that it held count as lost" in problems[2]
     assert "'lost in thought'" in problems[4]
     assert "'mouldy'" in problems[5]
     assert "1 sends more than once" in problems[6]

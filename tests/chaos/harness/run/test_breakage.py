@@ -29,7 +29,7 @@ def started(results: Path) -> subprocess.Popen[str]:
     return child
 
 
-@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
 def test_an_interrupted_run_cleans_up_and_can_be_checked(signal_: signal.Signals, results: Path) -> None:
     child = started(results)
     assert owned_by(child.pid)

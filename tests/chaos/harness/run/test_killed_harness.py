@@ -38,6 +38,7 @@ def wait_for(what: Callable[[], bool], seconds: float) -> None:
 
 
 @pytest.mark.usefixtures("only_sweeper")
+@pytest.mark.soak
 def test_heal_after_sigkill_then_clean(tmp_path: Path) -> None:
     state, results = tmp_path / "state", tmp_path / "results"
     (tmp_path / "frozen.yaml").write_text(SPEC)

@@ -172,7 +172,7 @@ def test_without_transactions_nothing_of_them_is_there(cluster: ManagedCluster, 
     assert {row["txn"] for row in plain.rows("sends")} == {None}
 
 
-@pytest.mark.parametrize("fence_every", [4, None])
+@pytest.mark.parametrize("fence_every", [pytest.param(4, marks=pytest.mark.soak), None])
 def test_a_fenced_producers_transaction_is_aborted(
     cluster: ManagedCluster, tmp_path: Path, fence_every: int | None
 ) -> None:
@@ -229,6 +229,7 @@ def test_the_control_a_rack_that_no_follower_is_in(cluster: ManagedCluster, tmp_
     assert identities(ran.rows("live/near")) == identities(ran.rows("reads"))
 
 
+@pytest.mark.soak
 def test_a_coordinator_that_dies_takes_no_committed_transaction_along(
     cluster: ManagedCluster, tmp_path: Path
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_coordinator_that_dies_takes_no_committed_transaction_along(
     assert not became["aborted"] & committed
 
 
+@pytest.mark.soak
 def test_processors_process_each_committed_record_once(cluster: ManagedCluster, tmp_path: Path) -> None:
     """Exactly once, though a leader is killed, a member restarts and a third of the batches is aborted."""
     workload = {

@@ -57,6 +57,13 @@ def test_an_arm_whose_folder_is_gone_keeps_what_was_found(folder: Path) -> None:
     (folder / "b" / "run.json").unlink()
     again = recheck.recheck(folder)
     assert [(one.folder, one.judgement.verdict) for one in again.arms] == [("b", "unknown"), ("a", "valid")]
+    [told] = recheck.not_checked(folder, again)
+    assert "b was not checked again" in told
+    assert str(folder / "b" / "run.json") in told
+
+
+def test_all_arms_that_are_there_were_checked(folder: Path) -> None:
+    assert recheck.not_checked(folder, recheck.recheck(folder)) == []
 
 
 def test_an_arm_that_the_result_does_not_know_comes_last(folder: Path) -> None:
@@ -76,6 +83,7 @@ def test_a_half_written_result_is_refused_before_spark_starts(
         recheck.recheck(folder)
     assert str(saved) in str(refused.value)
     assert "move the file away" in str(refused.value)
+    assert "validation error" not in str(refused.value)
     assert saved.read_bytes() == spoilt
 
 

@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.pure, pytest.mark.soak]
 
 # Six columns: a heatmap wider than a telephone.
 WIDE_FAULTS = {
-    f"kill after {seconds}": {"faults": [{"fault": {"kill": {"target": {"leader": 0}}}, "at": seconds, "for": 2}]}
+    f"kill after {seconds}": {
+        "faults": [{"fault": {"kill": {"target": {"leader": 0}}}, "at": seconds, "for": 2}]
+    }
     for seconds in (1, 2, 3)
 } | {f"none, round {number}": {"faults": []} for number in (1, 2, 3)}
 BROWSER = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
@@ -130,7 +132,7 @@ def test_wide_tables_are_scrolled_by_keys(opened: Any) -> None:
         pytest.fail("no wide table can be reached by the tabulator key")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')")
     page.keyboard.press("ArrowRight")
-    # Asked again and again from here: waiting within the page needs eval, which the page's security policy forbids.
+    # Asked again from here: waiting within the page needs eval, which the page's security policy forbids.
     for _ in range(100):
         if page.evaluate("document.activeElement.scrollLeft") > 0:
             break
@@ -155,7 +157,7 @@ def test_a_screen_reader_has_names_for_what_it_meets(opened: Any) -> None:
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(opened: Any, width: int, scheme: str) -> None:
-    """All rules of axe-core, those of best practice included; folded parts are open, so that they are looked at too."""
+    """All rules of axe-core, those of best practice included, and folded parts are open."""
     from axe_playwright_python.sync_playwright import Axe
 
     page = opened(viewport={"width": width, "height": 800}, color_scheme=scheme)
