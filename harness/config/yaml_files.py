@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -20,6 +21,15 @@ from harness.model.secrets import MASK, masked_at, remember_secrets
 FileModel = TypeVar("FileModel", bound=BaseModel)
 _SUFFIXES = (".yaml", ".yml", ".json")
 """JSON is YAML too: the experiment.json in a results folder runs again."""
+
+
+@cache
+def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Made once: it takes longer than to read a file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **model.model_json_schema(by_alias=True),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +147,7 @@ class FileKind(Generic[FileModel]):
 
     def json_schema(self) -> dict[str, Any]:
         """JSON schema (2020-12) of such files."""
-        return {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            **self.model.model_json_schema(by_alias=True),
-        }
+        return dict(_schema_of(self.model))
 
     def schema_text(self) -> str:
         """`json_schema` as text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
@@ -50,9 +50,13 @@ def format_path(path: Path) -> str:
     return text.removeprefix(".") or "the whole file"
 
 
-def line_of(text: str, path: Path) -> int | None:
-    """The line (from 1) of a path in a YAML text, or of its longest prefix that exists; None: of neither."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+def lines_of(text: str, paths: Iterable[Path]) -> list[int | None]:
+    """The line (from 1) of each path in a YAML text, or of its longest prefix that exists; None: neither is."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    return [_line_below(root, path) for path in paths]
+
+
+def _line_below(node: yaml.Node | None, path: Path) -> int | None:
     line: int | None = None
     for part in path:
         if isinstance(node, yaml.MappingNode):

@@ -61,7 +61,7 @@ class _Found:
 def as_bad_input(error: ValidationError, file: FileText, next_step: str) -> BadInput:
     """All problems of a file as one error, in the order of the file; at most `MOST_SHOWN` of them."""
     problems = _merged(one for details in _independent_problems(error) for one in _problems_of(details, file))
-    lines = [yaml_location.line_of(file.text, problem.path) for problem in problems]
+    lines = yaml_location.lines_of(file.text, [problem.path for problem in problems])
     placed = sorted(zip(lines, problems, strict=True), key=lambda one: one[0] or 0)
     explained = [
         BadInput(

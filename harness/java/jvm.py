@@ -20,7 +20,13 @@ from typing import Any, Self
 
 from docker import DockerClient
 from docker.errors import DockerException
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # type: ignore[import-untyped]
+from py4j import protocol  # type: ignore[import-untyped]
+from py4j.java_gateway import (  # type: ignore[import-untyped]
+    GatewayClient,
+    GatewayParameters,
+    JavaGateway,
+    launch_gateway,
+)
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.containers import capabilities, engine, images
@@ -95,6 +101,23 @@ def _jars() -> tuple[Path, ...]:
     return tuple(path for name in ("py4j-*.jar", "slf4j-api-*.jar") for path in folder.glob(name))
 
 
+class _Client(GatewayClient):  # type: ignore[misc]
+    """Raises Java's exceptions itself. Once a Spark session was made in this process, py4j's own way asks
+    Spark's JVM about every exception of any JVM (pyspark.errors.exceptions.captured)."""
+
+    def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:
+        answer = super().send_command(command, retry, binary)
+        if not binary and protocol.is_error(answer)[0] and answer[1:2] == protocol.REFERENCE_TYPE:
+            target, name = [*command.split("\n"), "", ""][1:3]
+            protocol.get_return_value(answer, self, target, name)
+        return answer
+
+
+class _Gateway(JavaGateway):  # type: ignore[misc]
+    def _create_gateway_client(self) -> _Client:
+        return _Client(gateway_parameters=self.gateway_parameters)
+
+
 class Jvm:
     """A JVM with these jars on its class path; use as a context manager or call `close`.
 
@@ -121,7 +144,7 @@ class Jvm:
                 return_proc=True,
                 create_new_process_group=True,
             )
-            self._gateway = JavaGateway(
+            self._gateway = _Gateway(
                 gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=False)
             )
             self._gateway.jvm.System.currentTimeMillis()

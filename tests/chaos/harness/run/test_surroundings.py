@@ -12,11 +12,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from docker.errors import DockerException
 
 from harness.containers import engine, images
 from tests.chaos.support.docker_socket_relay import relay
@@ -72,19 +73,19 @@ def state(tmp_path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def taken_away(names: Sequence[str]) -> Iterator[None]:
-    """Images that nobody can name meanwhile."""
+def named_apart(test: str) -> Iterator[tuple[str, str]]:
+    """Names for the images of nodes and sidecars that only one test knows."""
     client = engine.connect()
-    kept = {name: f"kafka-chaos/kept:{number}" for number, name in enumerate(names)}
-    for name, other in kept.items():
-        client.images.get(name).tag(other)
-        client.images.remove(name, force=True)
+    node, toolbox = images.resolve(client).reference, images.toolbox(client)
+    mine = [f"kafka-chaos/{test.replace('_', '-')}-{what}:1" for what in ("node", "toolbox")]
+    for of, name in zip((node, toolbox), mine, strict=True):
+        client.images.get(of).tag(name)
     try:
-        yield
+        yield mine[0], mine[1]
     finally:
-        for name, other in kept.items():
-            client.images.get(other).tag(name)
-            client.images.remove(other)
+        for name in mine:
+            with suppress(DockerException):
+                client.images.remove(name, force=True)
 
 
 @pytest.fixture
@@ -133,16 +134,23 @@ def test_the_disk_with_the_journals_is_full(spec: Path, state: Path, small_disk:
 
 
 def test_its_images_vanish(spec: Path, state: Path, tmp_path: Path) -> None:
-    spec.write_text(CUT_AFTER_A_KILL)
-    child = begun(spec, tmp_path / "results", state)
-    (run,) = (tmp_path / "results").glob("*/one")
-    node = json.loads((run / "run.json").read_text())["cluster"]["image"]["reference"]
-    with taken_away([node, images.TOOLBOX]):
+    """They have names of their own, since other tests need the images meanwhile."""
+    with named_apart(tmp_path.name) as (node, toolbox):
+        spec.write_text(CUT_AFTER_A_KILL + f"cluster: {{image: {node}}}\n")
+        (tmp_path / "sitecustomize.py").write_text(
+            f"from harness.containers import images\nimages.TOOLBOX = {toolbox!r}\n"
+        )
+        paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH") or "."])}
+        child = begun(spec, tmp_path / "results", state, paths)
+        (run,) = (tmp_path / "results").glob("*/one")
+        client = engine.connect()
+        for name in (node, toolbox):
+            client.images.remove(name, force=True)
         said = child.communicate(timeout=180)[0]
         assert owned_by(child.pid) == []
     assert child.returncode == 3, said
     assert "Traceback" not in said
-    assert f"No such image: {images.TOOLBOX}" in said
+    assert f"No such image: {toolbox}" in said
     assert checked(run, state)["summary"]["sent"]
     # The node that was killed has its container, and is started again without its image's name.
     windows = json.loads((run / "run.json").read_text())["windows"]

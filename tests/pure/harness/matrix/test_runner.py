@@ -123,6 +123,7 @@ run_matrix(plan, MatrixStore(Path(folder)), "", FakeBackend(Path(log), die_at=7)
 """
 
 
+@pytest.mark.soak  # a process that imports everything and is killed
 def test_resume_after_a_kill_makes_no_finished_run_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     store = MatrixStore.created(tmp_path / "results", "small")

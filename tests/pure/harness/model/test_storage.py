@@ -190,6 +190,7 @@ def test_only_jars_with_the_right_checksum_are_used(tmp_path: Path, monkeypatch:
     assert len(calls) == 3
 
 
+@pytest.mark.soak  # a process that imports Spark from a zip
 def test_the_zip_is_all_that_a_task_imports(tmp_path: Path) -> None:
     archive = write_zip(tmp_path / "a.zip")
     assert archive.read_bytes() == write_zip(tmp_path / "b.zip").read_bytes()

@@ -1,0 +1,35 @@
+"""A JVM of ours in a process that may have one of Spark's too."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+from py4j import java_gateway, protocol  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from harness.java.jvm import Jvm
+
+pytestmark = [
+    pytest.mark.mock,
+    pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java here"),
+]
+
+
+def test_its_exceptions_are_not_taken_for_those_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PySpark puts in the place of py4j's function would look the exception up in Spark's JVM."""
+
+    def of_spark(answer: str, *rest: Any) -> Any:
+        try:
+            return protocol.get_return_value(answer, *rest)
+        except Py4JJavaError as error:
+            raise AssertionError("Spark's JVM would be asked about it") from error
+
+    monkeypatch.setattr(java_gateway, "get_return_value", of_spark)
+    with Jvm() as jvm:
+        parse = jvm.packages.java.lang.Integer.parseInt
+        assert parse("12") == 12
+        with pytest.raises(Py4JJavaError, match="parseInt") as refused:
+            parse("twelve")
+    assert refused.value.java_exception is not None
