@@ -51,7 +51,7 @@ def format_path(path: Path) -> str:
 
 
 def lines_of(text: str, paths: Iterable[Path]) -> list[int | None]:
-    """The line (from 1) of each path in a YAML text, or of its longest prefix that exists; None: neither is."""
+    """The line (from 1) of each path in a YAML text, or its longest prefix there (None: neither is)."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     return [_line_below(root, path) for path in paths]
 
