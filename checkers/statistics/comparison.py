@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from checkers.statistics.rates import Floats
 
@@ -37,6 +36,8 @@ def rank_test(new: Sequence[float], base: Sequence[float], *, seed: int = 0) -> 
     mid-ranks if there are at most EXACT_WAYS or both sides have at most 50 runs; above that DRAWS are drawn
     by `seed`, with (1 + hits) / (1 + DRAWS) (Phipson and Smyth, 2010). No runs on a side: p = 1.
     """
+    from scipy.stats import rankdata
+
     if not len(new) or not len(base):
         return RankTest(1.0, 1.0)
     ranks = np.rint(2 * rankdata([*new, *base])).astype(np.int64)

@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import DegenerateDataWarning, binom, bootstrap
 
 from checkers.statistics.shares import CONFIDENCE, Interval
 
@@ -97,6 +96,8 @@ def percentile_interval(values: Sequence[float], q: float, confidence: float = C
     Practical Nonparametric Statistics, 3.2). None: too few values, for example fewer than 6 for a median at
     95 %.
     """
+    from scipy.stats import binom
+
     n, half = len(values), (1 - confidence) / 2
     # An end is an order statistic only if the chance of a value beyond the quantile is large enough.
     lower = int(binom.ppf(half, n, q))
@@ -125,6 +126,8 @@ def _bootstrap(
             for runs, (events, records) in zip(drawn, sides, strict=True)
         )
         return first - second[0] if second else first
+
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
     most_runs = max(len(events) for events, _ in sides)
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):

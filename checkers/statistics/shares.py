@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from scipy.stats import binomtest
-
 CONFIDENCE = 0.95
 
 
@@ -100,6 +98,9 @@ def _binomial_interval(k: int, n: int, confidence: float, method: str) -> Interv
     """0 to 1 for no runs. Cached: scipy searches for the exact one, some milliseconds each."""
     if n == 0:
         return Interval(0.0, 1.0)
+    # Imported when it is needed, here and beside: it takes more than a second.
+    from scipy.stats import binomtest
+
     found = binomtest(k, n).proportion_ci(confidence, method=method)
     return Interval(float(found.low), float(found.high))
 

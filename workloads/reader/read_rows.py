@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,12 @@ KEPT_BYTES = 4096
 _GROUP_ROWS = 32_768
 """Small, so that a row group of one partition spans few sequence numbers: checks select row groups by
 them."""
-_NAMES = pa.array([state.value for state in STATES], pa.string())
+
+
+@cache
+def _state_names() -> pa.StringArray:
+    """Made when it is needed, since an array of Python values makes pyarrow import pandas (a second)."""
+    return pa.array([state.value for state in STATES], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ def rows_table(
         "offset": pa.array(list(map(Message.offset, messages)), pa.int64()),
         "leader_epoch": pa.array(list(map(Message.leader_epoch, messages)), pa.int32()),
         "timestamp_ms": pa.array(timestamps, pa.int64()),
-        "state": _NAMES.take(pa.array(decoded.state)),
+        "state": _state_names().take(pa.array(decoded.state)),
         "run": pa.array(decoded.run, mask=undecodable),
         "producer": pa.array(decoded.producer, mask=undecodable),
         "seq": pa.array(decoded.seq, mask=undecodable),
