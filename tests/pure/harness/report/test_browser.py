@@ -14,6 +14,7 @@ from harness.report.html import write_report
 from tests.pure.harness.matrix.test_runner import begun
 from tests.pure.harness.matrix.test_spec import SMALL
 from tests.pure.harness.report.test_html import arm, result, run_folder
+from tests.pure.harness.report.test_index import all_kinds
 from tests.support.fake_backend import FakeBackend
 
 pytestmark = [pytest.mark.pure, pytest.mark.soak]
@@ -25,6 +26,7 @@ WIDE_FAULTS = {
     }
     for seconds in (1, 2, 3)
 } | {f"none, round {number}": {"faults": []} for number in (1, 2, 3)}
+__all__ = ["all_kinds"]
 BROWSER = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
 DARK_BELOW, LIGHT_ABOVE = 60, 200
 
@@ -157,13 +159,30 @@ def test_a_screen_reader_has_names_for_what_it_meets(opened: Any) -> None:
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(opened: Any, width: int, scheme: str) -> None:
-    """All rules of axe-core, those of best practice included, and folded parts are open."""
+    assert_accessible(opened(viewport={"width": width, "height": 800}, color_scheme=scheme))
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark")])
+def test_axe_finds_nothing_on_pages_of_any_kind(
+    browser: Any, all_kinds: Path, width: int, scheme: str
+) -> None:
+    pages = sorted(all_kinds.rglob("*.html"))
+    assert len(pages) >= 6
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for path in pages:
+        page.goto(path.as_uri())
+        assert_accessible(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    page.close()
+
+
+def assert_accessible(page: Any) -> None:
+    """All rules of axe-core, those of best practice included, with folded parts open."""
     from axe_playwright_python.sync_playwright import Axe
 
-    page = opened(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
     found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    assert found.violations_count == 0, page.url + found.generate_report()
     assert len(found.response["passes"]) > 10
 
 
