@@ -24,8 +24,8 @@ demo: swept ## run two of the built-in experiments on a real cluster; ends with 
 	$(BIN)/kafka-chaos run cut-then-kill kill-leader
 
 test: export KAFKA_CHAOS_MAVEN := yes
-test: swept lint ## run lint, types and all four tiers of tests
-	$(BIN)/python -m pytest -q -n auto -m "pure and not soak" tests/pure
+test: swept ## run lint, types and all four tiers of tests
+	@$(MAKE) --no-print-directory -j2 lint test-pure
 	$(PYTEST) $(BY_FILE) -m "not pure and not soak"
 
 test-all: ## run as test, then the long tests too; says beforehand how long that takes
