@@ -5,6 +5,10 @@ PYTEST := $(BIN)/python -m pytest -v --durations=10
 # How many files of tests run at a time: three where 12 GB are free, two where there are 6. A file stays with one process,
 # so that its tests share a cluster.
 SIDE ?= $(shell awk '/^MemAvailable/ { print ($$2 > 12000000 ? 3 : $$2 > 6000000 ? 2 : 0) }' /proc/meminfo 2>/dev/null || echo 0)
+# One more than there are processors, since some tests wait.
+PURE := $(BIN)/python -m pytest -q -n $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1))) --dist worksteal -m "pure and not soak" tests/pure
+# Where an environment forbids it, each of dozens of processes compiles all that it imports: a third of the time of the tests.
+export PYTHONDONTWRITEBYTECODE :=
 BY_FILE = -n $(SIDE) --dist loadfile --no-loadscope-reorder
 # The long tests, which `make test` leaves out, are divided into as many parts.
 SHARDS := 6
@@ -43,7 +47,7 @@ test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/6 
 	$(PYTEST) $(BY_FILE) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) --durations-path tests/durations.json
 
 test-pure: setup ## run only the tests without JVM and Docker
-	$(BIN)/python -m pytest -q -n auto -m "pure and not soak" tests/pure
+	$(PURE)
 
 test-spark: setup ## run only the tests of the checks
 	$(PYTEST) -m "spark and not soak" tests/spark

@@ -38,7 +38,11 @@ pytestmark = pytest.mark.pure
 EXPERIMENTS = [EXPERIMENT.builtin_text(name) for name in EXPERIMENT.builtin_names()]
 EXAMPLE = (Path(files.__file__).parent / "example.yaml").read_text()
 MATRICES = [MATRIX.builtin_text(name) for name in MATRIX.builtin_names()]
-FUZZ = "tests/pure/test_fuzz_files.py", "tests/pure/test_fuzz_bytes.py"
+FUZZ = (
+    "tests/pure/test_fuzz_files.py",
+    "tests/pure/test_fuzz_bytes.py",
+    "tests/pure/faults/schedules/test_decide.py",
+)
 
 
 def as_yaml(tree: Any) -> str:

@@ -26,6 +26,12 @@ def test_as_many_files_run_side_by_side_as_memory_allows() -> None:
     assert " -n 5 --dist loadfile " in make("-n", "test", "SIDE=5").stdout
 
 
+def test_processes_of_tests_keep_what_they_compile() -> None:
+    """Even where an environment forbids it."""
+    assert "export PYTHONDONTWRITEBYTECODE :=\n" in (ROOT / "Makefile").read_text()
+    assert re.search(r" -n [1-9]\d* --dist worksteal ", make("-n", "test").stdout)
+
+
 @pytest.mark.parametrize("shard", ["", "7", "0/6", "7/6", "2/", "x/6", "-1/6", "2/0", "1/99999", "1/6 2/6"])
 def test_a_shard_that_is_none_is_refused_before_anything_starts(shard: str) -> None:
     refused = make("test-shard", f"SHARD={shard}")

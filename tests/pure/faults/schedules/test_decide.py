@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -48,6 +48,7 @@ from tests.support.builders.schedules import (
     together,
 )
 from tests.support.builders.views import quiet, seen, state, view
+from tests.support.fuzzing import fuzzed
 
 pytestmark = pytest.mark.pure
 
@@ -463,7 +464,7 @@ def fits(entries: list[ScheduleEntry], limit: int | None) -> Schedule:
     return Schedule(made.tracks, made.seed, SHAPE, None, needed)
 
 
-@settings(deadline=None, max_examples=150)
+@fuzzed(60)
 @given(LISTS, LIMITS, SLOW, STEPS)
 def test_limits_hold_and_nothing_is_lost_or_doubled_at_any_pace(
     entries: list[ScheduleEntry],
@@ -495,7 +496,7 @@ def test_limits_hold_and_nothing_is_lost_or_doubled_at_any_pace(
             assert decision.occurrence in earlier
 
 
-@settings(deadline=None, max_examples=100)
+@fuzzed(50)
 @given(LISTS, LIMITS, SLOW, STEPS)
 def test_the_same_seed_clock_and_fates_give_the_same_decisions(
     entries: list[ScheduleEntry],
@@ -514,7 +515,7 @@ def test_the_same_seed_clock_and_fates_give_the_same_decisions(
     assert logs[0] == logs[1]
 
 
-@settings(deadline=None, max_examples=100)
+@fuzzed(50)
 @given(LISTS, LIMITS)
 def test_what_is_foreseen_is_what_happens_when_injection_is_prompt(
     entries: list[ScheduleEntry], limit: int | None
