@@ -142,10 +142,13 @@ class FaultSpec(Frozen, ABC):
     `needs` names the required features of kernel and engine (`harness.preflight.kernel_probes`), `injection`
     is the class that `aim` returns. `external` says what the fault needs of a cluster that kafka-chaos did
     not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
-    offers.
+    offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
+    what the check after it (`harness.run.traces`) would report, such as a file's path; none where it does not
+    look.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     external: ClassVar[Literal["requests", "containers", "impossible"]] = "impossible"
     injection: ClassVar[type[Injection]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from crc32c import crc32c
@@ -11,6 +12,7 @@ from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
 from faults.logs.disk import (
+    NOTES,
     DiskFault,
     Note,
     OnDisk,
@@ -185,6 +187,10 @@ class CorruptSegment(DiskFault):
 
     kind: Literal["corrupt_segment"] = "corrupt_segment"
     injection: ClassVar[type[Injection]] = SegmentCorrupted
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **NOTES,
+        "after a kill, the log as Kafka has truncated it, where no other replica has the rest": (),
+    }
     partition: int = Field(default=0, ge=0, description="partition of the topic under test")
     bytes: int = Field(default=8, ge=1, le=4096, description="number of consecutive bytes to change")
     after: Literal["kill", "stop"] = Field(

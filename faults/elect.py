@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -77,6 +78,7 @@ class Elect(PartitionFault):
 
     kind: Literal["elect"] = "elect"
     injection: ClassVar[type[Injection]] = Elected
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {"the elected leader": ()}
 
     election: Literal["preferred", "unclean"] = Field(
         default="preferred",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -111,6 +112,9 @@ class MemoryLimit(ProcessFault):
     mib: int = Field(ge=64, description="maximum memory of a node, in MiB")
     needs: ClassVar[tuple[str, ...]] = ("memory limit",)
     injection: ClassVar[type[Injection]] = MemoryLimited
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "a limit of 4 EiB, which is none, but under cgroup v2 leaves the node without swap": ()
+    }
 
     def aim(self, context: InjectionContext) -> MemoryLimited:
         fields = resolve_nodes(context, self.target)

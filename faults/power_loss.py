@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, list_log_dir, read_batches, replica_holders
+from faults.logs.disk import (
+    NOTES,
+    DiskFault,
+    Note,
+    OnDisk,
+    carry_out,
+    list_log_dir,
+    read_batches,
+    replica_holders,
+)
 from faults.logs.files import METADATA, loaded_end_offsets, log_path
 from faults.logs.power_loss_model import (
     KeptUpTo,
@@ -146,6 +155,10 @@ class PowerLoss(DiskFault):
 
     kind: Literal["power_loss"] = "power_loss"
     injection: ClassVar[type[Injection]] = LostPower
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **NOTES,
+        "logs without what was cut, where no other replica has it": (),
+    }
     keep: KeptUpTo = Field(
         default="recovery_point",
         description="what is left: `recovery_point`, `checkpoint`, `{all_but_bytes: N}` or `{random: true}`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -99,6 +100,9 @@ class Reassign(PartitionFault):
 
     kind: Literal["reassign"] = "reassign"
     injection: ClassVar[type[Injection]] = Reassigned
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "another leader, where the move has removed the former one": ()
+    }
 
     to: Target = Field(description="the brokers that will hold the partition")
 

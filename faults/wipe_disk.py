@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from faults.base import Evidence, Injection, InjectionContext, node_name, node_names
-from faults.logs.disk import DiskFault, Note, OnDisk, carry_out, list_log_dir
+from faults.logs.disk import NOTES, DiskFault, Note, OnDisk, carry_out, list_log_dir
 from faults.target_context import ClusterShape
 from harness.model.errors import FaultError
 from harness.model.frozen import Frozen
@@ -92,6 +93,10 @@ class WipeDisk(DiskFault):
 
     kind: Literal["wipe_disk"] = "wipe_disk"
     injection: ClassVar[type[Injection]] = Wiped
+    leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **NOTES,
+        "a new log dir, with a new directory id unless `keep_identity` is set": (),
+    }
     keep_identity: bool = Field(default=False, description="keep meta.properties: the same directory id")
 
     def aim(self, context: InjectionContext) -> Injection:

@@ -11,7 +11,7 @@ import base64
 import gzip
 import shlex
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
@@ -28,6 +28,13 @@ from harness.model.node_layout import FIRST_CONTROLLER_ID
 
 NOTES_DIR = "/mnt/shared/config"
 """A volume of the image from which Kafka reads only files with names that it knows."""
+NOTES: Mapping[str, tuple[str, ...]] = {
+    f"the note of what was done to the node's files, in {NOTES_DIR}": (
+        f"{NOTES_DIR}/.*.plan",
+        f"{NOTES_DIR}/.*.done",
+    )
+}
+"""What faults that write notes leave (`FaultSpec.leaves`)."""
 _GONE_SECONDS = 90.0
 
 _T = TypeVar("_T")

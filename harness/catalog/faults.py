@@ -121,11 +121,22 @@ def page(kind: str) -> str:
         for row in parameters(spec)
     ]
     shown = markdown.table(("name", "default", "meaning"), rows, markdown.cell) if rows else ""
-    return f"# {kind}\n\n{_documentation(spec)}\n\n## Parameters\n\n{shown}\n## Needs\n\n{_needs(spec)}\n"
+    return (
+        f"# {kind}\n\n{_documentation(spec)}\n\n## Parameters\n\n{shown}\n"
+        f"{_leaves(spec)}## Needs\n\n{_needs(spec)}\n"
+    )
 
 
 def _yaml(value: Any) -> str:
     return yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
+
+
+def _leaves(spec: type[FaultSpec]) -> str:
+    """The section about what stays after healing; empty: the fault declares nothing."""
+    if not spec.leaves:
+        return ""
+    rows = "\n".join(f"- {what}" for what in spec.leaves)
+    return f"## Leaves\n\nHealing does not undo:\n\n{rows}\n\n"
 
 
 def _needs(spec: type[FaultSpec]) -> str:

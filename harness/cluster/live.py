@@ -141,6 +141,38 @@ class LiveCluster(RunningNodes):
         """
         return self._first("move replicas", lambda one: admin.reassign(one, topic, replicas))
 
+    def reassignments(self) -> tuple[str, ...]:
+        """Every partition whose replicas are moving, in words. Not asked with ZooKeeper, nor of a cluster
+        that we did not start, where others may move partitions.
+
+        Raises:
+            ClusterError: no broker answers.
+        """
+        if self.zookeeper_ids or self.spec.existing is not None:
+            return ()
+        return self._first("which partitions move?", admin.reassignments)
+
+    def dynamic_settings(self, number: int, within: float = 10.0) -> tuple[str, ...]:
+        """The settings of a broker that were changed while it ran: "name=value" each.
+
+        Raises:
+            ClusterError: it does not answer `within` seconds, or refuses to tell.
+        """
+        found: list[tuple[str, ...]] = []
+
+        def missing() -> str | None:
+            try:
+                with self.connection(number, admin.ANSWER_SECONDS) as connection:
+                    found[:] = [admin.dynamic_settings(connection)]
+            except OSError as error:
+                return str(error)
+            return None
+
+        silent = poll_within(within, missing)
+        if silent is not None:
+            raise ClusterError("a broker's settings could not be read", found=silent)
+        return found[0]
+
     def admin(self) -> TopicAdmin:
         """A new admin client. It is closed when it is garbage-collected."""
         return TopicAdmin(self.bootstrap, self.access.properties)

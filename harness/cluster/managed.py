@@ -14,7 +14,7 @@ from docker.errors import APIError
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from harness.cluster import credentials, state_records
+from harness.cluster import credentials, node_traces, state_records
 from harness.cluster.live import LiveCluster
 from harness.cluster.node_container import container_for
 from harness.cluster.nodes import Node, plan
@@ -88,6 +88,9 @@ class ManagedCluster(LiveCluster):
             self._add_user()
             await_ready(self)
             self._set_features(self.spec.features)
+            # Not before: the engine gives a container its routes a moment after it has begun to run.
+            self.baseline = node_traces.baseline(self, node_traces.nodes_baseline(self))
+            state_records.remember(self)
         except BaseException:
             self.stop()
             raise

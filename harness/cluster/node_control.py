@@ -19,8 +19,11 @@ from harness.containers.exec import ContainerOutput, cgroups_of, files_in, run_i
 from harness.containers.network_sidecars import NetworkSidecars
 from harness.model.errors import ClusterError
 from harness.model.node_layout import DATA_DIR
+from harness.model.polling import poll_within
 
 _FREEZE_SECONDS = 5.0
+_ENDING_SECONDS = 3.0
+"""Most sidecars run for less than this."""
 
 
 class RunningNodes:
@@ -37,6 +40,8 @@ class RunningNodes:
         self._handles: dict[int, Container] = {}
         self._on_start: list[Callable[[int], None]] = []
         self._network_sidecars = NetworkSidecars()
+        self.baseline: dict[int, dict[str, tuple[str, ...]]] = {}
+        """What stood in each node before any fault, by node id and kind (`harness.cluster.trace_kinds`)."""
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -135,6 +140,23 @@ class RunningNodes:
         """Remove the sidecars that `in_network` has left running; the next call starts a new one."""
         self._network_sidecars.remove()
 
+    def containers_beside(self) -> tuple[str, ...]:
+        """The running containers of this cluster beside its nodes, without those that are meant to last: name
+        and command. One that ends within a few seconds is at work, and not among them.
+
+        Raises:
+            ClusterError: the engine does not list them.
+        """
+        found: list[str] = []
+
+        def missing() -> str | None:
+            with self._engine(self.nodes_with_containers[0], "the containers cannot be listed"):
+                found[:] = engine.passing_containers(self.client, self.name, set(self._ids()))
+            return "some" if found else None
+
+        poll_within(_ENDING_SECONDS, missing, every=0.3)
+        return tuple(found)
+
     def in_files(self, number: int, script: str) -> ContainerOutput:
         """Run a shell script from the toolbox image, as root, with the volumes of a node that may be stopped.
 
@@ -227,6 +249,10 @@ class RunningNodes:
                 found=str(error),
                 next_step="`docker ps -a` shows the node; `kafka-chaos doctor` shows what this engine can do",
             ) from error
+
+    def _ids(self) -> list[str]:
+        """The engine's ids of the nodes' containers."""
+        return [str(self._container(number).id) for number in self.nodes_with_containers]
 
     def _state(self, number: int) -> dict[str, Any]:
         state: dict[str, Any] = self.inspect(number)["State"]

@@ -55,6 +55,7 @@ def attach(client: DockerClient | None, record: ClusterRecord) -> LiveCluster | 
         handles = {node.id: client.containers.get(f"{record.name}-{node.name}") for node in cluster.nodes}
     except NotFound:
         return None
+    cluster.baseline = record.baseline
     cluster.use_containers(client, handles, record.addresses, record.client_address, images.toolbox(client))
     return cluster
 
@@ -64,6 +65,7 @@ def _attach_external(record: ClusterRecord) -> ExternalCluster:
     cluster = ExternalCluster(record.spec)
     cluster.name, cluster.topics, cluster.groups = record.name, record.topics, record.groups
     cluster.access = client_security_of(cluster.existing)
+    cluster.baseline = record.baseline
     cluster.set_brokers(record.brokers)
     if cluster.existing.containers is not None:
         external_containers.attach(cluster, cluster.existing.containers)

@@ -34,7 +34,8 @@ class ClusterRecord(Frozen):
 
     `owner` is the process that started it (`harness.host.process_identity.owner_label`). `ports` are in order
     of broker id, `addresses` by node id. `access` holds the clients' security settings (`ClientSecurity`), so
-    only the user can read the file. For an existing cluster: `brokers` by id (host and port), and the
+    only the user can read the file. `baseline` is what stood in each node before any fault, by kind
+    (`harness.cluster.trace_kinds`). For an existing cluster: `brokers` by id (host and port), and the
     `topics` and `groups` of a run that must be deleted.
     """
 
@@ -46,6 +47,7 @@ class ClusterRecord(Frozen):
     addresses: dict[int, str] = {}
     client_address: str = ""
     access: dict[str, str] = {}
+    baseline: dict[int, dict[str, tuple[str, ...]]] = {}
     brokers: dict[int, tuple[str, int]] = {}
     topics: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -77,7 +79,8 @@ def state_folder() -> Path:
 
 
 def remember(cluster: Any) -> None:
-    """Record a cluster that was just started (a `ManagedCluster` or an `ExternalCluster`)."""
+    """Record a cluster that was just started, or what has changed since (a `ManagedCluster` or an
+    `ExternalCluster`)."""
     own: dict[str, Any]
     if cluster.spec.existing is not None:
         # Its security settings stay in the user's own file.
@@ -92,7 +95,9 @@ def remember(cluster: Any) -> None:
             "access": dict(cluster.access.properties),
         }
     owner = process_identity.owner_label(os.getpid())
-    record = ClusterRecord(name=cluster.name, owner=owner, spec=cluster.spec, **own)
+    record = ClusterRecord(
+        name=cluster.name, owner=owner, spec=cluster.spec, baseline=cluster.baseline, **own
+    )
     _write(state_folder() / record.name / _CLUSTER_FILE, record)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,6 +24,8 @@ from harness.model.progress import report_progress
 LABEL = "kafka-chaos"
 """On every container, network and volume that we create."""
 CLUSTER_LABEL = "kafka-chaos.cluster"
+LASTING_LABEL = "kafka-chaos.lasting"
+"""On containers beside nodes that run as long as these, or for some minutes: others end soon."""
 OWNER_LABEL = "kafka-chaos.owner"
 """`host/pid/start` of the process that created it; the start time distinguishes processes with the same
 pid."""
@@ -159,6 +161,17 @@ def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool 
         if ours(volume.attrs.get("Labels")):
             swept = _count(swept, "volumes", f"volume {volume.name}", _remove(volume.remove))
     return swept
+
+
+def passing_containers(client: DockerClient, cluster: str, but: Collection[str]) -> list[str]:
+    """The running containers of `cluster` that are not meant to last, "name: command" each, without those
+    whose ids are in `but`."""
+    label = {"label": f"{CLUSTER_LABEL}={cluster}"}
+    return [
+        f"{''.join((one.get('Names') or [one['Id']])[:1]).lstrip('/')}: {one_line(str(one['Command']), 80)}"
+        for one in client.api.containers(filters=label)
+        if one["Id"] not in but and LASTING_LABEL not in (one.get("Labels") or {})
+    ]
 
 
 def _remove(action: Callable[[], Any]) -> str | None:

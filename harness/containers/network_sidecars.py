@@ -14,7 +14,7 @@ from typing import Any
 from docker import DockerClient
 from docker.errors import APIError, DockerException
 
-from harness.containers import capabilities
+from harness.containers import capabilities, engine
 from harness.containers.exec import ContainerOutput
 
 LASTING_SECONDS = 600
@@ -65,7 +65,7 @@ class NetworkSidecars:
                 ["sleep", str(LASTING_SECONDS)],
                 init=True,
                 auto_remove=True,
-                labels=labels,
+                labels={**labels, engine.LASTING_LABEL: "1"},
                 network_mode=f"container:{beside.id}",
                 **capabilities.NETWORK,
             )

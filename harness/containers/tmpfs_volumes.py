@@ -44,7 +44,7 @@ def create_log_dirs(
             ["sleep", "infinity"],
             name=f"{cluster}-keeper",
             detach=True,
-            labels=labels,
+            labels={**labels, engine.LASTING_LABEL: "1"},
             network_mode="none",
             **capabilities.NONE,
             volumes={name: {"bind": f"/kept/{number}", "mode": "rw"} for number, name in names.items()},

@@ -1,8 +1,9 @@
 """Administrative requests over the Kafka protocol: coordinators, elections, moves of replicas, features.
 
-Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0) are understood by brokers
-from 2.8 to 4.x, UpdateFeatures 1 by those from 3.3. Under KRaft a broker forwards the last three to the
-active controller (KIP-590), so any broker can be asked; without a controller it does not answer.
+Versions used (FindCoordinator 3, ElectLeaders 2, AlterPartitionReassignments 0, DescribeConfigs 1,
+ListPartitionReassignments 0) are understood by brokers from 2.8 to 4.x, UpdateFeatures 1 by those from 3.3.
+Under KRaft a broker forwards elections, reassignments and features to the active controller (KIP-590), so any
+broker can be asked; without a controller it does not answer.
 
 Errors have Kafka's names (`ELECTION_NOT_NEEDED`). Every function raises OSError when the broker does
 not answer.
@@ -16,11 +17,15 @@ from typing import TypeVar
 
 from kio.schema.alter_partition_reassignments.v0 import request as alter_request
 from kio.schema.alter_partition_reassignments.v0 import response as alter_response
+from kio.schema.describe_configs.v1 import request as configs_request
+from kio.schema.describe_configs.v1 import response as configs_response
 from kio.schema.elect_leaders.v2 import request as elect_request
 from kio.schema.elect_leaders.v2 import response as elect_response
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v3 import request as coordinator_request
 from kio.schema.find_coordinator.v3 import response as coordinator_response
+from kio.schema.list_partition_reassignments.v0 import request as moves_request
+from kio.schema.list_partition_reassignments.v0 import response as moves_response
 from kio.schema.types import BrokerId, TopicName
 from kio.schema.update_features.v1 import request as update_request
 from kio.schema.update_features.v1 import response as update_response
@@ -35,6 +40,13 @@ _DONE_WITHIN = i32Timedelta.parse(timedelta(seconds=5))
 _PREFERRED, _UNCLEAN = i8(0), i8(1)
 _GROUP, _TRANSACTION = i8(0), i8(1)
 _UPGRADE, _SAFE_DOWNGRADE = i8(1), i8(2)
+
+_BROKER = i8(4)
+"""DescribeConfigs: the type of resource that is a broker."""
+_OF_BROKER, _OF_ALL_BROKERS = 2, 3
+"""DescribeConfigs: a value that was set for one broker while it ran, or for all (KIP-226)."""
+_SET_BY_KAFKA = "min.insync.replicas"
+"""Kafka sets it for all brokers itself when eligible.leader.replicas.version is raised (KIP-966)."""
 
 _T = TypeVar("_T")
 
@@ -108,6 +120,45 @@ def reassign(
     return _by_partition(replicas, answer.error_code, errors)
 
 
+def reassignments(connection: BrokerConnection) -> tuple[str, ...]:
+    """Every partition whose replicas are moving (KIP-455), in words.
+
+    Raises:
+        ClusterError: the controller refuses to tell.
+    """
+    request = moves_request.ListPartitionReassignmentsRequest(timeout=_DONE_WITHIN, topics=None)
+    answer = connection.ask(request, moves_response.ListPartitionReassignmentsResponse)
+    _refuse("the reassignments could not be listed", answer.error_code, connection.broker)
+    return tuple(
+        f"{topic.name}-{part.partition_index}, adding {list(map(int, part.adding_replicas))}, "
+        f"removing {list(map(int, part.removing_replicas))}"
+        for topic in answer.topics
+        for part in topic.partitions
+    )
+
+
+def dynamic_settings(connection: BrokerConnection) -> tuple[str, ...]:
+    """The settings of this broker that were changed while it ran, for it alone or for all brokers (KIP-226):
+    "name=value" each, by name. Secret values are not shown.
+
+    Raises:
+        ClusterError: the broker refuses to tell.
+    """
+    resource = configs_request.DescribeConfigsResource(
+        resource_type=_BROKER, resource_name=str(connection.broker), configuration_keys=None
+    )
+    request = configs_request.DescribeConfigsRequest(resources=(resource,))
+    (answer,) = connection.ask(request, configs_response.DescribeConfigsResponse).results
+    _refuse("the settings of a broker could not be read", answer.error_code, connection.broker)
+    found = []
+    for one in answer.configs:
+        everywhere = one.config_source == _OF_ALL_BROKERS
+        if one.config_source == _OF_BROKER or (everywhere and one.name != _SET_BY_KAFKA):
+            value = "(secret)" if one.is_sensitive else one.value
+            found.append(f"{one.name}={value}" + (" for all brokers" if everywhere else ""))
+    return tuple(sorted(found))
+
+
 def set_features(connection: BrokerConnection, levels: Mapping[str, int]) -> dict[str, str]:
     """Upgrade or downgrade a KRaft cluster's features to levels (KIP-584, KIP-778); returns the reason of
     each refusal by feature (empty: all set)."""
@@ -157,6 +208,16 @@ def first_answer(
         found="; ".join(silent),
         next_step="is a majority of the controllers up, and one broker that can reach them?",
     )
+
+
+def _refuse(problem: str, code: ErrorCode, broker: int) -> None:
+    if code != ErrorCode.none:
+        raise ClusterError(
+            problem,
+            where=f"broker {broker}",
+            found=str(error_name(code)),
+            next_step="has the clients' user the right to describe the cluster's configuration?",
+        )
 
 
 def _by_partition(

@@ -11,15 +11,17 @@ from typing import Any
 from faults.base import InjectionContext
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.trace_kinds import TAG_PREFIX
 from harness.model.errors import ClusterError, FaultError
 from harness.model.progress import progress_under, report_progress
 from harness.model.run import RunMeta
 from harness.run import phase_timer
 from harness.run.arm_run import ArmRun
 from harness.run.fault_ledger import FaultLedger
-from harness.run.healing import heal_cluster, traces
+from harness.run.healing import heal_cluster
 from harness.run.phase_timer import PhaseTimer
 from harness.run.step_executor import StepExecutor
+from harness.run.traces import traces
 from harness.spec.cluster import SESSION_SECONDS
 from harness.spec.experiment import Arm, Experiment
 
@@ -161,7 +163,7 @@ class ExperimentRun:
             cluster=self.cluster,
             topic=first.topic,
             session_seconds=SESSION_SECONDS[self.cluster.spec.profile],
-            tag=f"kafka-chaos-{first.run_id:x}-{name}",
+            tag=f"{TAG_PREFIX}{first.run_id:x}-{name}",
             seed=f"{self.seed}/{name}",
             beside=tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics),
         )

@@ -9,13 +9,14 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from faults.base import InjectionContext
-from faults.clock_skew import ClockSkew
+from faults.clock_skew import ClockSkew, shift_script
 from faults.targets import Controller, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.containers import engine, images
 from harness.containers.fake_clock import create_clocks
 from harness.model.errors import ClusterError, FaultError
+from harness.run.traces import traces
 from harness.spec.cluster import ClusterSpec
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.evidence import FaultTable
@@ -92,6 +93,16 @@ def test_a_clock_that_was_not_touched_proves_nothing(
     evidence = ClockSkew(target=LEADER, seconds=2).aim(at).verify(at)
     assert not evidence.seen
     assert "not +2 s" in evidence.what
+
+
+def test_a_clock_that_is_still_wrong_is_a_trace(skewable: ManagedCluster) -> None:
+    node = skewable.nodes[0]
+    assert traces(skewable) == []
+    skewable.in_files(node.id, shift_script(3600))
+    (trace,) = traces(skewable)
+    assert trace.startswith(f"{node.name} still has a clock offset: +3600.000 s; expected: the true time; ")
+    skewable.in_files(node.id, shift_script(0))
+    assert traces(skewable) == []
 
 
 def test_the_shared_clusters_clocks_cannot_be_shifted(cluster: ManagedCluster, topic: str) -> None:

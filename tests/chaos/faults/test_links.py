@@ -17,7 +17,7 @@ from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import FaultError
 from harness.preflight import feasibility, kernel_probes
-from harness.run.healing import traces
+from harness.run.traces import traces
 from tests.chaos.conftest import Prove
 from tests.chaos.support.cluster_queries import leader_of
 from tests.chaos.support.link_spoiler import spoilt

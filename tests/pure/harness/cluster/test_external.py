@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from harness.cluster import state_records
+from harness.cluster import running, state_records
 from harness.cluster.certificates import Authority
 from harness.cluster.external import ExternalCluster, _whole
 from harness.cluster.external_containers import containers_by_broker
@@ -235,6 +235,17 @@ def test_a_killed_harness_leaves_a_record_that_heals_without_an_engine(
     assert [record.name for record in state_records.recorded_clusters()] == [cluster.name], (
         "clean keeps what is open"
     )
+
+
+def test_another_process_compares_with_what_stood_there_before_any_fault() -> None:
+    cluster = ExternalCluster(SPEC)
+    cluster.set_brokers({1: ("127.0.0.1", 1), 2: ("127.0.0.1", 2)})
+    cluster.baseline = {1: {"limit": ("cpu.max 150000 100000",)}, 2: {}}
+    state_records.remember(cluster)
+    (record,) = state_records.recorded_clusters()
+    attached = running.attach(None, record)
+    assert attached is not None
+    assert attached.baseline == cluster.baseline
 
 
 def test_a_broker_without_a_known_container_is_not_touched() -> None:

@@ -221,3 +221,17 @@ def test_tail_of_a_container_that_is_gone_is_empty() -> None:
 
     assert engine.tail(SimpleNamespace(logs=logs), 5) == ""
     assert engine.tail(SimpleNamespace(logs=lambda **o: b"x" * o["tail"]), 5) == "xxxxx"
+
+
+def test_containers_that_are_meant_to_last_are_not_passing() -> None:
+    def listed(name: str, labels: dict[str, str]) -> dict[str, Any]:
+        return {"Id": name, "Names": [f"/{name}"], "Command": "bash -c 'sleep 9'", "Labels": labels}
+
+    asked: list[Any] = []
+    blue = ours("blue", ALIVE)
+    there = [listed("node", blue), listed("lasts", blue | {engine.LASTING_LABEL: "1"}), listed("left", blue)]
+    client: Any = SimpleNamespace(
+        api=SimpleNamespace(containers=lambda **options: asked.append(options) or there)
+    )
+    assert engine.passing_containers(client, "blue", {"node"}) == ["left: bash -c 'sleep 9'"]
+    assert asked == [{"filters": {"label": f"{engine.CLUSTER_LABEL}=blue"}}], "running ones of this cluster"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError
 
+from harness.containers.engine import LASTING_LABEL
 from harness.containers.network_sidecars import NetworkSidecars
 
 pytestmark = pytest.mark.pure
@@ -44,7 +45,8 @@ class Engine:
         self.containers = self
         self.sidecars: list[Sidecar] = []
 
-    def create(self, *_: Any, network_mode: str, **__: Any) -> Sidecar:
+    def create(self, *_: Any, network_mode: str, labels: dict[str, str], **__: Any) -> Sidecar:
+        assert labels == {"ours": "1", LASTING_LABEL: "1"}, "such a sidecar is no trace of a fault"
         self.sidecars.append(Sidecar(network_mode))
         return self.sidecars[-1]
 

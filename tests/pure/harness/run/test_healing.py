@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,40 +11,15 @@ from faults import Kill, Pause
 from faults.targets import Leader
 from harness.cluster import state_records
 from harness.cluster.live import LiveCluster
-from harness.cluster.nodes import Node
-from harness.containers.exec import ContainerOutput
 from harness.model.errors import ClusterError
 from harness.run import healing
-from harness.run.healing import traces
+from harness.run.traces import traces
 from harness.spec.cluster import ClusterSpec
 from tests.support.builders.views import quiet, seen, state, view
 from tests.support.fake_cluster import FakeCluster, context
+from tests.support.fake_nodes import Whole
 
 pytestmark = pytest.mark.pure
-
-NODES = [Node(number, f"broker-{number}", True, False, 20000 + number, {}) for number in (1, 2, 3)]
-
-
-@dataclass
-class Whole(FakeCluster):
-    """A fake cluster with nodes and a name."""
-
-    name: str = "kc-1"
-    nodes: list[Node] = field(default_factory=lambda: list(NODES))
-    prints: dict[int, str] = field(default_factory=dict)
-    spec: ClusterSpec = field(default_factory=ClusterSpec)
-
-    @property
-    def nodes_with_containers(self) -> tuple[int, ...]:
-        return tuple(node.id for node in self.nodes)
-
-    def delete_run_resources(self) -> list[str]:
-        return []
-
-    def in_network(self, number: int, script: str) -> Any:
-        if "iptables-save" in script:
-            return ContainerOutput(0, self.prints.get(number, ""))
-        return super().in_network(number, script)
 
 
 @pytest.fixture(autouse=True)
@@ -74,13 +48,13 @@ def opened(cluster: FakeCluster, spec: Kill | Pause, tag: str, at: int, beside: 
 
 
 def test_a_clean_cluster_has_no_traces() -> None:
-    assert traces(Whole([quiet()])) == []
+    assert traces(cast(LiveCluster, Whole([quiet()]))) == []
 
 
 def test_every_trace_is_reported() -> None:
     rule = "rule: -A INPUT -s 10.0.0.2/32 -m comment --comment kafka-chaos-1 -j DROP"
     cluster = Whole([quiet()], dead={3}, frozen={2}, prints={1: f"{rule}\nqdisc: qdisc htb 1: dev eth0\n"})
-    found = traces(cluster)
+    found = traces(cast(LiveCluster, cluster))
     assert len(found) == 4
     for word in ("broker-1 still has a rule", "htb", "broker-2 is still frozen", "broker-3 does not run"):
         assert word in " ".join(found)

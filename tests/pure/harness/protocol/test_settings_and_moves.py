@@ -1,0 +1,109 @@
+"""What was changed in a running broker, and which partitions move, in Kafka's answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from kio.schema.describe_configs.v1.response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kio.schema.errors import ErrorCode
+from kio.schema.list_partition_reassignments.v0.response import (
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i8, i32, i32Timedelta
+
+from harness.model.errors import ClusterError
+from harness.protocol.admin import dynamic_settings, reassignments
+from harness.protocol.connection import BrokerConnection
+
+pytestmark = pytest.mark.pure
+
+NOW = i32Timedelta.parse(timedelta())
+TOPIC, BROKER, ALL_BROKERS, FILE, DEFAULT = 1, 2, 3, 4, 5
+"""The sources of a setting in Kafka's protocol."""
+
+
+class Broker:
+    """Broker 2, which gives one answer."""
+
+    broker = 2
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[Any] = []
+
+    def ask(self, request: Any, _: Any) -> Any:
+        self.asked.append(request)
+        return self.answer
+
+
+def setting(name: str, value: str | None, source: int, *, secret: bool = False) -> Any:
+    return DescribeConfigsResourceResult(
+        name=name, value=value, read_only=False, config_source=i8(source), is_sensitive=secret, synonyms=()
+    )
+
+
+def settings(*some: Any, error: ErrorCode = ErrorCode.none) -> DescribeConfigsResponse:
+    result = DescribeConfigsResult(
+        error_code=error, error_message=None, resource_type=i8(4), resource_name="2", configs=some
+    )
+    return DescribeConfigsResponse(throttle_time=NOW, results=(result,))
+
+
+def moves(*topics: Any, error: ErrorCode = ErrorCode.none) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(
+        throttle_time=NOW, error_code=error, error_message=None, topics=topics
+    )
+
+
+def test_only_what_was_set_while_the_broker_ran() -> None:
+    broker = Broker(
+        settings(
+            setting("log.cleaner.threads", "2", BROKER),
+            setting("follower.replication.throttled.rate", "1000", ALL_BROKERS),
+            setting("ssl.keystore.password", None, BROKER, secret=True),
+            setting("min.insync.replicas", "2", ALL_BROKERS),
+            setting("num.io.threads", "8", DEFAULT),
+            setting("log.dirs", "/var", FILE),
+        )
+    )
+    assert dynamic_settings(cast(BrokerConnection, broker)) == (
+        "follower.replication.throttled.rate=1000 for all brokers",
+        "log.cleaner.threads=2",
+        "ssl.keystore.password=(secret)",
+    )
+    (resource,) = broker.asked[0].resources
+    assert (resource.resource_type, resource.resource_name, resource.configuration_keys) == (4, "2", None)
+
+
+def test_min_insync_replicas_of_one_broker_was_not_set_by_kafka() -> None:
+    broker = Broker(settings(setting("min.insync.replicas", "2", BROKER)))
+    assert dynamic_settings(cast(BrokerConnection, broker)) == ("min.insync.replicas=2",)
+
+
+def test_partitions_that_move() -> None:
+    part = OngoingPartitionReassignment(
+        partition_index=i32(0),
+        replicas=(BrokerId(1), BrokerId(3)),
+        adding_replicas=(BrokerId(3),),
+        removing_replicas=(BrokerId(1),),
+    )
+    broker = Broker(moves(OngoingTopicReassignment(name=TopicName("t"), partitions=(part,))))
+    assert reassignments(cast(BrokerConnection, broker)) == ("t-0, adding [3], removing [1]",)
+    assert reassignments(cast(BrokerConnection, Broker(moves()))) == ()
+
+
+def test_a_refusal_is_an_error() -> None:
+    refused = ErrorCode.cluster_authorization_failed
+    with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        dynamic_settings(cast(BrokerConnection, Broker(settings(error=refused))))
+    with pytest.raises(ClusterError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        reassignments(cast(BrokerConnection, Broker(moves(error=refused))))
