@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import cast
@@ -243,9 +245,11 @@ def test_a_script_that_was_cut_off_is_an_error() -> None:
 def test_the_script_finds_a_stopped_process(shell: str) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         try:
-            process.send_signal(19)
+            process.send_signal(signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
             assert f"stopped process: {process.pid} (sleep)" in ran(shell, script_part("stopped process"))
-            process.send_signal(18)
+            process.send_signal(signal.SIGCONT)
+            os.waitpid(process.pid, os.WCONTINUED)
             assert f"stopped process: {process.pid} (sleep)" not in ran(shell, script_part("stopped process"))
         finally:
             process.kill()
