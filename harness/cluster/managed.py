@@ -207,7 +207,9 @@ class ManagedCluster(LiveCluster):
 
     def _start_container(self, node: Node) -> None:
         try:
-            self._handles[node.id] = self._containers[node.id].start().get_wrapped_container()
+            started = self._containers[node.id].start().get_wrapped_container()
+            # Of our own client, which reads the output of commands whole.
+            self._handles[node.id] = self.client.containers.get(started.id)
         except APIError as error:
             raise ClusterError(
                 "a node could not be started",

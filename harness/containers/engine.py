@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import docker
 from docker import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.images import Image
 from docker.utils import parse_repository_tag
 from testcontainers.core.config import testcontainers_config
 
+from harness.containers.engine_client import EngineClient
 from harness.host.process_identity import owner_has_ended, owner_label
 from harness.model.errors import ClusterError, KafkaChaosError, PrerequisiteMissing
 from harness.model.progress import report_progress
@@ -60,7 +60,7 @@ def connect() -> DockerClient:
     """
     where = address()
     try:
-        client = docker.from_env(timeout=CONNECT_SECONDS)
+        client: DockerClient = EngineClient.from_env(timeout=CONNECT_SECONDS)
         client.ping()
     except (DockerException, OSError) as error:
         raise unreachable(error, where) from error
