@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, bootstrap, fisher_exact, mannwhitneyu
 
 from checkers.statistics.comparison import rank_test, runs_needed, shared_level
 from checkers.statistics.rates import per_million, percentile, percentile_interval, rate_difference
 from checkers.statistics.shares import clopper_pearson, difference, share, wilson
 
 pytestmark = pytest.mark.pure
+
+
+def stats() -> Any:
+    """scipy.stats, which takes a second to import, in the one process that runs these tests."""
+    import scipy.stats
+
+    return scipy.stats
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_nothing_seen_is_an_upper_bound_and_no_zero() -> None:
         assert found.one_sided
         assert found.interval.high == pytest.approx(1 - 0.05 ** (1 / n))
         # It is the chance at which n runs see nothing once in twenty times.
-        assert binom.pmf(0, n, found.interval.high) == pytest.approx(0.05)
+        assert stats().binom.pmf(0, n, found.interval.high) == pytest.approx(0.05)
         assert share(n, n).interval.low == pytest.approx(0.05 ** (1 / n))
     assert (share(0, 300).interval.high or 0) * 300 == pytest.approx(3, abs=0.03)  # the rule of three
     assert share(0, 0).value is None
@@ -99,7 +106,7 @@ def test_shares_cover_the_truth_as_often_as_they_say(n: int) -> None:
     """Exactly, by summing over all k. The reported one: one-sided at 0 and n, so at least 92.5 % where both
     sides can err; two-sided Clopper-Pearson at least 95 %."""
     for truth in np.linspace(0.01, 0.99, 99):
-        chance = binom.pmf(np.arange(n + 1), n, truth)
+        chance = stats().binom.pmf(np.arange(n + 1), n, truth)
         two = [clopper_pearson(k, n) for k in range(n + 1)]
         one = [share(k, n).interval for k in range(n + 1)]
         assert sum(p for p, i in zip(chance, two, strict=True) if i.low <= truth <= (i.high or 1)) >= 0.95
@@ -109,7 +116,8 @@ def test_shares_cover_the_truth_as_often_as_they_say(n: int) -> None:
 def test_newcombes_difference_covers() -> None:
     for p_new, p_base in ((0.1, 0.1), (0.5, 0.2), (0.9, 0.1), (0.3, 0.0)):
         n = 10
-        weights = np.outer(binom.pmf(np.arange(n + 1), n, p_new), binom.pmf(np.arange(n + 1), n, p_base))
+        new, base = (stats().binom.pmf(np.arange(n + 1), n, p) for p in (p_new, p_base))
+        weights = np.outer(new, base)
         covered = 0.0
         for k in range(n + 1):
             for m in range(n + 1):
@@ -134,7 +142,7 @@ def test_rates_by_hand() -> None:
 def test_the_bootstrap_is_scipys_bca() -> None:
     """The same method on means, which rates of equally large runs are."""
     runs = [0, 0, 310, 5, 120, 0, 44, 190, 0, 8]
-    expected = bootstrap((np.array(runs) / 45_000 * 1e6,), np.mean, n_resamples=20_000, rng=1)
+    expected = stats().bootstrap((np.array(runs) / 45_000 * 1e6,), np.mean, n_resamples=20_000, rng=1)
     found = per_million(runs, [45_000] * 10, seed=1, resamples=20_000).interval
     assert found is not None
     assert found.low == pytest.approx(expected.confidence_interval.low, rel=0.05)
@@ -215,7 +223,7 @@ def test_the_interval_of_a_median_covers() -> None:
 )
 def test_of_zeroes_and_ones_the_rank_test_is_fishers(new: tuple[int, int], base: tuple[int, int]) -> None:
     found = rank_test([1] * new[0] + [0] * new[1], [1] * base[0] + [0] * base[1])
-    assert found.p == pytest.approx(fisher_exact([new, base], alternative="greater").pvalue)
+    assert found.p == pytest.approx(stats().fisher_exact([new, base], alternative="greater").pvalue)
 
 
 def test_fishers_tea() -> None:
@@ -225,7 +233,7 @@ def test_fishers_tea() -> None:
 
 def test_ranks_without_ties_are_mann_and_whitneys() -> None:
     new, base = [9.1, 7.3, 8.8, 6.0], [1.5, 6.5, 5.2, 4.4, 7.0]
-    expected = mannwhitneyu(new, base, alternative="greater", method="exact").pvalue
+    expected = stats().mannwhitneyu(new, base, alternative="greater", method="exact").pvalue
     assert rank_test(new, base).p == pytest.approx(expected)
     assert rank_test(new, base).least == pytest.approx(1 / math.comb(9, 4))
     assert rank_test([], base).p == 1
@@ -235,7 +243,7 @@ def test_ranks_without_ties_are_mann_and_whitneys() -> None:
 def test_many_runs_are_drawn_and_come_to_the_same() -> None:
     generator = np.random.default_rng(6)
     new, base = generator.normal(0.4, 1, 80).tolist(), generator.normal(0, 1, 80).tolist()
-    expected = mannwhitneyu(new, base, alternative="greater", method="asymptotic").pvalue
+    expected = stats().mannwhitneyu(new, base, alternative="greater", method="asymptotic").pvalue
     assert rank_test(new, base, seed=1).p == pytest.approx(expected, rel=0.15)
 
 
