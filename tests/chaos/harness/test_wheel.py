@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -37,6 +38,8 @@ def call(*command: str | Path, folder: Path, seconds: float = 120) -> subprocess
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
+    # Built before, it may hold what is no longer part of the source.
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)
     uv = Path(sys.executable).with_name("uv")
     build = (uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable)
     built = call(*build, "--out-dir", folder, ROOT, folder=folder)
