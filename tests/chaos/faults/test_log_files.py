@@ -92,6 +92,10 @@ def read(
             values.append(message.value() or b"")
         return values, [f"neither end nor error within {seconds:g} s"]
     finally:
+        # librdkafka locks up for ever when it is closed while a broker's thread answers a fetch with an
+        # error (rd_kafka_offset_reset waits for the lock that it holds): first no fetch may be under way.
+        consumer.unassign()
+        consumer.poll(1.0)
         consumer.close()
 
 
