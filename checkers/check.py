@@ -5,49 +5,52 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import reduce
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql import SparkSession
 
-from checkers.checks.run import attempt, run_checks
+from checkers.checks.run import attempt
 from checkers.facts.availability import unavailable_seconds
+from checkers.facts.columns import WIDTH
+from checkers.facts.deliveries import SHARE_ROWS
+from checkers.facts.encoding import spot_number
 from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.facts.planning import BLOCK_ROWS
-from checkers.findings.delivery_findings import deliveries, replicas
-from checkers.findings.evidence import FINDINGS, corrupt_deliveries, corrupt_values, evidence
+from checkers.facts.replicas import ReplicaLog
+from checkers.finding_tasks import FindingsContext, FindingTask, OfBlock, OfDeliveries, OfReplicas, OfValues
+from checkers.findings.delivery_findings import units_of
+from checkers.findings.evidence import RunNames
 from checkers.findings.leadership_history import LeadershipHistory, read_leadership
-from checkers.findings.record_context import with_context
-from checkers.journals.load import RunFrames, load_run, read_parquet
+from checkers.findings.newest_keys import find_newest_on_spark
+from checkers.findings.record_context import LogBounds, Policy
+from checkers.findings.table import FINDINGS
+from checkers.journals.footers import row_groups
+from checkers.journals.load import RunJournals, load_run
+from checkers.judgement.partial import PartialSummary
+from checkers.judgement.policy import compacts, retention
 from checkers.judgement.summary import summarise
+from checkers.running import LOCAL_ROWS, OnSpark, Runner, ThisProcess
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
 from harness.model.result import Summary
-from harness.model.storage import (
-    StoragePath,
-    matching,
-    open_parquet,
-    scratch_in,
-    spark_path,
-    write_parquet,
-    write_whole,
-)
+from harness.model.storage import StoragePath, scratch_in, write_parquet, write_whole
 
 
 def check_run(
-    spark: SparkSession,
+    spark: SparkSession | Callable[[], SparkSession],
     folder: StoragePath,
     *,
     results: StoragePath | None = None,
     reads_folder: StoragePath | None = None,
     plan: PlanName | None = None,
     block_rows: int = BLOCK_ROWS,
+    local_rows: int = LOCAL_ROWS,
 ) -> Summary:
     """Classify every record of a saved run; write `findings/` (Parquet) and `summary.json` into its folder.
 
@@ -55,10 +58,13 @@ def check_run(
     class fails, the summary has a problem, so the verdict is unknown.
 
     Args:
+        spark: a session, or a function that gives one, which is called if the run is not small.
         results: write to this folder instead; on a Spark cluster, its workers must be able to write to it.
         reads_folder: the journal of the final read, if it is not the run's own.
         plan: how the rows of a block come together (None: chosen from the files' footers).
         block_rows: number of sends whose facts one task computes.
+        local_rows: a run with up to as many rows in all journals is small: the same tasks run in this
+            process, without Spark.
 
     Raises:
         JournalError: the folder or a journal of it cannot be read (`checkers.journals.load.load_run`).
@@ -67,24 +73,44 @@ def check_run(
     started = time.perf_counter()
     folder = folder.resolve()
     results = folder if results is None else _make_folder(results.resolve())
+    on_spark = OnSpark(spark if callable(spark) else lambda: spark)
     with _failures_as_check_errors(folder), _scratch(results) as scratch:
-        frames = load_run(spark, folder, reads_folder=reads_folder)
+        journals = load_run(folder, reads_folder=reads_folder)
         # A check that fails must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)
-        facts = measure(frames, scratch, force=plan, block_rows=block_rows)
-        problems = [*frames.problems, *facts.problems]
-        problems += _write_findings(frames, facts, results / FINDINGS_DIR, scratch)
+        runner: Runner = ThisProcess() if journals.files.rows <= local_rows else on_spark
+        facts = measure(
+            journals,
+            scratch,
+            runner,
+            on_spark,
+            compacts=compacts(journals.meta.topic_config, journals.meta.cluster.properties),
+            force=plan,
+            block_rows=block_rows,
+        )
+        target = results / FINDINGS_DIR
+        _empty(target)
+        context, problems = _findings_context(journals, facts, target)
+        if runner is on_spark and context.policy.compacts and facts.selected:
+            find_newest_on_spark(on_spark.session(), journals.files, facts.context)
+            context = replace(context, newest_on_spark=True)
+        found = PartialSummary.merged(runner.run(_finding_tasks(journals, facts, context)))
+        if not found.groups:
+            write_parquet(FINDINGS.empty_table(), target / "part-none.parquet")
+        if not found.cells_complete:
+            from checkers.judgement.cells_on_spark import count_cells
+
+            found.cells = count_cells(on_spark.session(), target)
+        problems = [*journals.problems, *facts.problems, *problems, *found.problems]
         if facts.repeated:
             problems.append(
                 f"the sends journal holds {facts.repeated:,} sends more than once, so the verdict is unknown"
             )
         summary = summarise(
-            read_parquet(spark, FINDINGS, results / FINDINGS_DIR)
-            if _any_in(results / FINDINGS_DIR)
-            else None,
-            frames.meta,
+            found,
+            journals.meta,
             facts,
-            unavailable_seconds=unavailable_seconds(facts.reports, frames.meta),
+            unavailable_seconds=unavailable_seconds(facts.reports, journals.meta),
             problems=tuple(problems),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})
@@ -92,65 +118,95 @@ def check_run(
     return summary
 
 
-def _write_findings(
-    frames: RunFrames, facts: RunFacts, target: StoragePath, scratch: StoragePath
-) -> list[str]:
-    """Write the findings of records, deliveries and replicas; returns the problems of what failed."""
-    parts: list[DataFrame] = []
-    problems: list[str] = []
-    if facts.count:
-        rows, problems = run_checks(with_context(frames, facts), "record")
-        leadership = LeadershipHistory(())
-        if frames.files.samples:
-            found, problem = attempt(
-                "blame", lambda: read_leadership(frames.files.samples, frames.meta.topic)
+def _findings_context(
+    journals: RunJournals, facts: RunFacts, target: StoragePath
+) -> tuple[FindingsContext, list[str]]:
+    """What the tasks that write findings need, and the problem if the brokers' samples cannot be read."""
+    meta, files, topics = journals.meta, journals.files, facts.context.topics
+    leadership, problem = attempt("blame", lambda: read_leadership(files.samples, meta.topic))
+    final = meta.final_read
+    bounds = tuple(
+        LogBounds(
+            spot_number(bound.topic, bound.partition, topics),
+            bound.leader,
+            bound.log_start_offset,
+            bound.end_offset,
+        )
+        for bound in (final.bounds if final else ())
+    )
+    policy = Policy(
+        newest_deletable_ns=retention(meta.topic_config, meta.cluster.properties).newest_deletable_ns(
+            final.finished_ns if final else None
+        ),
+        compacts=facts.context.compacts,
+        transactional=facts.context.transactional,
+    )
+    context = FindingsContext(
+        run=facts.context,
+        names=RunNames(
+            run=meta.run_id,
+            topics=topics,
+            readers=tuple(reader.name for reader in journals.readers),
+            windows=tuple(meta.windows),
+            leadership=leadership or LeadershipHistory(()),
+        ),
+        bounds=bounds,
+        policy=policy,
+        final=tuple(row_groups(files.final, identities=False)),
+        blocks=facts.blocks,
+        replicas_read=bool(files.replicas),
+        newest_on_spark=False,
+        target=str(target),
+    )
+    return context, [problem] if problem else []
+
+
+def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsContext) -> list[FindingTask]:
+    """Tasks for the records of blocks, damaged values, deliveries and replicas."""
+    files = journals.files
+    tasks = [FindingTask(context, f"{number:06}", OfBlock(number)) for number in facts.selected]
+    bad = {spot: ranges for spot, ranges in facts.held.bad.items() if len(ranges.start)}
+    damaged = [
+        group
+        for group in context.final
+        if any(
+            group.may_hold(spot % WIDTH, int(ranges.start[0]), int(ranges.end[-1]))
+            for spot, ranges in bad.items()
+        )
+    ]
+    tasks += [
+        FindingTask(context, f"values-{number:06}", OfValues(tuple(damaged[begin : begin + _GROUPS])))
+        for number, begin in enumerate(range(0, len(damaged), _GROUPS))
+    ]
+    commits = tuple(file.path for file in files.commits)
+    for number, unit in enumerate(units_of(journals)):
+        parts = max(1, -(-unit.rows // SHARE_ROWS))
+        tasks += [
+            FindingTask(
+                context, f"deliveries-{number:04}-{part:04}", OfDeliveries(unit, part, parts, commits)
             )
-            leadership = found or leadership
-            problems += [problem] if problem else []
-        parts.append(evidence(rows, frames, facts, leadership, facts.count))
-    if any(len(ranges.start) for ranges in facts.held.bad.values()):
-        parts.append(corrupt_values(frames))
-    if frames.live is not None:
-        parts.append(corrupt_deliveries(frames, frames.live))
-    if parts:
-        reduce(DataFrame.unionByName, parts).write.mode("overwrite").parquet(spark_path(target))
-    else:
-        _write_none(target)
-
-    def write_deliveries() -> list[str]:
-        found = deliveries(frames, facts, scratch)
-        if found is None:
-            return []
-        findings, failed = found
-        findings.write.mode("append").parquet(spark_path(target))
-        return failed
-
-    def write_replicas() -> list[str]:
-        found = replicas(frames, facts)
-        if found is not None:
-            found.write.mode("append").parquet(spark_path(target))
-        return []
-
-    for name, work in (("deliveries", write_deliveries), ("replicas", write_replicas)):
-        more, problem = attempt(name, work)
-        problems += [*(more or ()), *([problem] if problem else [])]
-    return problems
+            for part in range(parts)
+        ]
+    if files.replicas and context.bounds:
+        groups = row_groups(files.replicas, identities=False)
+        logs = [ReplicaLog.of(bound.spot, bound.leader, bound.end_offset, groups) for bound in context.bounds]
+        tasks += [
+            FindingTask(context, f"replicas-{number:06}", OfReplicas(log))
+            for number, log in enumerate(logs)
+            if log.groups
+        ]
+    return tasks
 
 
-def _write_none(target: StoragePath) -> None:
-    """Findings without a row. Spark would take a fifth of a second for them."""
-    if target.exists():
-        shutil.rmtree(target) if isinstance(target, Path) else target.remove()
-    target.mkdir(parents=True)
-    write_parquet(to_arrow_schema(FINDINGS).empty_table(), target / "part-none.parquet")
+_GROUPS = 16
+"""Row groups with damaged values that one task reads."""
 
 
-def _any_in(findings: StoragePath) -> bool:
-    for part in matching(findings, "*.parquet"):
-        with open_parquet(part) as file:
-            if file.metadata.num_rows:
-                return True
-    return False
+def _empty(findings: StoragePath) -> None:
+    """Make the folder of findings, without the parts of an earlier check."""
+    if findings.exists():
+        shutil.rmtree(findings) if isinstance(findings, Path) else findings.remove()
+    findings.mkdir(parents=True)
 
 
 @contextmanager

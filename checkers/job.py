@@ -29,7 +29,8 @@ def run(folder: str, results: str | None, spark: SparkSession) -> Summary:
     Raises:
         JournalError, CheckError: as `checkers.check.check_run`.
     """
-    return check_run(spark, place(folder), results=None if results is None else place(results))
+    target = None if results is None else place(results)
+    return check_run(spark, place(folder), results=target, local_rows=0)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The checks: each a function that returns the SQL condition of a class of findings over facts.
+"""The checks: each a function that says which rows of facts are of a class of findings.
 
 `kafka-chaos findings` lists them. A new one is a function in `records.py`, `deliveries.py` or `replicas.py`
 with its definition, source and example in its docstring. Where the function stands in its module is its place
@@ -24,10 +24,4 @@ def checks_of(subject: FindingSubject) -> tuple[Check, ...]:
     return tuple(check for check in CHECKS if check.subject == subject)
 
 
-def detail_of(subject: FindingSubject) -> str:
-    """An SQL expression: the sentence that goes with a finding, by the class in the column `finding`."""
-    cases = (f"WHEN '{check.finding.value}' THEN {check.detail}" for check in checks_of(subject))
-    return f"CASE finding {' '.join(cases)} END"
-
-
-__all__ = ["CHECKS", "Check", "FindingSubject", "checks_of", "detail_of"]
+__all__ = ["CHECKS", "Check", "FindingSubject", "checks_of"]

@@ -5,34 +5,43 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from pyspark.sql import DataFrame
+import numpy as np
+import numpy.typing as npt
 
-from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES
+from checkers.checks.sentences import FindingRows, Text
+from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES, Flags
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
 FindingSubject = Literal["record", "delivery", "replica"]
-Condition = Callable[[], str]
-Search = Callable[[DataFrame], DataFrame]
+
+
+class Rows(Protocol):
+    """Columns of numbers and flags by name; a null is `columns.NULL`."""
+
+    def __getitem__(self, name: str, /) -> npt.NDArray[Any]: ...
+    def __len__(self) -> int: ...
+
+
+Rule = Callable[[Rows], Flags]
+Sentence = Callable[[FindingRows], Text]
 
 
 @dataclass(frozen=True)
 class Check:
     """One class of findings: what it is, and the function that finds it.
 
-    `rule` of records and deliveries returns an SQL condition over the columns of the subject: the rows that
-    meet it, and no condition of an earlier check, are findings of this class. Of replicas, it takes the
-    DataFrame of the subject and returns one row per finding. `detail` is an SQL expression over the columns
-    of a finding, the sentence that people read about it. Definition, source and example are the function's
-    docstring.
+    `rule` takes the rows of the subject and returns which of them are of this class; of records, only those
+    count that no earlier check has claimed. `detail` returns the sentence that people read about each of its
+    findings. Definition, source and example are the docstring of `rule`.
     """
 
     finding: FindingClass
     subject: FindingSubject
-    rule: Callable[..., Any]
-    detail: str
+    rule: Rule
+    detail: Sentence
 
     def definition(self) -> str:
         return self._parts()[0]
@@ -52,30 +61,30 @@ class Check:
 
 
 def check(
-    finding: FindingClass, detail: str, *, subject: FindingSubject = "record"
-) -> Callable[[Condition], Check]:
-    """Decorator that makes the check of a class from the function that returns its condition; see `Check` for
-    the arguments."""
+    finding: FindingClass, detail: Sentence, *, subject: FindingSubject = "record"
+) -> Callable[[Rule], Check]:
+    """Decorator that makes the check of a class from its rule; see `Check` for the arguments."""
     return lambda rule: Check(finding, subject, rule, detail)
 
 
-def check_of_replicas(finding: FindingClass, detail: str) -> Callable[[Search], Check]:
-    """The same for the check of a class that is searched for among replicas."""
-    return lambda rule: Check(finding, "replica", rule, detail)
+def outcome(rows: Rows, word: SendOutcome) -> Flags:
+    """Whether the send has this outcome."""
+    return np.asarray(rows["outcome"] == OUTCOMES.index(word))
 
 
-def outcome(word: SendOutcome) -> str:
-    """Whether the send has this outcome (SQL)."""
-    return f"outcome = {OUTCOMES.index(word)}"
+def txn_outcome(rows: Rows, word: TxnOutcome) -> Flags:
+    """Whether the send's transaction has this outcome."""
+    return np.asarray(rows["txn_outcome"] == TXN_OUTCOMES.index(word))
 
 
-def txn_outcome(word: TxnOutcome) -> str:
-    """Whether the send's transaction has this outcome (SQL)."""
-    return f"txn_outcome = {TXN_OUTCOMES.index(word)}"
+def acked(rows: Rows) -> Flags:
+    return outcome(rows, SendOutcome.ACKED)
 
 
-PRESENT = "read_rows > 0"
-"""Whether the final read holds the record (SQL)."""
-ABSENT = "read_rows <= 0"
-"""Its opposite; `read_rows` is never null."""
-ACKED = outcome(SendOutcome.ACKED)
+def present(rows: Rows) -> Flags:
+    """Whether the final read holds the record."""
+    return np.asarray(rows["read_rows"] > 0)
+
+
+def absent(rows: Rows) -> Flags:
+    return ~present(rows)

@@ -6,38 +6,29 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
 
-from checkers.checks import FindingSubject, checks_of
+from checkers import checks
+from checkers.checks.base import Check, FindingSubject, Rows
+from checkers.facts.columns import Ints
 
 Returned = TypeVar("Returned")
 
+NONE = -1
 
-def run_checks(rows: DataFrame, subject: FindingSubject) -> tuple[DataFrame, list[str]]:
-    """Rows with the class of their finding in the column `finding` (string; null: none), and the problems of
-    checks that failed."""
-    conditions: dict[str, str] = {}
+
+def run_checks(rows: Rows, subject: FindingSubject) -> tuple[tuple[Check, ...], Ints, list[str]]:
+    """The checks of a subject, the index of the one that claims each row (`NONE`: none does), and the
+    problems of checks that failed."""
+    found = np.full(len(rows), NONE, np.int64)
     problems = []
-    for check in checks_of(subject):
-        condition, problem = attempt(check.finding.value, check.rule)
-        conditions |= {} if condition is None else {check.finding.value: condition}
+    of_subject = checks.checks_of(subject)
+    for number, check in enumerate(of_subject):
+        flags, problem = attempt(check.finding.value, partial(check.rule, rows))
+        if flags is not None:
+            found[flags & (found == NONE)] = number
         problems += [problem] if problem else []
-    named, problem = attempt("all", lambda: _named(rows, conditions))
-    if named is None:
-        # One of them cannot be understood: each alone shows which.
-        for finding, condition in list(conditions.items()):
-            _, problem = attempt(finding, partial(rows.where, condition))
-            if problem:
-                problems.append(problem)
-                del conditions[finding]
-        named = _named(rows, conditions)
-    return named, problems
-
-
-def _named(rows: DataFrame, conditions: dict[str, str]) -> DataFrame:
-    cases = " ".join(f"WHEN {condition} THEN '{finding}'" for finding, condition in conditions.items())
-    return rows.withColumn("finding", F.expr(f"CASE {cases} END" if cases else "cast(NULL AS string)"))
+    return of_subject, found, problems
 
 
 def attempt(name: str, work: Callable[[], Returned]) -> tuple[Returned | None, str | None]:

@@ -1,45 +1,99 @@
-"""Parts of the sentences that go with findings, as SQL so that no record passes through Python.
+"""Sentences that go with findings, made for all rows at a time: no record passes through Python by itself.
 
-They read the columns of `checkers.findings.evidence` with names for numbers, and `sent_to`, `first_at` and
-`elsewhere`: where the record was sent to, first read from, and read from other than sent to, each as
-`topic-partition`.
+As in SQL, a sentence of which a part is null is null; `otherwise` replaces what is null.
 """
 
 from __future__ import annotations
 
-_SHOWN_BYTES = 16
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-ACKED_AT = """
-    CASE WHEN acked_offset IS NULL THEN concat('acknowledged without an offset in ', sent_to)
-         ELSE concat('acknowledged at offset ', acked_offset, ' of ', sent_to) END"""
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-STANDING = """
-    CASE WHEN place = 'not committed'
-              THEN '; the log holds it, but readers of committed records get nothing of its transaction'
-         WHEN overwritten_badly THEN '; a damaged value stands there now'
-         WHEN place = 'overwritten' THEN '; another record stands there now'
-         WHEN place = 'tail' THEN concat('; the log ends at offset ', end_offset)
-         ELSE '; not in the log' END"""
+from checkers.facts.columns import NULL, Flags, nullable
 
-HOLDERS = """
-    CASE WHEN size(held_by) > 0
-         THEN concat('; in the files of broker ', array_join(cast(held_by AS array<string>), ', '))
-         ELSE '' END"""
+Text: TypeAlias = Any
+"""An Arrow array of strings, one per row."""
 
-SEEN_LIVE = """
-    CASE WHEN live_rows > 0
-         THEN concat('; live reader ', coalesce(reader, 'unknown'), ' had got it at offset ', live_offset)
-         ELSE '' END"""
 
-FIRST_READ = "coalesce(get(offsets, 0), live_offset)"
+@dataclass(frozen=True)
+class FindingRows:
+    """Rows of one class of findings: columns of numbers and flags, and of strings.
 
-BAD_DELIVERY = """
-    concat(
-        CASE state WHEN 'corrupt' THEN 'CRC does not match' ELSE 'not a value of this harness' END,
-        '; ', topic, '-', partition, ' at offset ', offset)"""
-"""For rows of live readers whose value does not decode or whose CRC does not match."""
+    Of records, the strings are `sent_to`, `first_at` and `elsewhere` (where the record was sent to, first
+    read from, and read from other than sent to, each as `topic-partition`), `outcome`, `error`, `reader`,
+    `place` and `holders` (brokers, separated by commas; empty: none). Of deliveries and replicas, they are
+    `who` and `at`.
+    """
 
-BAD_VALUE = f"""
-    concat({BAD_DELIVERY}, ', ', coalesce(length(value), 0),
-        ' bytes beginning ', coalesce(hex(substring(value, 1, {_SHOWN_BYTES})), ''))"""
-"""For rows of the reads journal whose value does not decode or whose CRC does not match."""
+    numbers: Mapping[str, npt.NDArray[Any]]
+    texts: Mapping[str, Text]
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self.numbers[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.numbers.values())))
+
+    def number(self, name: str) -> Text:
+        """A column of numbers as strings."""
+        return nullable(self.numbers[name], pa.int64()).cast(pa.string())
+
+    def text(self, name: str) -> Text:
+        """A column of strings."""
+        return self.texts[name]
+
+
+def say(*parts: Text | str) -> Text:
+    """The parts one after the other."""
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def when(flags: Flags, this: Text | str, that: Text | str) -> Text:
+    """`this` where the flag is set, else `that`."""
+    return pc.if_else(pa.array(flags), this, that)
+
+
+def otherwise(text: Text, words: str) -> Text:
+    """The text, or these words where it is null."""
+    return pc.fill_null(text, words)
+
+
+def acked_at(rows: FindingRows) -> Text:
+    known = say("acknowledged at offset ", rows.number("acked_offset"), " of ", rows.text("sent_to"))
+    unknown = say("acknowledged without an offset in ", rows.text("sent_to"))
+    return when(rows["acked_offset"] == NULL, unknown, known)
+
+
+def standing(rows: FindingRows) -> Text:
+    """What is where a lost record was acknowledged."""
+    place = np.asarray(rows.text("place").to_numpy(zero_copy_only=False))
+    ends = say("; the log ends at offset ", rows.number("end_offset"))
+    text = when(place == "tail", ends, "; not in the log")
+    text = when(place == "overwritten", "; another record stands there now", text)
+    text = when(rows["overwritten_badly"], "; a damaged value stands there now", text)
+    held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
+    return when(place == "not committed", held_back, text)
+
+
+def holders(rows: FindingRows) -> Text:
+    """The brokers whose own files hold a lost record."""
+    names = rows.text("holders")
+    some = np.asarray(pc.greater(pc.binary_length(names), 0).to_numpy(zero_copy_only=False), bool)
+    return when(some, say("; in the files of broker ", names), "")
+
+
+def seen_live(rows: FindingRows) -> Text:
+    """Which live reader had got it, and where."""
+    reader = otherwise(rows.text("reader"), "unknown")
+    seen = say("; live reader ", reader, " had got it at offset ", rows.number("live_offset"))
+    return when(rows["live_rows"] > 0, seen, "")
+
+
+def first_read(rows: FindingRows) -> Text:
+    """The offset at which it was first read."""
+    return pc.coalesce(rows.number("first_offset"), rows.number("live_offset"))

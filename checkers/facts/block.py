@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ SEND_COLUMNS = (
 )
 READ_COLUMNS = ("run", "producer", "seq", "spot", "offset", "key", "epoch", "source")
 TXN_COLUMNS = ("producer", "txn", "outcome")
+GIVEN_COLUMNS = ("producer", "txn")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class AnomalousRecords:
     live_of: Ints
     late: Flags
     edges: list[Edge] = field(default_factory=list)
+    given: ColumnBatch = field(default_factory=lambda: ColumnBatch.empty(GIVEN_COLUMNS))
 
 
 def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> AnomalousRecords:
@@ -150,6 +152,9 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
             given_committed[here[np.isin(rows["source"], list(block.committed_readers))]] = True
 
     txn_outcome = _txn_outcomes(block.txns, sends)
+    given = ColumnBatch.empty(GIVEN_COLUMNS)
+    if block.committed is not None:
+        given = _distinct_txns(sends.where(np.flatnonzero(in_committed[place] & (sends["txn"] != NULL))))
     if len(block.txns):
         anomalous[place[(txn_outcome == ABORTED) & given_committed[place]]] = True
         if block.committed is not None:
@@ -160,7 +165,22 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
     anomalous |= late
     reads = {"final": final, "committed": committed, "live": live}
     sent_rows = ColumnBatch(sends.columns | {"journaled": journaled, "txn_outcome": txn_outcome})
-    return _rows_of_anomalous(anomalous, place, sent_rows, late, reads, at, edges)
+    found = _rows_of_anomalous(anomalous, place, sent_rows, late, reads, at, edges)
+    return replace(found, given=given)
+
+
+def _distinct_txns(sends: ColumnBatch) -> ColumnBatch:
+    """The transactions of these sends, each once."""
+    producer, txn = sends["producer"], sends["txn"]
+    # Records of a transaction are neighbours, nearly always.
+    new = np.ones(len(sends), bool)
+    new[1:] = (producer[1:] != producer[:-1]) | (txn[1:] != txn[:-1])
+    producer, txn = producer[new], txn[new]
+    order = np.lexsort((txn, producer))
+    producer, txn = producer[order], txn[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (producer[1:] != producer[:-1]) | (txn[1:] != txn[:-1])
+    return ColumnBatch({"producer": producer[new], "txn": txn[new]})
 
 
 def _sent_by_this_run(place: Ints, rows: ColumnBatch) -> tuple[Ints, ColumnBatch]:

@@ -3,46 +3,34 @@ some."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from checkers.facts.columns import NULL, ColumnBatch, Ints, integers, nullable, spots
-from checkers.facts.offsets import NOTHING, Ranges, index_from_bytes
-from checkers.facts.tasks import answer_batch
-from harness.model.storage import open_parquet, place, write_parquet
+from checkers.facts.columns import NULL, OTHER, ColumnBatch, Flags, Ints, codes, integers, spots
+from checkers.facts.offsets import NOTHING, OffsetIndex, Ranges
+from checkers.facts.tasks import RunContext
+from harness.model.journal import ReadState
+from harness.model.storage import open_parquet
 
 WENT_BACK, REDELIVERED, SKIPPED = range(3)
 """Kinds of deliveries: an offset not above the previous one, one delivered more than once, skipped
 offsets."""
 
-DELIVERIES = pa.schema(
-    [
-        ("kind", pa.int32()),
-        ("unit", pa.int32()),
-        ("reader", pa.int32()),
-        ("session", pa.int32()),
-        ("spot", pa.int64()),
-        ("offset", pa.int64()),
-        ("count", pa.int64()),
-        ("before", pa.int64()),
-        ("run", pa.int64()),
-        ("producer", pa.int32()),
-        ("seq", pa.int64()),
-    ]
-)
+DELIVERIES = (*("kind", "reader", "session", "spot", "offset", "count", "before", "run", "producer", "seq"),)
 """One row per delivery with an anomaly.
 
-`unit` is the group, or the reader without a group (index into the units), `reader` the reader (null: the
-group as a whole). `offset` is the one that it went back to, the one that was delivered again, or the first
-skipped one; `count` is the number of deliveries or of skipped offsets; `before` is the previous offset.
-`run`, `producer` and `seq` identify the delivered record (null: not known)."""
+`reader` is the number of the reader (null: the group as a whole). `offset` is the one that it went back to,
+the one that was delivered again, or the first skipped one; `count` is the number of deliveries or of skipped
+offsets; `before` is the previous offset. `run`, `producer` and `seq` identify the delivered record (null: not
+known)."""
 
-_COLUMNS = ["topic", "partition", "offset", "run", "producer", "seq", "session", "position"]
-_NAMES = ("spot", "offset", "run", "producer", "seq", "session", "position", "reader")
+DAMAGED_STATES = (ReadState.CORRUPT.value, ReadState.UNDECODABLE.value)
+_STATES = {word: number for number, word in enumerate(DAMAGED_STATES)}
+_COLUMNS = ["topic", "partition", "offset", "run", "producer", "seq", "key", "session", "position", "state"]
+_NAMES = ("spot", "offset", "run", "producer", "seq", "key", "session", "position", "reader", "state")
 SHARE_ROWS = 8_000_000
 
 
@@ -62,79 +50,80 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class DeliveryTask:
-    """For `mapInArrow` over the numbers of shares; a share is a unit and some of its partitions."""
+class Deliveries:
+    """What readers of a unit got of some of its partitions: `anomalies` are rows of `DELIVERIES`, `damaged`
+    the places at which a reader got a damaged value and the final read holds none, with the columns of
+    `DAMAGED`."""
 
-    units: tuple[Unit, ...]
-    shares: tuple[tuple[int, int, int], ...]
-    """Index of the unit, and which of how many parts of its partitions."""
-    topics: Mapping[str, int]
-    commits: tuple[str, ...]
-    index: str
-    index_committed: str
-    target: str
+    anomalies: ColumnBatch
+    damaged: ColumnBatch
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                yield answer_batch(str(self.write_share(index)).encode())
 
-    def write_share(self, index: int) -> int:
-        """Write the rows of `DELIVERIES` of a share; returns their number."""
-        number, part, parts = self.shares[index]
-        unit = self.units[number]
-        rows = ColumnBatch.joined(
-            [
-                _rows(path, reader, self.topics, part, parts)
-                for reader, _, paths in unit.readers
-                for path in paths
-            ],
-            _NAMES,
-        )
-        index_of_read = index_from_bytes(
-            place(self.index_committed if unit.committed else self.index).read_bytes()
-        )
-        there = {
-            spot: _union(index_of_read.readable.get(spot, NOTHING), index_of_read.bad.get(spot, NOTHING))
-            for spot in {*index_of_read.readable, *index_of_read.bad}
-        }
-        anomalies = [_went_back(rows)]
-        if unit.group:
-            anomalies += [_redelivered(rows), _skipped_by_group(rows, there, self._committed_to(unit))]
-        else:
-            anomalies.append(_skipped_by_reader(rows, there))
-        found = ColumnBatch.joined(anomalies, [name for name in DELIVERIES.names if name != "unit"])
-        if len(found):
-            columns = found.columns | {"unit": np.full(len(found), number)}
-            arrays = [nullable(columns[field.name], field.type) for field in DELIVERIES]
-            table = pa.Table.from_arrays(arrays, schema=DELIVERIES)
-            write_parquet(table, place(self.target) / f"part-{index:06}.parquet")
-        return len(found)
+DAMAGED = ("reader", "spot", "offset", "producer", "seq", "key", "state", "given")
+"""`state` is an index into `DAMAGED_STATES`, `given` the number of deliveries."""
 
-    def _committed_to(self, unit: Unit) -> dict[int, int]:
-        """The highest offset that the unit's readers committed, by spot."""
-        names = {name for _, name, _ in unit.readers}
-        highest: dict[int, int] = {}
-        for path in self.commits:
-            with open_parquet(path) as file:
-                table = file.read(columns=["reader", "topic", "partition", "offset", "error"])
-            good = [
-                reader in names and error is None
-                for reader, error in zip(
-                    table.column("reader").to_pylist(), table.column("error").to_pylist(), strict=True
-                )
-            ]
-            table = table.filter(pa.array(good, pa.bool_()))
-            where = spots(table.column("topic"), table.column("partition"), self.topics)
-            for spot, offset in zip(where.tolist(), integers(table.column("offset")).tolist(), strict=True):
-                highest[spot] = max(offset, highest.get(spot, NULL))
-        return highest
+
+def deliveries_of(
+    unit: Unit, part: int, parts: int, context: RunContext, commits: Sequence[str]
+) -> Deliveries:
+    """Anomalies among the deliveries to a unit, in one of several parts of its partitions."""
+    rows = ColumnBatch.joined(
+        [
+            _rows(path, reader, context.numbers, part, parts)
+            for reader, _, paths in unit.readers
+            for path in paths
+        ],
+        _NAMES,
+    )
+    final = context.index()
+    index_of_read = context.index("committed") if unit.committed else final
+    there = {
+        spot: _union(index_of_read.readable.get(spot, NOTHING), index_of_read.bad.get(spot, NOTHING))
+        for spot in {*index_of_read.readable, *index_of_read.bad}
+    }
+    found = [_went_back(rows)]
+    if unit.group:
+        committed = _committed_to(unit, commits, context.numbers)
+        found += [_redelivered(rows), _skipped_by_group(rows, there, committed)]
+    else:
+        found.append(_skipped_by_reader(rows, there))
+    return Deliveries(ColumnBatch.joined(found, DELIVERIES), _damaged(rows, final))
+
+
+def _damaged(rows: ColumnBatch, final: OffsetIndex) -> ColumnBatch:
+    """One row per reader and place, of the first delivery there."""
+    rows = rows.where(np.flatnonzero(rows["state"] >= 0))
+    rows = rows.where(np.flatnonzero(~final.has(final.bad, rows["spot"], rows["offset"])))
+    order = np.lexsort((rows["position"], rows["offset"], rows["spot"], rows["reader"]))
+    rows = rows.where(order)
+    new: Flags = np.ones(len(rows), bool)
+    new[1:] = np.any([rows[name][1:] != rows[name][:-1] for name in ("reader", "spot", "offset")], axis=0)
+    first = np.flatnonzero(new)
+    given = np.diff(np.append(first, len(rows)))
+    chosen = rows.where(first)
+    return ColumnBatch({**{name: chosen[name] for name in DAMAGED[:-1]}, "given": given})
+
+
+def _committed_to(unit: Unit, commits: Sequence[str], topics: Mapping[str, int]) -> dict[int, int]:
+    """The highest offset that the unit's readers committed, by spot."""
+    names = {name: number for number, name, _ in unit.readers}
+    highest: dict[int, int] = {}
+    for path in commits:
+        with open_parquet(path) as file:
+            table = file.read(columns=["reader", "topic", "partition", "offset", "error"])
+        ours = codes(table.column("reader"), names) != OTHER
+        good = np.flatnonzero(ours & (codes(table.column("error"), {}) == NULL))
+        where = spots(table.column("topic"), table.column("partition"), topics)[good]
+        for spot, offset in zip(where.tolist(), integers(table.column("offset"))[good].tolist(), strict=True):
+            highest[spot] = max(offset, highest.get(spot, NULL))
+    return highest
 
 
 def _rows(path: str, reader: int, topics: Mapping[str, int], part: int, parts: int) -> ColumnBatch:
-    with open_parquet(path, read_dictionary=["topic"], memory_map=True) as file:
+    with open_parquet(path, read_dictionary=["topic", "state"], memory_map=True) as file:
         table = file.read(columns=_COLUMNS, use_threads=False)
-    columns = {name: integers(table.column(name)) for name in _COLUMNS[2:]}
+    columns = {name: integers(table.column(name)) for name in _COLUMNS[2:-1]}
+    columns["state"] = codes(table.column("state"), _STATES)
     columns["spot"] = spots(table.column("topic"), table.column("partition"), topics)
     columns["reader"] = np.full(table.num_rows, reader, np.int64)
     rows = ColumnBatch({name: columns[name] for name in _NAMES})
@@ -163,7 +152,7 @@ def _delivery_rows(kind: int, rows: ColumnBatch, **columns: Any) -> ColumnBatch:
     """Rows of DELIVERIES; a column that is not in `columns` comes from `rows`, or is null."""
     count = len(columns["offset"]) if "offset" in columns else len(rows)
     nothing = np.full(count, NULL, np.int64)
-    names = [name for name in DELIVERIES.names if name not in ("unit", "kind")]
+    names = [name for name in DELIVERIES if name != "kind"]
     values = {name: columns[name] if name in columns else rows.columns.get(name, nothing) for name in names}
     return ColumnBatch({"kind": np.full(count, kind, np.int64), **values})
 

@@ -1,24 +1,19 @@
-"""The facts of a run: chooses the plan, runs Spark's tasks, and gathers their reports."""
+"""The facts of a run: chooses the plan, runs the tasks, and gathers their reports."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
 from checkers.facts.availability import AckTimes
-from checkers.facts.encoding import Codes
 from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes, merge_indexes
-from checkers.facts.planning import BLOCK_ROWS, ReadPlan, plan
-from checkers.facts.record import FACTS
-from checkers.facts.shuffle import ShuffleTask, bands_of, blocks_of
-from checkers.facts.tasks import BlockTask, IndexTask, Later, RunContext, TaskReport, write_empty_facts
+from checkers.facts.planning import BLOCK_ROWS, REPLICAS, ReadPlan, plan
+from checkers.facts.tasks import IndexGroups, Later, RunContext, SelectBlock, TaskReport
 from checkers.journals.footers import JournalFile, NoStatistics, RowGroup, distinct_words, row_groups
-from checkers.journals.load import RunFrames, read_parquet, schema_of
+from checkers.journals.load import RunJournals
+from checkers.running import OnSpark, Runner, Task
 from harness.model.journal import ReadState, SendOutcome
 from harness.model.storage import StoragePath
 
@@ -28,91 +23,97 @@ MOST_READ = 2.5
 """Most bytes that blocks may read per byte of the journals; if it is more, the rows are shuffled instead."""
 _LARGER = (1, 2, 4)
 _SHARE_ROWS = 4_000_000
-_DDL = "answer binary"
-FACTS_READ = schema_of(
-    ", ".join(
-        f"{field.name} {kind}"
-        for field in FACTS
-        for kind in [
-            {
-                "int64": "bigint",
-                "int32": "int",
-                "string": "string",
-                "bool": "boolean",
-                "list<item: int64>": "array<bigint>",
-            }[str(field.type)]
-        ]
-    )
-)
 
 
 @dataclass(frozen=True)
 class RunFacts:
     """What is known of a run after every record was examined.
 
-    `frame` has the columns of `record.FACTS` and `count` rows. `outcomes` counts sends by outcome and
-    `acked_by_step` acknowledged ones by step index; `reports` says when sends were reported. `repeated` is
-    the number of sends that the journal holds more than once. `held` and `held_committed` are the indexes of
-    the final reads. `problems` are reasons why the verdict is unknown.
+    `blocks` are the numbers of all blocks and `selected` of those with records that are not clean, which
+    `tasks.SelectedRecords` keeps. `outcomes` counts sends by outcome and `acked_by_step` acknowledged ones by
+    step index; `reports` says when sends were reported. `repeated` is the number of sends that the journal
+    holds more than once. `held` is the index of the final read. `problems` are reasons why the verdict is
+    unknown.
     """
 
-    frame: DataFrame
-    count: int
+    context: RunContext
+    blocks: tuple[int, ...]
+    selected: tuple[int, ...]
     outcomes: dict[str, int]
     acked_by_step: dict[int, int]
     reports: tuple[AckTimes, ...]
     reads: int
     repeated: int
-    codes: Codes
     held: OffsetIndex
-    held_committed: OffsetIndex
     plan: PlanName
     problems: tuple[str, ...]
 
 
 def measure(
-    frames: RunFrames, scratch: StoragePath, *, force: PlanName | None = None, block_rows: int = BLOCK_ROWS
+    journals: RunJournals,
+    scratch: StoragePath,
+    small: Runner,
+    spark: OnSpark,
+    *,
+    compacts: bool = False,
+    force: PlanName | None = None,
+    block_rows: int = BLOCK_ROWS,
 ) -> RunFacts:
-    """Find the records that are not clean; facts are written below `scratch`, an empty folder.
+    """Find the records that are not clean; they are written below `scratch`, an empty folder.
 
     Args:
+        small: runs the tasks of blocks; a shuffle needs `spark`.
+        compacts: the topic keeps only the newest record of each key.
         force: use this plan, whatever the statistics of the files say (None: the better one).
         block_rows: number of sends in a block.
     """
-    spark = frames.sends.sparkSession
-    topics = _topics(frames)
-    codes = Codes(topics=topics)
-    numbers = {name: number for number, name in enumerate(topics)}
-    held = _index_read(spark, frames.files.final, numbers)
-    committed_readers = frozenset(n for n, reader in enumerate(frames.readers) if reader.committed)
-    held_committed = (
-        _index_read(spark, frames.files.committed, numbers) if committed_readers else OffsetIndex({}, {}, {})
-    )
-    folder = scratch / "facts"
-    folder.mkdir()
-    (scratch / "index").write_bytes(index_to_bytes(held))
-    write_empty_facts(str(folder))
-    common = RunContext(
-        run=frames.meta.run_id,
-        topics=numbers,
+    files = journals.files
+    committed_readers = frozenset(n for n, reader in enumerate(journals.readers) if reader.committed)
+    context = RunContext(
+        run=journals.meta.run_id,
+        topics=_topics(journals),
         committed_readers=committed_readers,
-        transactional=frames.committed is not None,
-        txns=tuple(file.path for file in frames.files.txns),
-        index=str(scratch / "index"),
-        facts=str(folder),
+        transactional=bool(files.committed),
+        compacts=compacts,
+        txns=tuple(file.path for file in files.txns),
+        scratch=str(scratch),
     )
-    chosen = None if force == "shuffle" else _plan(frames, block_rows)
-    if chosen is not None and (force == "blocks" or chosen.ratio <= MOST_READ):
-        reports = _run_blocks(spark, common, chosen)
-    else:
+    if context.compacts:
+        (scratch / "wanted").mkdir()
+    chosen = None if force == "shuffle" else _plan(journals, block_rows)
+    if chosen is not None and force != "blocks" and chosen.ratio > MOST_READ:
         chosen = None
-        bands = bands_of(frames, block_rows)
-        rows = blocks_of(frames, codes, bands)
+    indexes = {"final": files.final}
+    if committed_readers:
+        indexes["committed"] = files.committed
+    shares = [(name, share) for name, parts in indexes.items() for share in _index_tasks(parts, context)]
+    if chosen is None:
+        from checkers.facts.shuffle import bands_of, shuffled_reports
+
+        answers = _tagged(small, shares)
+        bands = bands_of(spark.session(), files, block_rows)
 
         def work(later: Mapping[int, Later]) -> list[TaskReport]:
-            return _reports(rows.mapInArrow(ShuffleTask(common, later), _DDL))
+            return shuffled_reports(spark.session(), files, context, bands, later)
 
         reports = _run_until_ordered(work, bands.count)
+    else:
+        first = [("", task) for task in _select_tasks(context, chosen, {})]
+        answers = _tagged(small, [*shares, *first])
+        begun = [TaskReport.from_bytes(answer) for answer in answers.pop("", [])]
+
+        def work(later: Mapping[int, Later]) -> list[TaskReport]:
+            if not later:
+                return begun
+            again = _select_tasks(context, chosen, later)
+            return [TaskReport.from_bytes(answer) for answer in small.run(again)]
+
+        reports = _run_until_ordered(work, chosen.bands.count)
+    held = OffsetIndex({}, {}, {})
+    for name in ("final", "committed"):
+        index = merge_indexes(map(index_from_bytes, answers.get(name, ())))
+        held = index if name == "final" else held
+        (scratch / f"index-{name}").write_bytes(index_to_bytes(index))
     outcomes: Counter[str] = Counter()
     acked: Counter[int] = Counter()
     for report in reports:
@@ -121,63 +122,74 @@ def measure(
             if word == SendOutcome.ACKED:
                 acked[step] += count
     return RunFacts(
-        frame=read_parquet(spark, FACTS_READ, folder),
-        count=sum(report.facts for report in reports),
+        context=context,
+        blocks=tuple(sorted(report.number for report in reports)),
+        selected=tuple(sorted(report.number for report in reports if report.records)),
         outcomes=dict(outcomes),
         acked_by_step=dict(acked),
         reports=tuple(each for report in reports for each in report.reports),
-        reads=sum(file.rows for file in frames.files.final),
+        reads=sum(file.rows for file in files.final),
         repeated=sum(report.repeated for report in reports),
-        codes=codes,
         held=held,
-        held_committed=held_committed,
         plan="shuffle" if chosen is None else "blocks",
-        problems=_unknown_words(frames, outcomes),
+        problems=_unknown_words(journals, outcomes),
     )
 
 
-def _plan(frames: RunFrames, block_rows: int) -> ReadPlan | None:
+@dataclass(frozen=True)
+class _Tagged:
+    """A task whose answer begins with the name of what it belongs to."""
+
+    name: str
+    task: Task
+
+    def __call__(self) -> bytes:
+        return self.name.encode() + b"\0" + self.task()
+
+
+def _tagged(runner: Runner, tasks: Sequence[tuple[str, Task]]) -> dict[str, list[bytes]]:
+    """The answers by name, of tasks that run together."""
+    found: dict[str, list[bytes]] = defaultdict(list)
+    for answer in runner.run([_Tagged(name, task) for name, task in tasks]):
+        name, _, rest = answer.partition(b"\0")
+        found[name.decode()].append(rest)
+    return found
+
+
+def _plan(journals: RunJournals, block_rows: int) -> ReadPlan | None:
     """The plan of blocks.
 
     If small blocks would read too many row groups several times, larger ones are tried: with many partitions
     the records of a band are spread over more row groups.
     """
-    files = frames.files
+    files = journals.files
     try:
         live = [group for number, parts in enumerate(files.live) for group in row_groups(parts, number)]
-        journals: dict[str, Sequence[RowGroup]] = {
+        groups: dict[str, Sequence[RowGroup]] = {
             "sends": row_groups(files.sends),
             "opened": row_groups(files.opened),
             "final": row_groups(files.final),
             "committed": row_groups(files.committed),
             "live": live,
+            REPLICAS: row_groups(files.replicas),
         }
     except NoStatistics:
         return None
     chosen = None
     for larger in _LARGER:
-        chosen = plan(journals, block_rows * larger)
+        chosen = plan(groups, block_rows * larger)
         if chosen is None or chosen.ratio <= MOST_READ:
             break
     return chosen
 
 
-def _run_blocks(spark: SparkSession, common: RunContext, chosen: ReadPlan) -> list[TaskReport]:
-    def work(later: Mapping[int, Later]) -> list[TaskReport]:
-        """Reports of all blocks, or of those that need the offsets of later ones."""
-        blocks = tuple(block for block in chosen.blocks if not later or block.number in later)
-        task = BlockTask(common, chosen.bands, blocks, later)
-        if len(blocks) <= 1:
-            # A process of its own would take longer.
-            return [task.report(index) for index in range(len(blocks))]
-        numbers = spark.range(0, len(blocks), 1, len(blocks))
-        return _reports(numbers.mapInArrow(task, _DDL))
-
-    return _run_until_ordered(work, chosen.bands.count)
-
-
-def _reports(answers: DataFrame) -> list[TaskReport]:
-    return [TaskReport.read(bytes(row.answer).decode()) for row in answers.collect()]
+def _select_tasks(context: RunContext, chosen: ReadPlan, later: Mapping[int, Later]) -> list[SelectBlock]:
+    """Tasks for all blocks, or for those that need the offsets of later ones."""
+    return [
+        SelectBlock(context, chosen.bands, block, later.get(block.number, {}))
+        for block in chosen.blocks
+        if not later or block.number in later
+    ]
 
 
 def _run_until_ordered(
@@ -207,58 +219,39 @@ def _run_until_ordered(
     return list(reports.values())
 
 
-def _index_read(spark: SparkSession, files: Sequence[JournalFile], topics: Mapping[str, int]) -> OffsetIndex:
-    """The index of a read. The order of rows does not matter, so row groups are divided as they are in the
-    files."""
+def _index_tasks(files: Sequence[JournalFile], context: RunContext) -> list[IndexGroups]:
+    """Tasks that index a read, each some row groups as they are in the files."""
     shares: list[list[RowGroup]] = [[]]
     rows = 0
-    for file in files:
-        for number in range(file.footer.num_row_groups):
-            count = file.footer.row_group(number).num_rows
-            if rows + count > _SHARE_ROWS and shares[-1]:
-                shares.append([])
-                rows = 0
-            shares[-1].append(RowGroup(file.path, number, count, 0, None))
-            rows += count
-    task = IndexTask(topics, tuple(tuple(share) for share in shares))
-    if len(shares) == 1:
-        return task.index(0)
-    answers = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, _DDL).collect()
-    return merge_indexes(index_from_bytes(bytes(row.answer)) for row in answers)
+    for group in row_groups(files, identities=False):
+        if rows + group.rows > _SHARE_ROWS and shares[-1]:
+            shares.append([])
+            rows = 0
+        shares[-1].append(group)
+        rows += group.rows
+    return [IndexGroups(context.numbers, tuple(share)) for share in shares]
 
 
-def _topics(frames: RunFrames) -> tuple[str, ...]:
+def _topics(journals: RunJournals) -> tuple[str, ...]:
     """Names of all topics in the run, sorted."""
-    files = frames.files
-    found = {frames.meta.topic}
-    if frames.meta.final_read is not None:
-        found |= {bound.topic for bound in frames.meta.final_read.bounds}
-    found |= _distinct_words(files.sends + files.opened, frames.sends, "topic")
-    for parts, frame in _reads(frames):
-        found |= _distinct_words(parts, frame, "topic")
+    files = journals.files
+    found = {journals.meta.topic}
+    if journals.meta.final_read is not None:
+        found |= {bound.topic for bound in journals.meta.final_read.bounds}
+    for parts in (files.sends, files.opened, *_reads(journals)):
+        found |= distinct_words(parts, "topic")
     return tuple(sorted(found))
 
 
-def _reads(frames: RunFrames) -> list[tuple[Iterable[JournalFile], DataFrame | None]]:
-    """All journals of reads: files, and their DataFrame."""
-    files = frames.files
-    live = [file for parts in files.live for file in parts]
-    return [(files.final, frames.reads), (files.committed, frames.committed), (live, frames.live)]
+def _reads(journals: RunJournals) -> list[tuple[JournalFile, ...]]:
+    """The files of all journals of reads."""
+    return [journals.files.final, journals.files.committed, *journals.files.live]
 
 
-def _distinct_words(files: Iterable[JournalFile], frame: DataFrame | None, name: str) -> set[str]:
-    if frame is None:
-        return set()
-    found = distinct_words(list(files), name)
-    if found is not None:
-        return found
-    return {row[0] for row in frame.select(F.col(name)).distinct().collect() if row[0] is not None}
-
-
-def _unknown_words(frames: RunFrames, outcomes: Mapping[str, Any]) -> tuple[str, ...]:
+def _unknown_words(journals: RunJournals, outcomes: Mapping[str, Any]) -> tuple[str, ...]:
     states: set[str] = set()
-    for parts, frame in _reads(frames):
-        states |= _distinct_words(parts, frame, "state")
+    for parts in _reads(journals):
+        states |= distinct_words(parts, "state")
     return tuple(
         f"the {journal} journal holds the {what} '{word}', which this version does not know, "
         "so the verdict is unknown"

@@ -6,7 +6,7 @@ so rows that are close in a journal are in one band or two, even if it mixes the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ BLOCK_ROWS = 2**19
 each."""
 MOST_READS = 16
 STRAY_ROWS = 2**21
+REPLICAS = "replicas"
 MOST_PRODUCERS = 100_000
 
 
@@ -65,7 +66,8 @@ class Bands:
 
 @dataclass(frozen=True)
 class JournalBlock:
-    """What one task reads: row groups by journal ("sends", "opened", "final", "committed", "live").
+    """What one task reads: row groups by journal ("sends", "opened", "final", "committed", "live",
+    "replicas").
 
     Its records are those of a band, or, with `stray` (part, number of parts), those in no band: their
     producer or sequence number was never sent.
@@ -107,7 +109,7 @@ def plan(journals: dict[str, Sequence[RowGroup]], block_rows: int = BLOCK_ROWS) 
         np.array(producer, np.int64),
         np.array(low, np.int64),
         np.array(high, np.int64),
-        rows=_weight(sum(group.rows for group in sent), journals.values()),
+        rows=_weight(sum(group.rows for group in sent), _always_read(journals).values()),
         block_rows=block_rows,
     )
     if any(
@@ -118,15 +120,16 @@ def plan(journals: dict[str, Sequence[RowGroup]], block_rows: int = BLOCK_ROWS) 
     strays: dict[str, list[RowGroup]] = {name: [] for name in journals}
     there = read = 0
     for name, of_journal in journals.items():
+        counts = name in _always_read(journals)
         for group in of_journal:
-            there += group.size
+            there += group.size if counts else 0
             if group.bounds is None:
                 continue
             touched, contained = _touched(bands, group.bounds)
-            read += group.size * len(touched)
+            read += group.size * len(touched) if counts else 0
             for number in touched:
                 parts[number][name].append(group)
-            if not contained:
+            if counts and not contained:
                 strays[name].append(group)
     blocks = [
         JournalBlock(number, {name: tuple(listed) for name, listed in part.items()})
@@ -139,6 +142,11 @@ def plan(journals: dict[str, Sequence[RowGroup]], block_rows: int = BLOCK_ROWS) 
         chosen = {name: tuple(listed) for name, listed in strays.items()}
         blocks.append(JournalBlock(bands.count + number, chosen, (number, several)))
     return ReadPlan(bands, tuple(blocks), read / there if there else 1.0)
+
+
+def _always_read(journals: Mapping[str, Sequence[RowGroup]]) -> dict[str, Sequence[RowGroup]]:
+    """The journals that every block reads; replicas' files are read only for lost records."""
+    return {name: groups for name, groups in journals.items() if name != REPLICAS}
 
 
 def _weight(sent: int, journals: Iterable[Sequence[RowGroup]]) -> int:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, TXN_COLUMNS
 from checkers.facts.columns import (
     INDETERMINATE,
+    NULL,
     OTHER,
     OUTCOMES,
     READABLE,
@@ -28,6 +29,7 @@ from checkers.facts.columns import (
     words,
 )
 from checkers.journals.footers import RowGroup
+from harness.model.journal import ReadState
 from harness.model.storage import open_parquet
 
 _TEXTS = {"topic", "outcome", "error", "state"}
@@ -36,7 +38,10 @@ _OF_SENDS = [
     *("offset", "error", "txn"),
 ]
 _OF_READS = ["topic", "partition", "offset", "leader_epoch", "state", "run", "producer", "seq", "key"]
+_OF_REPLICAS = ["broker", "state", "run", "producer", "seq"]
 _OF_INDEX = ["topic", "partition", "offset", "leader_epoch", "state"]
+
+REPLICA_COLUMNS = ("run", "producer", "seq", "broker")
 
 Wanted = Callable[[Ints, Ints], Flags]
 """Selects rows by producer and seq."""
@@ -136,6 +141,36 @@ def read_reads(groups: Sequence[RowGroup], topics: Mapping[str, int], wanted: Wa
     """Reads of a block; `source` is the reader's number (-1: the final read)."""
     parts = [reads_of(table, topics, group.reader, wanted) for group, table in tables(groups, _OF_READS)]
     return ColumnBatch.joined(parts, READ_COLUMNS)
+
+
+def read_identities(groups: Sequence[RowGroup], topics: Mapping[str, int]) -> Iterable[ColumnBatch]:
+    """`spot`, `offset`, `producer` and `seq` of records whose identity can be trusted, by row group."""
+    for _, table in tables(groups, ["topic", "partition", "offset", "state", "producer", "seq"]):
+        columns = {name: integers(table.column(name)) for name in ("offset", "producer", "seq")}
+        columns["spot"] = spots(table.column("topic"), table.column("partition"), topics)
+        chosen = readable(table)
+        yield ColumnBatch(columns) if chosen is None else ColumnBatch(columns).where(np.flatnonzero(chosen))
+
+
+def read_keys(groups: Sequence[RowGroup], topics: Mapping[str, int]) -> Iterable[ColumnBatch]:
+    """`spot`, `offset` and `key` of records that have a key, by row group."""
+    for _, table in tables(groups, ["topic", "partition", "offset", "key"]):
+        columns = {name: integers(table.column(name)) for name in ("offset", "key")}
+        columns["spot"] = spots(table.column("topic"), table.column("partition"), topics)
+        yield ColumnBatch(columns).where(np.flatnonzero(columns["key"] != NULL))
+
+
+def read_replicas(groups: Sequence[RowGroup], wanted: Wanted) -> ColumnBatch:
+    """Rows of replicas' own files whose identity can be trusted, as `REPLICA_COLUMNS`."""
+    parts = []
+    for _, table in tables(groups, _OF_REPLICAS):
+        columns = {name: integers(table.column(name)) for name in REPLICA_COLUMNS}
+        chosen = wanted(columns["producer"], columns["seq"]) & (codes(table.column("state"), _STATE_OK) == 0)
+        parts.append(ColumnBatch(columns).where(np.flatnonzero(chosen)))
+    return ColumnBatch.joined(parts, REPLICA_COLUMNS)
+
+
+_STATE_OK = {ReadState.OK.value: 0}
 
 
 def read_txns(paths: Sequence[str]) -> ColumnBatch:

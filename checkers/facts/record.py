@@ -1,75 +1,89 @@
-"""Facts about records that are not clean: one row per record, of numbers and the name of the error."""
+"""Facts about records that are not clean, one row per record."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.facts.block import SEND_COLUMNS, AnomalousRecords
-from checkers.facts.columns import ACKED, MOST, NULL, ColumnBatch, Flags, Ints, Words, nullable, partitions
+from checkers.facts.columns import ACKED, MOST, NULL, ColumnBatch, Flags, Ints, partitions
 from checkers.facts.offsets import OffsetIndex
 
 MOST_OFFSETS = 5
 _LAST = 2**32
 """Added to the number of a reader of all records, so that readers of committed records come first."""
 
-FACTS = pa.schema(
-    [
-        ("run", pa.int64()),
-        ("producer", pa.int32()),
-        ("seq", pa.int64()),
-        ("send_rows", pa.int32()),
-        ("spot", pa.int64()),
-        ("key", pa.int64()),
-        ("step", pa.int32()),
-        ("outcome", pa.int32()),
-        ("sent_ns", pa.int64()),
-        ("closed_ns", pa.int64()),
-        ("acked_offset", pa.int64()),
-        ("error", pa.string()),
-        ("txn", pa.int64()),
-        ("txn_outcome", pa.int32()),
-        ("read_rows", pa.int64()),
-        ("copies", pa.int32()),
-        ("epochs", pa.int32()),
-        ("offsets", pa.list_(pa.int64())),
-        ("committed_rows", pa.int64()),
-        ("live_rows", pa.int64()),
-        ("live_committed", pa.int64()),
-        ("live_reader", pa.int32()),
-        ("live_offset", pa.int64()),
-        ("seen_spot", pa.int64()),
-        ("away_spot", pa.int64()),
-        ("first_key", pa.int64()),
-        ("wrong_key", pa.bool_()),
-        ("read_key", pa.int64()),
-        ("overwritten", pa.bool_()),
-        ("overwritten_badly", pa.bool_()),
-        ("epoch_there", pa.int32()),
-        ("other_at_live", pa.bool_()),
-        ("late", pa.bool_()),
-    ]
+FACTS = (
+    *("run", "producer", "seq", "send_rows", "spot", "key", "step", "outcome", "sent_ns", "closed_ns"),
+    *("acked_offset", "error", "txn", "txn_outcome", "read_rows", "copies", "epochs", "first_offset"),
+    *(
+        "committed_rows",
+        "live_rows",
+        "live_committed",
+        "live_reader",
+        "live_offset",
+        "seen_spot",
+        "away_spot",
+    ),
+    *("first_key", "wrong_key", "read_key", "overwritten", "overwritten_badly", "epoch_there"),
+    *("other_at_live", "late"),
 )
-"""Facts of a record, one row per record.
+"""Facts of a record, one row per record; numbers are 64-bit, a null is `columns.NULL`.
 
 `send_rows`: number of rows in the sends journal (0: never sent; then the columns of the send are null).
 `spot` is where it was sent to (`columns.WIDTH`); `outcome` and `txn_outcome` are indices into `OUTCOMES` and
-`TXN_OUTCOMES`. Of the final read: `read_rows`, `copies` (number of different places), `epochs` (number of
-different leader epochs, at least 1), `offsets` (the first few, ascending). `committed_rows`: number of rows
-in the final read of committed records. Of live readers: `live_rows`, `live_committed` (number of rows of
-readers of committed records), `live_reader` (the first one's number, readers of committed records before
-others), `live_offset` (the lowest). Of any read: `seen_spot` is the least spot, `away_spot` one that it was
-not sent to, `first_key` the least key, `wrong_key` whether a read had another key than sent, `read_key` which
-(null: no key). `overwritten`: another identity is at its acknowledged offset, and it is not;
-`overwritten_badly`: only a value that does not decode or whose CRC does not match is there; `epoch_there`:
-the leader epoch in which that was written. `other_at_live`: a live reader got it where the final read holds
-another identity. `late`: a record of the same producer and spot with a higher seq has a lower first offset.
+`TXN_OUTCOMES`, `error` is one into the names of errors. Of the final read: `read_rows`, `copies` (number of
+different places), `epochs` (number of different leader epochs, at least 1), `first_offset` (the lowest).
+`committed_rows`: number of rows in the final read of committed records. Of live readers: `live_rows`,
+`live_committed` (number of rows of readers of committed records), `live_reader` (the first one's number,
+readers of committed records before others), `live_offset` (the lowest). Of any read: `seen_spot` is the least
+spot, `away_spot` one that it was not sent to, `first_key` the least key, `read_key` one that differs from the
+key sent (null: none, or no key). These are flags: `wrong_key`, a read had another key than sent;
+`overwritten`, another identity is at its acknowledged offset, and it is not; `overwritten_badly`, only a
+value that does not decode or whose CRC does not match is there; `other_at_live`, a live reader got it where
+the final read holds another identity; `late`, a record of the same producer and spot with a higher seq has a
+lower first offset. `epoch_there`: the leader epoch in which the record at its acknowledged offset was
+written.
 """
 
 
+@dataclass(frozen=True)
+class RecordFacts:
+    """The columns of `FACTS` (and others that were added), and the first few offsets of each record in the
+    final read, ascending."""
+
+    columns: Mapping[str, npt.NDArray[Any]]
+    offsets: pa.ListArray
+    errors: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(self.columns["run"])
+
+    def where(self, chosen: Ints) -> RecordFacts:
+        """The records at these indices."""
+        columns = {name: column[chosen] for name, column in self.columns.items()}
+        return RecordFacts(columns, self.offsets.take(pa.array(chosen)), self.errors)
+
+    def plus(self, **columns: npt.NDArray[Any]) -> RecordFacts:
+        """The same records with more columns."""
+        return RecordFacts({**self.columns, **columns}, self.offsets, self.errors)
+
+
 def facts_of(
-    rest: AnomalousRecords, run: int, errors: Words, index: OffsetIndex, committed_readers: frozenset[int]
-) -> pa.Table:
+    rest: AnomalousRecords,
+    run: int,
+    errors: tuple[str, ...],
+    index: OffsetIndex,
+    committed_readers: frozenset[int],
+) -> RecordFacts:
     """Facts of all records of `rest`, in no order."""
     count = rest.records
     send = {name: np.full(count, NULL, np.int64) for name in (*SEND_COLUMNS, "journaled", "txn_outcome")}
@@ -108,7 +122,7 @@ def facts_of(
     np.minimum.at(live_reader, rest.live_of, rest.live["source"] + np.where(of_committed, 0, _LAST))
     np.minimum.at(live_offset, rest.live_of, rest.live["offset"])
     unseen = live_offset == MOST
-    columns = {
+    columns: dict[str, npt.NDArray[Any]] = {
         **identity,
         "send_rows": np.where(sent, send["journaled"], 0),
         **{name: send[name] for name in ("spot", "key", "step", "outcome", "sent_ns", "closed_ns")},
@@ -128,18 +142,24 @@ def facts_of(
         "first_key": first_key,
         "read_key": read_key,
         "epoch_there": epoch_there,
-    }
-    flags = {
+        "error": send["error"],
+        "first_offset": _first(offsets),
         "wrong_key": wrong_key & sent,
         "overwritten": overwritten,
         "overwritten_badly": badly,
         "other_at_live": _other_at_live(rest, index, count),
         "late": rest.late,
     }
-    arrays = {name: nullable(columns[name], FACTS.field(name).type) for name in columns}
-    arrays |= {name: pa.array(flag) for name, flag in flags.items()}
-    arrays |= {"error": errors.array(send["error"]), "offsets": offsets}
-    return pa.Table.from_arrays([arrays[name] for name in FACTS.names], schema=FACTS)
+    return RecordFacts(columns, offsets, errors)
+
+
+def _first(lists: pa.ListArray) -> Ints:
+    """The first number of each list; NULL: it is empty."""
+    starts = lists.offsets.to_numpy()
+    found = np.full(len(lists), NULL, np.int64)
+    some = np.flatnonzero(starts[1:] > starts[:-1])
+    found[some] = lists.values.to_numpy()[starts[some]]
+    return found
 
 
 def _copies(rows: ColumnBatch, of: Ints, count: int) -> tuple[Ints, Ints, pa.Array]:

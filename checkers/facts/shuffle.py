@@ -8,36 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, BlockFacts
 from checkers.facts.columns import OTHER, OUTCOMES, READABLE, ColumnBatch, integers
-from checkers.facts.encoding import Codes, spot
+from checkers.facts.encoding import spot
 from checkers.facts.planning import BLOCK_ROWS, MOST_PRODUCERS, Bands
-from checkers.facts.reading import SendWords, read_txns
-from checkers.facts.tasks import Later, RunContext, answer_batch, write_facts
-from checkers.journals.load import RunFrames
+from checkers.facts.reading import REPLICA_COLUMNS, SendWords, read_txns
+from checkers.facts.tasks import Later, RunContext, TaskReport, select
+from checkers.journals.frames import (
+    LIVE_READ,
+    READS_READ,
+    REPLICAS_READ,
+    all_sends,
+    journal_frame,
+    local_frame,
+    schema_of,
+)
+from checkers.journals.load import Journals
+from checkers.running import ANSWER_DDL, answer_batch
 from harness.model.errors import CheckError
+from harness.model.journal import ReadState
 
-_SEND, _FINAL, _COMMITTED, _LIVE = range(4)
+_SEND, _FINAL, _COMMITTED, _LIVE, _REPLICA = range(5)
 _NUMBERS = (
     *("run", "producer", "seq", "spot", "key", "offset"),
     *("epoch", "source", "step", "sent_ns", "closed_ns", "txn"),
 )
 
 
-def bands_of(frames: RunFrames, block_rows: int = BLOCK_ROWS) -> Bands:
+def bands_of(spark: SparkSession, files: Journals, block_rows: int = BLOCK_ROWS) -> Bands:
     """Bands of a run, from a first pass over all its sends.
 
     Raises:
         CheckError: there are more than `MOST_PRODUCERS` producers.
     """
     found = (
-        frames.sends.groupBy("producer")
+        all_sends(spark, files)
+        .groupBy("producer")
         .agg(F.min("seq").alias("low"), F.max("seq").alias("high"), F.count(F.lit(1)).alias("rows"))
         .limit(MOST_PRODUCERS + 1)
         .collect()
@@ -55,22 +68,39 @@ def bands_of(frames: RunFrames, block_rows: int = BLOCK_ROWS) -> Bands:
     return Bands.of(producer, low, high, rows=sum(row.rows for row in found), block_rows=block_rows)
 
 
-def blocks_of(frames: RunFrames, codes: Codes, bands: Bands) -> DataFrame:
-    """All rows of sends and reads, one block per partition.
+def shuffled_reports(
+    spark: SparkSession, files: Journals, context: RunContext, bands: Bands, later: Mapping[int, Later]
+) -> list[TaskReport]:
+    """Run the task of every block."""
+    answers = _blocks(spark, files, context, bands).mapInArrow(_ShuffleTask(context, later), ANSWER_DDL)
+    return [TaskReport.from_bytes(bytes(row.answer)) for row in answers.collect()]
+
+
+def _blocks(spark: SparkSession, files: Journals, context: RunContext, bands: Bands) -> DataFrame:
+    """All rows of sends, reads and replicas, one block per partition.
 
     Columns: `kind` (int), `block` (int), the numbers of `_NUMBERS` (bigint), `word` and `error` (string).
     """
-    rows = _sends(frames, codes)
-    for kind, reads in ((_FINAL, frames.reads), (_COMMITTED, frames.committed), (_LIVE, frames.live)):
-        if reads is not None:
-            rows = rows.unionByName(_reads(reads, kind, codes))
-    spark = frames.sends.sparkSession
+    journals = [
+        (_FINAL, files.final, READS_READ, -1),
+        (_COMMITTED, files.committed, READS_READ, -1),
+        *((_LIVE, parts, LIVE_READ, number) for number, parts in enumerate(files.live)),
+    ]
+    parts = [_sends(all_sends(spark, files), context)]
+    parts += [
+        _reads(journal_frame(spark, of, schema), kind, source, context.topics)
+        for kind, of, schema, source in journals
+        if of
+    ]
+    if files.replicas:
+        parts.append(_replicas(journal_frame(spark, files.replicas, REPLICAS_READ)))
+    rows = reduce(DataFrame.unionByName, parts)
     limits = list(
         zip(
             *(column.tolist() for column in (bands.producer, bands.low, bands.high, bands.width)), strict=True
         )
     )
-    table = spark.createDataFrame(limits, "producer bigint, low bigint, high bigint, width bigint")
+    table = local_frame(spark, limits, schema_of("producer bigint, low bigint, high bigint, width bigint"))
     inside = F.col("seq").between(F.col("low"), F.col("high"))
     # A range of more than 2^63 numbers cannot be subtracted in 64 bits: it is one block.
     band = F.coalesce(F.expr("try_subtract(seq, low) div width"), F.lit(0))
@@ -84,29 +114,42 @@ def blocks_of(frames: RunFrames, codes: Codes, bands: Bands) -> DataFrame:
     )
 
 
-def _sends(frames: RunFrames, codes: Codes) -> DataFrame:
-    return frames.sends.select(
+def _sends(sends: DataFrame, context: RunContext) -> DataFrame:
+    return sends.select(
         F.lit(_SEND).alias("kind"),
-        F.lit(frames.meta.run_id).cast("bigint").alias("run"),
+        F.lit(context.run).cast("bigint").alias("run"),
         *(_big(name) for name in ("producer", "seq", "key", "offset", "step", "sent_ns", "closed_ns", "txn")),
-        F.expr(spot("topic", "partition", codes)).alias("spot"),
-        *(F.lit(None).cast("bigint").alias(name) for name in ("epoch", "source")),
+        F.expr(spot("topic", "partition", context.topics)).alias("spot"),
+        *_nothing("epoch", "source"),
         F.col("outcome").alias("word"),
         "error",
     )
 
 
-def _reads(reads: DataFrame, kind: int, codes: Codes) -> DataFrame:
-    source = F.col("source") if "source" in reads.columns else F.lit(-1)
+def _reads(reads: DataFrame, kind: int, source: int, topics: tuple[str, ...]) -> DataFrame:
     return reads.where(F.col("state").isin(*READABLE)).select(
         F.lit(kind).alias("kind"),
         *(_big(name) for name in ("run", "producer", "seq", "key", "offset")),
-        F.expr(spot("topic", "partition", codes)).alias("spot"),
+        F.expr(spot("topic", "partition", topics)).alias("spot"),
         F.col("leader_epoch").cast("bigint").alias("epoch"),
-        source.cast("bigint").alias("source"),
-        *(F.lit(None).cast("bigint").alias(name) for name in ("step", "sent_ns", "closed_ns", "txn")),
-        *(F.lit(None).cast("string").alias(name) for name in ("word", "error")),
+        F.lit(source).cast("bigint").alias("source"),
+        *_nothing("step", "sent_ns", "closed_ns", "txn"),
+        *_nothing("word", "error", kind="string"),
     )
+
+
+def _replicas(replicas: DataFrame) -> DataFrame:
+    return replicas.where(F.col("state") == ReadState.OK.value).select(
+        F.lit(_REPLICA).alias("kind"),
+        *(_big(name) for name in ("run", "producer", "seq")),
+        F.col("broker").cast("bigint").alias("source"),
+        *_nothing("key", "offset", "spot", "epoch", "step", "sent_ns", "closed_ns", "txn"),
+        *_nothing("word", "error", kind="string"),
+    )
+
+
+def _nothing(*names: str, kind: str = "bigint") -> list[Column]:
+    return [F.lit(None).cast(kind).alias(name) for name in names]
 
 
 def _big(name: str) -> Column:
@@ -114,10 +157,10 @@ def _big(name: str) -> Column:
 
 
 @dataclass(frozen=True)
-class ShuffleTask:
-    """For `mapInArrow` over `blocks_of`: one report per block."""
+class _ShuffleTask:
+    """For `mapInArrow` over `_blocks`: one report per block."""
 
-    common: RunContext
+    context: RunContext
     later: Mapping[int, Later]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -131,10 +174,15 @@ class ShuffleTask:
         rows = ColumnBatch.joined([part for part, _ in parts], names)
         for block in np.unique(rows["block"]).tolist():
             here = rows if (rows["block"] == block).all() else rows.where(rows["block"] == block)
-            report = write_facts(
-                self.common, block, self._block_rows(here), sent_words, self.later.get(block, {})
+            report = select(
+                self.context,
+                block,
+                self._block_rows(here),
+                sent_words,
+                self.later.get(block, {}),
+                replicas=self._replica_rows(here),
             )
-            yield answer_batch(report.text().encode())
+            yield answer_batch(report.to_bytes())
 
     def _rows(self, table: pa.Table, sent_words: SendWords) -> ColumnBatch:
         columns = {name: integers(table.column(name)) for name in (*_NUMBERS, "kind", "block")}
@@ -150,11 +198,16 @@ class ShuffleTask:
             return ColumnBatch({name: rows[name][chosen] for name in names})
 
         return BlockFacts(
-            run=self.common.run,
+            run=self.context.run,
             sends=of(_SEND, (*SEND_COLUMNS, "word")),
             final=of(_FINAL, READ_COLUMNS),
-            committed=of(_COMMITTED, READ_COLUMNS) if self.common.transactional else None,
+            committed=of(_COMMITTED, READ_COLUMNS) if self.context.transactional else None,
             live=of(_LIVE, READ_COLUMNS),
-            txns=read_txns(self.common.txns),
-            committed_readers=self.common.committed_readers,
+            txns=read_txns(self.context.txns),
+            committed_readers=self.context.committed_readers,
         )
+
+    def _replica_rows(self, rows: ColumnBatch) -> ColumnBatch:
+        chosen = rows.where(np.flatnonzero(rows["kind"] == _REPLICA))
+        columns = {name: chosen["source" if name == "broker" else name] for name in REPLICA_COLUMNS}
+        return ColumnBatch(columns)

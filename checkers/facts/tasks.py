@@ -1,24 +1,31 @@
-"""What Spark's tasks do: the facts of one block, and the index of what the final read holds."""
+"""What tasks do first: find the records of a block that are not clean, and index what a read holds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import pickle
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.facts.availability import AckTimes, reports_of
-from checkers.facts.block import SEND_COLUMNS, BlockFacts, Edge, select_anomalous
+from checkers.facts.block import SEND_COLUMNS, AnomalousRecords, BlockFacts, Edge, select_anomalous
 from checkers.facts.columns import NULL, ColumnBatch, Flags, Ints
 from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_offsets, index_to_bytes, merge_indexes
-from checkers.facts.places import ranked
+from checkers.facts.places import Places, ranked
 from checkers.facts.planning import Bands, JournalBlock
-from checkers.facts.reading import SendWords, read_index, read_reads, read_sends, read_txns
-from checkers.facts.record import FACTS, facts_of
+from checkers.facts.reading import (
+    SendWords,
+    read_index,
+    read_reads,
+    read_replicas,
+    read_sends,
+    read_txns,
+)
 from checkers.journals.footers import RowGroup
-from harness.model.storage import place, write_parquet
+from harness.model.storage import StoragePath, place, write_parquet
 
 _INDEX_PARTS = 64
 """Number of indexes of row groups in memory before they are merged into one."""
@@ -30,40 +37,80 @@ Later = dict[tuple[int, int], int]
 class RunContext:
     """What the tasks of all blocks of a run need.
 
-    `index` is the file with the index of the final read, `facts` the folder to write to. `transactional`:
-    there was a second final read, of committed records.
+    `scratch` is the folder for files that tasks write for each other. `transactional`: there was a second
+    final read, of committed records. `compacts`: the topic keeps only the newest record of each key.
     """
 
     run: int
-    topics: Mapping[str, int]
+    topics: tuple[str, ...]
     committed_readers: frozenset[int]
     transactional: bool
+    compacts: bool
     txns: tuple[str, ...]
-    index: str
-    facts: str
+    scratch: str
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each topic."""
+        return {name: number for number, name in enumerate(self.topics)}
+
+    def index(self, name: str = "final") -> OffsetIndex:
+        """What a read holds, as the driver wrote it for all tasks."""
+        return index_from_bytes((place(self.scratch) / f"index-{name}").read_bytes())
+
+
+@dataclass(frozen=True)
+class SelectedRecords:
+    """The records of a block that are not clean, kept between two tasks.
+
+    `errors` are the names of errors of sends. `replicas` has the rows of `REPLICA_COLUMNS` of these records;
+    None: they are still to be read from `groups`, row groups of the replicas' files.
+    """
+
+    records: AnomalousRecords
+    errors: tuple[str, ...]
+    groups: tuple[RowGroup, ...] = ()
+    replicas: ColumnBatch | None = None
+
+    def save(self, context: RunContext, number: int) -> None:
+        (place(context.scratch) / f"selected-{number:06}").write_bytes(pickle.dumps(self, protocol=5))
+
+    @classmethod
+    def load(cls, context: RunContext, number: int) -> SelectedRecords:
+        # Written by `save` in a folder of this very check.
+        saved = (place(context.scratch) / f"selected-{number:06}").read_bytes()
+        found = pickle.loads(saved)
+        assert isinstance(found, cls)
+        return found
+
+    def holders(self, chosen: Places) -> ColumnBatch:
+        """The rows of replicas' own files that hold records which have a place in `chosen`."""
+        if self.replicas is None:
+            return read_replicas(self.groups, lambda producer, seq: chosen.of(producer, seq) >= 0)
+        return self.replicas.where(chosen.of(self.replicas["producer"], self.replicas["seq"]) >= 0)
 
 
 @dataclass
 class TaskReport:
     """What a task reports to the driver about its block.
 
-    The number of facts written and of repeated sends, sends by step and outcome, edges, and when sends were
-    reported.
+    The number of records that are not clean and of repeated sends, sends by step and outcome, edges, and when
+    sends were reported.
     """
 
     number: int
-    facts: int = 0
+    records: int = 0
     repeated: int = 0
     sends: list[tuple[int, str, int]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     reports: list[AckTimes] = field(default_factory=list)
 
-    def text(self) -> str:
-        return json.dumps(asdict(self))
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def read(cls, text: str) -> TaskReport:
-        fields = json.loads(text)
+    def from_bytes(cls, data: bytes) -> TaskReport:
+        fields = json.loads(data)
         fields["edges"] = [Edge(**edge) for edge in fields["edges"]]
         fields["sends"] = [tuple(cell) for cell in fields["sends"]]
         fields["reports"] = [
@@ -73,37 +120,43 @@ class TaskReport:
         return cls(**fields)
 
 
-def report_block(common: RunContext, bands: Bands, block: JournalBlock, later: Later) -> TaskReport:
-    """Read the row groups of a block, write its facts, and report."""
-    sent_words = SendWords()
+@dataclass(frozen=True)
+class SelectBlock:
+    """Reads the row groups of a block and keeps its records that are not clean; returns a `TaskReport`."""
 
-    def belongs_here(producer: Ints, seq: Ints) -> Flags:
-        inside = _inside(bands, block, producer, seq)
-        if block.stray is None:
-            return inside
-        which, several = block.stray
-        return np.asarray(~inside & ((producer ^ seq ^ (seq >> 20)) % several == which))
+    context: RunContext
+    bands: Bands
+    block: JournalBlock
+    later: Later
 
-    rows = BlockFacts(
-        run=common.run,
-        sends=read_sends(
-            block.groups["sends"], block.groups["opened"], common.topics, sent_words, belongs_here
+    def __call__(self) -> bytes:
+        context, block = self.context, self.block
+        sent_words = SendWords()
+        topics = context.numbers
+        rows = BlockFacts(
+            run=context.run,
+            sends=read_sends(
+                block.groups["sends"], block.groups["opened"], topics, sent_words, self._belongs_here
+            )
+            if block.stray is None
+            else ColumnBatch.empty((*SEND_COLUMNS, "word")),
+            final=read_reads(block.groups["final"], topics, self._belongs_here),
+            committed=read_reads(block.groups["committed"], topics, self._belongs_here)
+            if context.transactional
+            else None,
+            live=read_reads(block.groups["live"], topics, self._belongs_here),
+            txns=read_txns(context.txns),
+            committed_readers=context.committed_readers,
         )
-        if block.stray is None
-        else _no_sends(),
-        final=read_reads(block.groups["final"], common.topics, belongs_here),
-        committed=read_reads(block.groups["committed"], common.topics, belongs_here)
-        if common.transactional
-        else None,
-        live=read_reads(block.groups["live"], common.topics, belongs_here),
-        txns=read_txns(common.txns),
-        committed_readers=common.committed_readers,
-    )
-    return write_facts(common, block.number, rows, sent_words, later)
+        groups = block.groups.get("replicas", ())
+        return select(context, block.number, rows, sent_words, self.later, groups).to_bytes()
 
-
-def _no_sends() -> ColumnBatch:
-    return ColumnBatch.empty((*SEND_COLUMNS, "word"))
+    def _belongs_here(self, producer: Ints, seq: Ints) -> Flags:
+        inside = _inside(self.bands, self.block, producer, seq)
+        if self.block.stray is None:
+            return inside
+        which, several = self.block.stray
+        return np.asarray(~inside & ((producer ^ seq ^ (seq >> 20)) % several == which))
 
 
 def _inside(bands: Bands, block: JournalBlock, producer: Ints, seq: Ints) -> Flags:
@@ -118,22 +171,66 @@ def _inside(bands: Bands, block: JournalBlock, producer: Ints, seq: Ints) -> Fla
     return np.asarray((bands.producer[at] == producer) & (seq >= low[at]) & (seq <= high[at]))
 
 
-def write_facts(
-    common: RunContext, number: int, rows: BlockFacts, sent_words: SendWords, later: Later
+def select(
+    context: RunContext,
+    number: int,
+    rows: BlockFacts,
+    sent_words: SendWords,
+    later: Later,
+    groups: tuple[RowGroup, ...] = (),
+    replicas: ColumnBatch | None = None,
 ) -> TaskReport:
-    """Compute the facts of a block's rows, write them, and report."""
+    """Keep the records of a block that are not clean for `checkers.findings.block_findings`, and report.
+
+    Args:
+        groups: row groups of the replicas' files that may hold records of the block.
+        replicas: or the rows themselves (`REPLICA_COLUMNS`).
+    """
     rest = select_anomalous(rows, later)
-    report = TaskReport(number, edges=rest.edges)
+    report = TaskReport(number, edges=rest.edges, records=rest.records)
     if "word" in rows.sends.columns:
         report.sends = _count_sends(rows.sends, sent_words)
         report.reports = reports_of(rows.sends)
     if rest.records:
-        index = index_from_bytes(place(common.index).read_bytes())
-        facts = facts_of(rest, common.run, sent_words.errors, index, common.committed_readers)
-        report.facts = facts.num_rows
         report.repeated = int(np.count_nonzero(rest.sends["journaled"] > 1))
-        write_parquet(facts, place(common.facts) / f"part-{number:06}.parquet", compression="lz4")
+        if replicas is not None:
+            mine = Places(rest.sends["producer"], rest.sends["seq"])
+            replicas = replicas.where(mine.of(replicas["producer"], replicas["seq"]) >= 0)
+        SelectedRecords(rest, tuple(sent_words.errors.names), groups, replicas).save(context, number)
+        if context.compacts:
+            _write_wanted(context, number, rest)
+    if context.transactional:
+        given_file(context.scratch, number).write_bytes(
+            np.stack([rest.given["producer"], rest.given["txn"]]).astype("<i8").tobytes()
+        )
     return report
+
+
+def given_file(scratch: str, number: int) -> StoragePath:
+    return place(scratch) / f"given-{number:06}"
+
+
+def read_given(scratch: str, number: int) -> ColumnBatch:
+    """The transactions of a block of which the final read of committed records holds a record."""
+    pairs = np.frombuffer(given_file(scratch, number).read_bytes(), "<i8").reshape(2, -1)
+    return ColumnBatch({"producer": pairs[0], "txn": pairs[1]})
+
+
+def _write_wanted(context: RunContext, number: int, rest: AnomalousRecords) -> None:
+    """The keys of records that compaction may have removed: the final read does not hold them."""
+    seen = np.zeros(rest.records, bool)
+    seen[rest.final_of] = True
+    rows = np.flatnonzero(~seen[rest.sends_of] & (rest.sends["key"] != NULL))
+    if len(rows):
+        pairs = np.unique(np.stack([rest.sends["spot"][rows], rest.sends["key"][rows]]), axis=1)
+        table = pa.table(
+            {
+                "block": pa.array(np.full(pairs.shape[1], number)),
+                "spot": pa.array(pairs[0]),
+                "key": pa.array(pairs[1]),
+            }
+        )
+        write_parquet(table, place(context.scratch) / "wanted" / f"part-{number:06}.parquet")
 
 
 def _count_sends(sends: ColumnBatch, sent_words: SendWords) -> list[tuple[int, str, int]]:
@@ -150,38 +247,14 @@ def _count_sends(sends: ColumnBatch, sent_words: SendWords) -> list[tuple[int, s
 
 
 @dataclass(frozen=True)
-class BlockTask:
-    """For `mapInArrow` over the numbers of blocks: one report per block."""
-
-    common: RunContext
-    bands: Bands
-    blocks: tuple[JournalBlock, ...]
-    later: Mapping[int, Later]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                yield answer_batch(self.report(index).text().encode())
-
-    def report(self, index: int) -> TaskReport:
-        block = self.blocks[index]
-        return report_block(self.common, self.bands, block, self.later.get(block.number, {}))
-
-
-@dataclass(frozen=True)
-class IndexTask:
-    """For `mapInArrow` over the numbers of shares: the index of one share's row groups."""
+class IndexGroups:
+    """Returns the index of row groups of a read, as bytes. Their order does not matter."""
 
     topics: Mapping[str, int]
-    shares: tuple[tuple[RowGroup, ...], ...]
+    groups: tuple[RowGroup, ...]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                yield answer_batch(index_to_bytes(self.index(index)))
-
-    def index(self, index: int) -> OffsetIndex:
-        return index_of(read_index(self.shares[index], self.topics))
+    def __call__(self) -> bytes:
+        return index_to_bytes(index_of(read_index(self.groups, self.topics)))
 
 
 def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> OffsetIndex:
@@ -192,15 +265,3 @@ def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> OffsetIndex:
         if len(done) >= _INDEX_PARTS:
             done = [merge_indexes(done)]
     return merge_indexes(done)
-
-
-ANSWER = pa.schema([("answer", pa.binary())])
-
-
-def answer_batch(data: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], schema=ANSWER)
-
-
-def write_empty_facts(folder: str) -> None:
-    """Write a file without rows, so that the facts of a run without any can be read too."""
-    write_parquet(FACTS.empty_table(), place(folder) / "part-none.parquet")

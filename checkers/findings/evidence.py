@@ -1,196 +1,168 @@
-"""The evidence of each finding: names instead of numbers, replicas that hold the record, open faults, leader
-epochs, a sentence."""
+"""The evidence of each finding about a record: names instead of numbers, replicas that hold the record, open
+faults, leader epochs, a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
-from checkers.checks import detail_of
-from checkers.checks.base import PRESENT
-from checkers.checks.sentences import BAD_DELIVERY, BAD_VALUE
-from checkers.facts.columns import OUTCOMES
-from checkers.facts.encoding import decode, literal, name_of, partition_of
-from checkers.facts.measure import RunFacts
-from checkers.findings.leadership_history import LeadershipHistory, with_acknowledging_leader
-from checkers.findings.record_context import broadcast_if_small
-from checkers.journals.load import RunFrames, schema_of
-from harness.model.journal import ReadState
+from checkers.checks.base import present
+from checkers.checks.run import NONE, attempt, run_checks
+from checkers.checks.sentences import FindingRows
+from checkers.facts.columns import NULL, OUTCOMES, Flags, Ints, nullable
+from checkers.facts.places import ranked
+from checkers.facts.record import RecordFacts
+from checkers.findings.fault_windows import open_windows
+from checkers.findings.leadership_history import LeadershipHistory, acknowledging_leaders
+from checkers.findings.table import FINDINGS, Labels, findings_table, partition_numbers, place_names
 from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
 
-FINDINGS = schema_of(
-    "finding string, producer int, seq bigint, partition int, key bigint, step int, outcome string, "
-    "sent_ns bigint, closed_ns bigint, acked_offset bigint, error string, offsets array<bigint>, copies int, "
-    "epochs int, place string, held_by array<int>, windows string, detail string, reader string, "
-    "count bigint, txn bigint, acked_by int, acked_epoch int, replaced_epoch int"
-)
-"""The findings journal, one row per finding; columns that do not apply are null.
+NOT_COMMITTED = "not committed"
+"""Place of a lost record that the log does hold, so it is not looked for in the replicas' files."""
+_PLACES = (NOT_COMMITTED, "overwritten", "tail", "unknown")
 
-`partition` is the one sent to (of a phantom or a corrupt value: the one read from). `offsets` are the first 5
-at which the final read holds it, sorted; `copies` is the number of its places, `epochs` the number of leader
-epochs in which they were written. `place` says what is at the acknowledged offset of a lost record:
-"overwritten" (something else), "tail" (the log ends before it), "not committed" (the record itself, but
-readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
-are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
-names of the faults that were open between send and report (of a lost or vanished record: at any time since it
-was sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
-finding about deliveries: the reader or group), `count` the number of deliveries or offsets that the finding
-stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker
-that led when it was acknowledged and its leader epoch, as brokers themselves reported; `replaced_epoch` is
-the epoch of the record in its place.
-"""
 
-_FOR_EVER = 2**63 - 1
-_LOST = f"finding = '{FindingClass.LOST}'"
+@dataclass(frozen=True)
+class RunNames:
+    """What findings of a run name: topics and readers by number, fault windows, and who led when."""
+
+    run: int
+    topics: tuple[str, ...]
+    readers: tuple[str, ...]
+    windows: tuple[FaultWindow, ...]
+    leadership: LeadershipHistory
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Which brokers' own files hold records: pairs of a record's number and a broker."""
+
+    record: Ints
+    broker: Ints
+
+
+def classified(facts: RecordFacts) -> tuple[RecordFacts, list[FindingClass], list[str]]:
+    """The records of a class, ordered by it, with `finding`, the index into the classes that are returned;
+    and the problems of checks that failed.
+
+    Args:
+        facts: with all columns that `checkers.findings.record_context` adds.
+    """
+    of_records, found, problems = run_checks(facts, "record")
+    claimed = np.flatnonzero(found != NONE)
+    claimed = claimed[np.argsort(found[claimed], kind="stable")]
+    return facts.where(claimed).plus(finding=found[claimed]), [one.finding for one in of_records], problems
+
+
+def lost_of(facts: RecordFacts, classes: Sequence[FindingClass]) -> Flags:
+    """Which classified records are lost and not in the log, so that the replicas' files are looked at."""
+    return np.asarray(_of(facts, classes, FindingClass.LOST) & ~facts["not_committed"])
 
 
 def evidence(
-    rows: DataFrame, frames: RunFrames, facts: RunFacts, leadership: LeadershipHistory, lost: int
-) -> DataFrame:
-    """Findings of records, as `FINDINGS`.
+    facts: RecordFacts, classes: Sequence[FindingClass], names: RunNames, holders: Holders | None
+) -> tuple[pa.Table, list[str]]:
+    """Findings of records, as `FINDINGS`, and the problems of sentences that failed.
 
     Args:
-        rows: facts whose `finding` is named.
-        leadership: which broker led when, as brokers reported.
-        lost: the number of lost records; 0 leaves out the evidence of losses.
+        facts: as `classified` returns them, with these classes.
+        holders: of lost records, by their number in `facts`; None: no replica's files were read.
     """
-    rows = _with(
-        rows.where("finding IS NOT NULL"),
-        {
-            "place": f"""CASE WHEN NOT ({_LOST}) THEN NULL WHEN not_committed THEN 'not committed'
-                WHEN overwritten OR overwritten_badly THEN 'overwritten'
-                WHEN acked_offset >= end_offset THEN 'tail' ELSE 'unknown' END"""
-        },
+    lost, vanished = (_of(facts, classes, finding) for finding in (FindingClass.LOST, FindingClass.VANISHED))
+    missing = lost_of(facts, classes)
+    place = _places(facts, lost)
+    held = _held_by(holders, missing)
+    partition = partition_numbers(np.where(facts["spot"] == NULL, facts["seen_spot"], facts["spot"]))
+    leader, epoch = acknowledging_leaders(
+        names.leadership, partition_numbers(facts["spot"]), facts["closed_ns"], lost
     )
-    if lost:
-        missing = F.expr(f"{_LOST} AND NOT not_committed")
-        rows = _with_holders(rows, frames, missing, lost)
-        rows = with_acknowledging_leader(rows, leadership, F.expr(_LOST))
-    else:
-        nothing = {"held_by": "array<int>", "acked_by": "int", "acked_epoch": "int"}
-        rows = _with(rows, {name: f"cast(NULL AS {kind})" for name, kind in nothing.items()})
-    rows = _with(
-        rows,
-        {
-            "partition": partition_of("coalesce(spot, seen_spot)"),
-            "outcome": decode("outcome", OUTCOMES),
-            "windows": open_windows(frames.meta.windows),
-            "reader": decode("live_reader", [reader.name for reader in frames.readers]),
-            "count": "cast(NULL AS bigint)",
-            "replaced_epoch": f"CASE WHEN {_LOST} AND NOT not_committed THEN epoch_there END",
-            "epochs": f"CASE WHEN {PRESENT} THEN greatest(epochs, 1) ELSE epochs END",
-            "sent_to": name_of("spot", facts.codes),
-            "first_at": name_of("seen_spot", facts.codes),
-            "elsewhere": name_of("away_spot", facts.codes),
-            "this_run": f"{frames.meta.run_id}L",
-        },
+    code = facts["outcome"]
+    brokers = [", ".join(map(str, one)) for one in held.names]
+    texts = {
+        "outcome": Labels(np.where((code >= 0) & (code < len(OUTCOMES)), code, -1), OUTCOMES).array(),
+        "error": Labels(np.maximum(facts["error"], -1), facts.errors).array(),
+        "reader": Labels(np.maximum(facts["live_reader"], -1), names.readers).array(),
+        "place": place.array(),
+        "holders": Labels(held.codes, brokers).array().fill_null(""),
+        "sent_to": place_names(facts["spot"], names.topics).array(),
+        "first_at": place_names(facts["seen_spot"], names.topics).array(),
+        "elsewhere": place_names(facts["away_spot"], names.topics).array(),
+    }
+    facts = facts.plus(
+        epochs=np.where(present(facts), np.maximum(facts["epochs"], 1), facts["epochs"]),
+        this_run=np.full(len(facts), names.run),
     )
-    rows = _with(
-        rows,
-        {
-            "detail": detail_of("record"),
-            "key": "CASE WHEN send_rows > 0 THEN key ELSE first_key END",
-        },
-    )
-    return rows.select(*FINDINGS.names)
+    detail, problems = _details(facts, texts)
+    key = np.where(facts["send_rows"] > 0, facts["key"], facts["first_key"])
+    numbers = {
+        **{name: facts[name] for name in ("producer", "seq", "step", "sent_ns", "closed_ns", "acked_offset")},
+        **{name: facts[name] for name in ("copies", "epochs", "txn")},
+        "partition": partition,
+        "key": key,
+        "acked_by": leader,
+        "acked_epoch": epoch,
+        "replaced_epoch": np.where(missing, facts["epoch_there"], NULL),
+    }
+    columns = {name: nullable(column, FINDINGS.field(name).type) for name, column in numbers.items()}
+    columns |= {name: texts[name] for name in ("outcome", "error", "reader", "place")}
+    columns |= {
+        "finding": Labels(facts["finding"], [one.value for one in classes]).array(),
+        "offsets": facts.offsets,
+        "held_by": held.array(pa.list_(pa.int32())),
+        "windows": open_windows(names.windows, facts["sent_ns"], facts["closed_ns"], lost | vanished).array(),
+        "detail": detail,
+    }
+    return findings_table(len(facts), columns), problems
 
 
-def _with(rows: DataFrame, columns: dict[str, str]) -> DataFrame:
-    """Rows with columns of SQL expressions."""
-    return rows.withColumns({name: F.expr(text) for name, text in columns.items()})
+def _of(facts: RecordFacts, classes: Sequence[FindingClass], finding: FindingClass) -> Flags:
+    number = classes.index(finding) if finding in classes else NONE - 1
+    return np.asarray(facts["finding"] == number)
 
 
-def _with_holders(rows: DataFrame, frames: RunFrames, wanted: Column, count: int) -> DataFrame:
-    """Rows with `held_by`, for those in `wanted`."""
-    if frames.replicas is None:
-        return rows.withColumn("held_by", F.lit(None).cast("array<int>"))
-    identity = ["run", "producer", "seq"]
-    held = (
-        frames.replicas.where(F.col("state") == ReadState.OK.value)
-        .join(broadcast_if_small(rows.where(wanted).select(*identity), count), identity)
-        .groupBy(*identity)
-        .agg(F.array_sort(F.collect_set("broker")).alias("held_by"))
-    )
-    rows = rows.join(broadcast_if_small(held, count), identity, "left")
-    nobody = F.array().cast("array<int>")
-    return rows.withColumn("held_by", F.when(wanted, F.coalesce(F.col("held_by"), nobody)))
+def _places(facts: RecordFacts, lost: Flags) -> Labels:
+    """What is at the acknowledged offset of each lost record."""
+    tail = (facts["acked_offset"] != NULL) & (facts["end_offset"] != NULL)
+    tail &= facts["acked_offset"] >= facts["end_offset"]
+    code = np.where(tail, 2, 3)
+    code = np.where(facts["overwritten"] | facts["overwritten_badly"], 1, code)
+    code = np.where(facts["not_committed"], 0, code)
+    return Labels(np.where(lost, code, -1), _PLACES)
 
 
-def open_windows(windows: Sequence[FaultWindow]) -> str:
-    """Names of the fault windows that overlap [sent, closed]; for lost and vanished records, [sent, end of
-    run] (SQL).
-
-    A send without a report counts as open until the end.
-    """
-    gone = f"finding IN ('{FindingClass.LOST}', '{FindingClass.VANISHED}')"
-    until = f"CASE WHEN {gone} THEN {_FOR_EVER} ELSE coalesce(closed_ns, {_FOR_EVER}) END"
-    names = []
-    for window in windows:
-        closed_ns = _FOR_EVER if window.closed_ns is None else window.closed_ns
-        overlaps = f"{until} >= {window.opened_ns} AND sent_ns <= {closed_ns}"
-        names.append(f"CASE WHEN {overlaps} THEN {literal(window.name)} END")
-    return f"concat_ws(' + ', {', '.join(names)})" if names else "''"
+def _held_by(holders: Holders | None, missing: Flags) -> Labels:
+    """The brokers that hold each missing record, ascending, as lists; null for the others."""
+    code = np.zeros(len(missing), np.int64)
+    if holders is None:
+        return Labels(np.full(len(missing), -1), [])
+    kinds: list[tuple[int, ...]] = [()]
+    for broker in np.unique(holders.broker).tolist():
+        holds = np.zeros(len(missing), bool)
+        holds[holders.record[holders.broker == broker]] = True
+        many, code = ranked(code * 2 + holds)
+        kinds = [(*kinds[one >> 1], broker) if one & 1 else kinds[one >> 1] for one in many.tolist()]
+    return Labels(np.where(missing, code, -1), kinds)
 
 
-_OF_BAD_VALUE = {
-    "finding": f"'{FindingClass.CORRUPT.value}'",
-    "producer": "producer",
-    "seq": "seq",
-    "partition": "partition",
-    "key": "key",
-    "offsets": "array(offset)",
-    "epochs": "1",
-}
+def _details(facts: RecordFacts, texts: dict[str, pa.Array]) -> tuple[pa.Array, list[str]]:
+    """The sentence of each record; the records are ordered by class."""
+    from checkers import checks
 
-
-def _bad(reads: DataFrame) -> DataFrame:
-    return reads.where(F.col("state").isin(ReadState.CORRUPT.value, ReadState.UNDECODABLE.value))
-
-
-def corrupt_values(frames: RunFrames) -> DataFrame:
-    """One finding per value of the final read that does not decode or whose CRC does not match; its identity
-    is the one that the value claims."""
-    return as_findings(_bad(frames.reads), _OF_BAD_VALUE | {"copies": "1", "detail": BAD_VALUE})
-
-
-def corrupt_deliveries(frames: RunFrames, live: DataFrame) -> DataFrame:
-    """One finding per live reader and place at which that reader got a damaged value and the final read did
-    not.
-
-    The damage was in one leader's log only, or temporary. `count` is the number of deliveries; no copy is in
-    the log.
-    """
-    place = ["topic", "partition", "offset"]
-    rest = ("producer", "seq", "key", "state")
-    given = (
-        _bad(live)
-        .join(_bad(frames.reads).select(*place).distinct(), place, "left_anti")
-        .groupBy("source", *place)
-        .agg(F.count("*").alias("given"), *(F.any_value(name).alias(name) for name in rest))
-        .withColumn("by", F.array(*(F.lit(reader.name) for reader in frames.readers))[F.col("source")])
-    )
-    return as_findings(
-        given,
-        _OF_BAD_VALUE
-        | {
-            "copies": "0",
-            "reader": "`by`",
-            "count": "given",
-            "detail": f"""
-                concat('live reader ', `by`, ' got what the final read does not hold: ', {BAD_DELIVERY})""",
-        },
-    )
-
-
-def as_findings(rows: DataFrame, known: dict[str, str]) -> DataFrame:
-    """Rows as `FINDINGS` from SQL expressions by column; the rest is null (`windows` empty)."""
-    known = {"windows": "''"} | known
-    return rows.selectExpr(
-        *(
-            f"cast({known.get(field.name, 'NULL')} AS {field.dataType.simpleString()}) AS {field.name}"
-            for field in FINDINGS.fields
+    parts, problems = [pa.array([], pa.string())], []
+    of_records = checks.checks_of("record")
+    starts = np.searchsorted(facts["finding"], np.arange(len(of_records) + 1))
+    for check, begin, end in zip(of_records, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        if begin == end:
+            continue
+        rows = FindingRows(
+            {name: column[begin:end] for name, column in facts.columns.items()},
+            {name: text.slice(begin, end - begin) for name, text in texts.items()},
         )
-    )
+        sentences, problem = attempt(check.finding.value, lambda: check.detail(rows))  # noqa: B023 - at once
+        problems += [problem] if problem else []
+        parts.append(pa.nulls(end - begin, pa.string()) if sentences is None else sentences)
+    return pa.concat_arrays([part.cast(pa.string()) for part in parts]), problems

@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
+from checkers.facts.columns import NULL, Flags, Ints
 from checkers.journals.footers import JournalFile
-from checkers.journals.load import local_frame, schema_of
 from harness.model.storage import open_parquet
 
 MOST_SPANS = 10_000
@@ -63,33 +62,27 @@ def read_leadership(files: Sequence[JournalFile], topic: str) -> LeadershipHisto
     return LeadershipHistory(tuple(sorted(spans)[:MOST_SPANS]))
 
 
-def with_acknowledging_leader(rows: DataFrame, leadership: LeadershipHistory, wanted: Column) -> DataFrame:
-    """Rows with `acked_by` and `acked_epoch`: the broker that led the partition when the report came, and its
-    leader epoch.
+def acknowledging_leaders(
+    leadership: LeadershipHistory, partition: Ints, closed: Ints, wanted: Flags
+) -> tuple[Ints, Ints]:
+    """The broker that led each partition when the report came, and its leader epoch; null: not known, or not
+    wanted.
 
     If several brokers believed that they led, it is the one of the lowest epoch, which the others replaced.
     """
-    if not leadership.spans:
-        return rows.withColumns({"acked_by": F.lit(None).cast("int"), "acked_epoch": F.lit(None).cast("int")})
-    table = (
-        local_frame(
-            rows.sparkSession,
-            list(leadership.spans),
-            schema_of("in_partition int, begun bigint, ended bigint, broker int, epoch int"),
-        )
-        .groupBy("in_partition")
-        .agg(F.array_sort(F.collect_list(F.struct("epoch", "begun", "ended", "broker"))).alias("spans"))
-    )
-    partition = F.pmod(F.col("spot"), F.lit(2**32)).cast("int")
-    then = F.get(
-        F.filter(
-            "spans",
-            lambda span: (span["begun"] <= F.col("closed_ns")) & (F.col("closed_ns") <= span["ended"]),
-        ),
-        F.lit(0),
-    )
-    rows = rows.join(F.broadcast(table), partition == F.col("in_partition"), "left")
-    rows = rows.withColumn("then", F.when(wanted, then))
-    return rows.withColumns(
-        {"acked_by": F.col("then")["broker"], "acked_epoch": F.col("then")["epoch"]}
-    ).drop("then", "spans", "in_partition")
+    broker, epoch = np.full(len(closed), NULL, np.int64), np.full(len(closed), NULL, np.int64)
+    for number in np.unique(partition[wanted]).tolist():
+        rows = np.flatnonzero(wanted & (partition == number) & (closed != NULL))
+        rows = rows[np.argsort(closed[rows], kind="stable")]
+        moments = closed[rows]
+        spans = [span for span in leadership.spans if span[0] == number]
+        # The lowest epoch comes last and stays.
+        for _, begun, ended, leader, era in sorted(spans, key=_by_epoch, reverse=True):
+            inside = rows[np.searchsorted(moments, begun) : np.searchsorted(moments, ended, "right")]
+            broker[inside], epoch[inside] = leader, era
+    return broker, epoch
+
+
+def _by_epoch(span: LeaderSpan) -> tuple[int, ...]:
+    _, begun, ended, broker, epoch = span
+    return epoch, begun, ended, broker

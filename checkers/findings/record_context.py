@@ -3,109 +3,126 @@ transaction."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from checkers.checks.base import ABSENT, ACKED, PRESENT, txn_outcome
-from checkers.facts.columns import READABLE
-from checkers.facts.encoding import spot, spot_number
-from checkers.facts.measure import RunFacts
-from checkers.journals.load import RunFrames, local_frame, schema_of
-from checkers.judgement.policy import compacts, retention
+import numpy as np
+
+from checkers.checks.base import absent, acked, present, txn_outcome
+from checkers.facts.columns import NULL, ColumnBatch, Flags, Ints
+from checkers.facts.places import Places
+from checkers.facts.record import RecordFacts
 from harness.model.journal import TxnOutcome
 
-BROADCAST_RECORDS = 100_000
-"""Up to this number records are broadcast to the journals (about 5 MB); more are joined by a shuffle."""
+
+@dataclass(frozen=True)
+class LogBounds:
+    """What the final read says of one partition (`spot`): who led it, where its log begins and ends."""
+
+    spot: int
+    leader: int
+    log_start_offset: int
+    end_offset: int
 
 
-def with_context(frames: RunFrames, facts: RunFacts) -> DataFrame:
+@dataclass(frozen=True)
+class Policy:
+    """What may have deleted a record. `newest_deletable_ns`: retention may have deleted what was sent up to
+    then (None: nothing). `compacts`: the topic keeps only the newest record of each key. `transactional`:
+    there was a final read of committed records."""
+
+    newest_deletable_ns: int | None
+    compacts: bool
+    transactional: bool
+
+
+def with_context(facts: RecordFacts, bounds: Sequence[LogBounds], policy: Policy) -> RecordFacts:
     """The facts with these columns added.
 
-    `log_start_offset`, `end_offset` (bigint): of the partition sent to; null: not known. `may_expire`,
-    `may_compact` (boolean): retention or compaction explains that it is absent; its offset is the
-    acknowledged one, else the lowest at which a live reader got it. `newer_offset` (bigint): the highest
-    offset of its key, if compaction is possible. `not_committed` (boolean): acknowledged in a committed
-    transaction and in the log, but not in the final read of committed records. `torn` (boolean): and another
-    record of that transaction is.
+    `log_start_offset`, `end_offset`: of the partition sent to; null: not known. `known`: the acknowledged
+    offset, else the lowest at which a live reader got it. `may_expire` (flag): retention explains that it is
+    absent. `not_committed` (flag): acknowledged in a committed transaction and in the log, but not in the
+    final read of committed records. `compaction_asked` (flag): compaction explains that it is absent, if its
+    key has a higher offset.
     """
-    meta = frames.meta
-    final = meta.final_read
-    bounds = local_frame(
-        facts.frame.sparkSession,
-        [
-            (spot_number(bound.topic, bound.partition, facts.codes), bound.log_start_offset, bound.end_offset)
-            for bound in (final.bounds if final else ())
-        ],
-        schema_of("spot bigint, log_start_offset bigint, end_offset bigint"),
+    start, end = np.full(len(facts), NULL, np.int64), np.full(len(facts), NULL, np.int64)
+    spots = np.array([bound.spot for bound in bounds], np.int64)
+    order = np.argsort(spots)
+    if len(spots):
+        at = np.minimum(np.searchsorted(spots[order], facts["spot"]), len(spots) - 1)
+        same = spots[order][at] == facts["spot"]
+        for column, name in ((start, "log_start_offset"), (end, "end_offset")):
+            values = np.array([getattr(bound, name) for bound in bounds], np.int64)[order]
+            column[same] = values[at[same]]
+    known = np.where(acked(facts), facts["acked_offset"], facts["live_offset"])
+    nothing = np.zeros(len(facts), bool)
+    may_expire, not_committed, asked = nothing, nothing, nothing
+    if policy.newest_deletable_ns is not None:
+        old = (facts["sent_ns"] != NULL) & (facts["sent_ns"] <= policy.newest_deletable_ns)
+        may_expire = (known != NULL) & (start != NULL) & (known < start) & old
+    if policy.transactional:
+        ended_well = acked(facts) & txn_outcome(facts, TxnOutcome.COMMITTED)
+        not_committed = ended_well & present(facts) & (facts["committed_rows"] == 0)
+    if policy.compacts:
+        asked = absent(facts) & (facts["key"] != NULL) & (known != NULL) & (facts["spot"] != NULL)
+    return facts.plus(
+        log_start_offset=start,
+        end_offset=end,
+        known=known,
+        may_expire=may_expire,
+        not_committed=not_committed,
+        compaction_asked=asked,
     )
-    newest = retention(meta.topic_config, meta.cluster.properties).newest_deletable_ns(
-        final.finished_ns if final else None
-    )
-    known = f"CASE WHEN {ACKED} THEN acked_offset ELSE live_offset END"
-    missing = f"{ACKED} AND {txn_outcome(TxnOutcome.COMMITTED)} AND {PRESENT} AND committed_rows = 0"
-    deletable = "false" if newest is None else f"sent_ns <= {newest}"
-    rows = facts.frame.join(F.broadcast(bounds), "spot", "left").selectExpr(
-        "*",
-        f"{known} AS known",
-        f"{'false' if frames.committed is None else f'coalesce({missing}, false)'} AS not_committed",
-        f"coalesce({known} < log_start_offset AND {deletable}, false) AS may_expire",
-    )
-    compacting = compacts(meta.topic_config, meta.cluster.properties)
-    candidates = F.expr(f"{ABSENT} AND key IS NOT NULL AND known IS NOT NULL" if compacting else "false")
-    needs = (
-        _count_needed(rows, candidates)
-        if facts.count and (compacting or frames.committed is not None)
-        else None
-    )
-    rows = _with_newer(rows, frames, facts, candidates, needs.gone if needs else 0)
-    rows = _with_torn(rows, frames, needs.uncommitted if needs else 0)
-    return rows.withColumn("may_compact", F.expr("coalesce(newer_offset > known, false)"))
 
 
-def _count_needed(rows: DataFrame, candidates: Column) -> Row:
-    return rows.agg(
-        F.count_if(candidates).alias("gone"), F.count_if(F.col("not_committed")).alias("uncommitted")
-    ).collect()[0]
+def wanted_keys(facts: RecordFacts) -> ColumnBatch:
+    """The `spot` and `key` for which the highest offset in the final read is asked, each pair once."""
+    rows = np.flatnonzero(facts["compaction_asked"])
+    pairs = np.unique(np.stack([facts["spot"][rows], facts["key"][rows]]), axis=1)
+    return ColumnBatch({"spot": pairs[0], "key": pairs[1]})
 
 
-def broadcast_if_small(records: DataFrame, count: int) -> DataFrame:
-    """Records with a hint to broadcast them in a join if they are few."""
-    return F.broadcast(records) if count <= BROADCAST_RECORDS else records
+def with_newer(facts: RecordFacts, newest: ColumnBatch) -> RecordFacts:
+    """The facts with `newer_offset`, the highest offset of its key where it was asked for, and `may_compact`
+    (flag): compaction explains that it is absent.
+
+    Args:
+        newest: columns `spot`, `key`, `offset`; a pair may occur several times.
+    """
+    highest = np.full(len(facts), NULL, np.int64)
+    asked = np.flatnonzero(facts["compaction_asked"])
+    if len(asked) and len(newest):
+        places = Places(newest["spot"], newest["key"])
+        offsets = np.full(places.size, NULL, np.int64)
+        np.maximum.at(offsets, places.of(newest["spot"], newest["key"]), newest["offset"])
+        at = places.of(facts["spot"][asked], facts["key"][asked])
+        highest[asked] = np.where(at >= 0, offsets[at], NULL)
+    return facts.plus(newer_offset=highest, may_compact=(highest != NULL) & (highest > facts["known"]))
 
 
-def _with_newer(
-    rows: DataFrame, frames: RunFrames, facts: RunFacts, candidates: Column, count: int
-) -> DataFrame:
-    """Rows with `newer_offset`: the highest offset at which the final read holds a record of the same key."""
-    if not count:
-        return rows.withColumn("newer_offset", F.lit(None).cast("bigint"))
-    keys = rows.where(candidates).select("spot", "key").distinct()
-    newest = (
-        frames.reads.where(F.col("key").isNotNull())
-        .select(F.expr(spot("topic", "partition", facts.codes)).alias("spot"), "key", "offset")
-        .join(broadcast_if_small(keys, count), ["spot", "key"])
-        .groupBy("spot", "key")
-        .agg(F.max("offset").alias("highest"))
-    )
-    rows = rows.join(broadcast_if_small(newest, count), ["spot", "key"], "left")
-    return rows.withColumn("newer_offset", F.when(candidates, F.col("highest"))).drop("highest")
+def with_torn(facts: RecordFacts, given: Iterable[ColumnBatch]) -> RecordFacts:
+    """The facts with `torn` (flag): not committed, but another record of its transaction is in the final read
+    of committed records.
+
+    Args:
+        given: transactions (`producer`, `txn`) with a record in that read; looked at one after the other as
+            long as records remain whose transaction is in none.
+    """
+    torn: Flags = np.zeros(len(facts), bool)
+    left = np.flatnonzero(facts["not_committed"])
+    for txns in given if len(left) else ():
+        if len(txns):
+            there = _in(txns, facts["producer"][left], facts["txn"][left])
+            torn[left[there]] = True
+            left = left[~there]
+        if not len(left):
+            break
+    return facts.plus(torn=torn)
 
 
-def _with_torn(rows: DataFrame, frames: RunFrames, count: int) -> DataFrame:
-    """Rows with `torn`: another record of its transaction is in the final read of committed records."""
-    if not count or frames.committed is None:
-        return rows.withColumn("torn", F.lit(False))
-    wanted = rows.where("not_committed").select("producer", "txn").distinct()
-    members = frames.sends.join(broadcast_if_small(wanted, count), ["producer", "txn"]).select(
-        "producer", "txn", "seq"
-    )
-    readable = F.col("state").isin(*READABLE) & (F.col("run") == frames.meta.run_id)
-    given = (
-        frames.committed.where(readable)
-        .select("producer", "seq")
-        .join(members, ["producer", "seq"])
-        .select("producer", "txn", F.lit(True).alias("given"))
-        .distinct()
-    )
-    rows = rows.join(broadcast_if_small(given, count), ["producer", "txn"], "left")
-    return rows.withColumn("torn", F.col("not_committed") & F.coalesce("given", F.lit(False))).drop("given")
+def _in(txns: ColumnBatch, producer: Ints, txn: Ints) -> Flags:
+    places = Places(txns["producer"], txns["txn"])
+    there: Flags = np.zeros(places.size, bool)
+    there[places.of(txns["producer"], txns["txn"])] = True
+    at = places.of(producer, txn)
+    return np.asarray((at >= 0) & there[at])

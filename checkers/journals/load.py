@@ -1,27 +1,10 @@
-"""Journals of a saved run folder as Spark DataFrames."""
+"""The journals of a saved run folder: which files there are, and what is missing."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from checkers.journals.footers import JournalFile
 from checkers.journals.missing_journals import ReadableJournal, missing_live, missing_reads
@@ -43,57 +26,16 @@ from harness.model.journal import (
     TRANSACTIONS,
     TRANSACTIONS_DIR,
     UNREADABLE,
-    SendOutcome,
 )
 from harness.model.run import ReaderInfo, RunMeta
-from harness.model.storage import StoragePath, matching, place, spark_path
-
-_KINDS: dict[str, DataType] = {
-    "int": IntegerType(),
-    "bigint": LongType(),
-    "boolean": BooleanType(),
-    "string": StringType(),
-    "double": DoubleType(),
-    "binary": BinaryType(),
-    "array<int>": ArrayType(IntegerType()),
-    "array<bigint>": ArrayType(LongType()),
-    "array<string>": ArrayType(StringType()),
-}
-
-
-def schema_of(text: str) -> StructType:
-    """A schema from "name type, name type"; unlike Spark's own parser it needs no session."""
-    fields = (field.strip().split(" ") for field in text.split(","))
-    return StructType([StructField(name, _KINDS[kind]) for name, kind in fields])
-
-
-SENDS_READ = schema_of(
-    "producer int, seq bigint, topic string, partition int, key bigint, step int, sent_ns bigint, "
-    "outcome string, closed_ns bigint, offset bigint, error string, txn bigint"
-)
-READS_READ = schema_of(
-    "topic string, partition int, offset bigint, leader_epoch int, state string, run bigint, producer int, "
-    "seq bigint, key bigint, value binary"
-)
-LIVE_READ = schema_of(
-    "topic string, partition int, offset bigint, leader_epoch int, state string, run bigint, producer int, "
-    "seq bigint, key bigint, session int, position bigint"
-)
-TXNS_READ = schema_of("producer int, txn bigint, outcome string")
-REPLICAS_READ = schema_of(
-    "broker int, topic string, partition int, offset bigint, leader_epoch int, control boolean, "
-    "state string, run bigint, producer int, seq bigint, crc bigint"
-)
-
-GLOB_PATHS = "__globPaths__"
-"""Spark's own name for the option (`DataSource.GLOB_PATHS_KEY`)."""
+from harness.model.storage import StoragePath, matching
 
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
 
 
 @dataclass(frozen=True)
 class Journals:
-    """The readable files of a run, by journal; `live` has those of each reader of `RunFrames.readers`."""
+    """The readable files of a run, by journal; `live` has those of each reader of `RunJournals.readers`."""
 
     sends: tuple[JournalFile, ...] = ()
     opened: tuple[JournalFile, ...] = ()
@@ -103,33 +45,27 @@ class Journals:
     live: tuple[tuple[JournalFile, ...], ...] = ()
     commits: tuple[JournalFile, ...] = ()
     samples: tuple[JournalFile, ...] = ()
+    replicas: tuple[JournalFile, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the journals of records."""
+        parts = (self.sends, self.opened, self.final, self.committed, *self.live, self.replicas)
+        return sum(file.rows for files in parts for file in files)
 
 
 @dataclass(frozen=True)
-class RunFrames:
-    """The journals of one run as DataFrames.
-
-    `sends` has the columns of `SENDS_READ`, `reads` and `committed` of `READS_READ`, `live` of `LIVE_READ`
-    and `source` (int, index into `readers`), `txns` of `TXNS_READ`, `replicas` of `REPLICAS_READ`. None:
-    there is no such journal (no live readers, no final read of committed records, no replica's files were
-    read). `problems` says what is missing; each is a reason for an unknown verdict.
-    """
+class RunJournals:
+    """The journals of one run: its metadata, live readers and readable files. `problems` says what is
+    missing; each is a reason for an unknown verdict."""
 
     meta: RunMeta
-    sends: DataFrame
-    reads: DataFrame
-    committed: DataFrame | None
-    live: DataFrame | None
-    txns: DataFrame | None
-    replicas: DataFrame | None
     readers: tuple[ReaderInfo, ...]
     files: Journals
     problems: tuple[str, ...]
 
 
-def load_run(
-    spark: SparkSession, folder: StoragePath, *, reads_folder: StoragePath | None = None
-) -> RunFrames:
+def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) -> RunJournals:
     """Open the journals of a run folder; the journal of the final read may be in another folder.
 
     Every Parquet file's footer is read first: a file without one (truncated, not Parquet) is left out and
@@ -183,39 +119,19 @@ def load_run(
     problems += missing_live(meta, readers, live)
     if meta.transactional and not others[TRANSACTIONS_DIR].files and not others[TRANSACTIONS_DIR].problems:
         problems.append("the run is transactional but has no transactions journal, so the verdict is unknown")
-    all_sends = _frame(spark, sends.files, SENDS_READ)
-    if left_open.rows:
-        opened = _frame(spark, left_open.files, SENDS_READ)
-        closed = all_sends.select("producer", "seq")
-        opened = opened.join(closed, ["producer", "seq"], "left_anti")
-        all_sends = all_sends.unionByName(
-            opened.withColumn("outcome", F.lit(SendOutcome.INDETERMINATE.value))
-        )
-    committed, txns, replicas = (
-        others[name].files for name in (COMMITTED_DIR, TRANSACTIONS_DIR, REPLICAS_DIR)
-    )
-    deliveries = [
-        _frame(spark, parts.files, LIVE_READ).withColumn("source", F.lit(number))
-        for number, parts in enumerate(live)
-    ]
-    return RunFrames(
+    return RunJournals(
         meta=meta,
-        sends=all_sends,
-        reads=_frame(spark, reads.files, READS_READ),
-        committed=_frame(spark, committed, READS_READ) if committed else None,
-        live=reduce(DataFrame.unionByName, deliveries) if deliveries else None,
-        txns=_frame(spark, txns, TXNS_READ) if txns else None,
-        replicas=_frame(spark, replicas, REPLICAS_READ) if replicas else None,
         readers=readers,
         files=Journals(
             sends=sends.files,
             opened=left_open.files,
             final=reads.files,
-            committed=committed,
-            txns=txns,
+            committed=others[COMMITTED_DIR].files,
+            txns=others[TRANSACTIONS_DIR].files,
             live=tuple(parts.files for parts in live),
             commits=others[COMMITS_DIR].files,
             samples=others[SAMPLES_DIR].files,
+            replicas=others[REPLICAS_DIR].files,
         ),
         problems=tuple(problems),
     )
@@ -226,29 +142,6 @@ def _readers(folder: StoragePath, meta: RunMeta) -> tuple[ReaderInfo, ...]:
     named = {reader.name: reader for reader in meta.readers}
     there = [path.name for path in matching(folder / LIVE_DIR, "*") if path.is_dir()]
     return tuple(named.get(name, ReaderInfo(name=name)) for name in sorted({*named, *there}))
-
-
-def read_parquet(spark: SparkSession, schema: StructType, *paths: StoragePath) -> DataFrame:
-    """Parquet files or directories by their literal names, in which Spark would take brackets for
-    patterns."""
-    return spark.read.option(GLOB_PATHS, "false").schema(schema).parquet(*map(spark_path, paths))
-
-
-def _frame(spark: SparkSession, files: tuple[JournalFile, ...], schema: StructType) -> DataFrame:
-    if not files:
-        return local_frame(spark, [], schema)
-    return read_parquet(spark, schema, *(place(file.path) for file in files))
-
-
-def local_frame(spark: SparkSession, rows: Sequence[tuple[int, ...]], schema: StructType) -> DataFrame:
-    """Rows of numbers as one literal.
-
-    `createDataFrame` would start Python workers, and one column expression per number takes minutes for
-    thousands of partitions.
-    """
-    names = schema.names
-    text = json.dumps([dict(zip(names, row, strict=True)) for row in rows])
-    return spark.range(1).select(F.inline(F.from_json(F.lit(text), ArrayType(schema))))
 
 
 _COUNTED_WITHOUT = {

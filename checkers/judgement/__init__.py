@@ -1,1 +1,1 @@
-"""From findings to a verdict: summary, promises, retention, verdict. Only `summary` and `blame` use Spark."""
+"""From findings to a verdict: counts, summary, promises, retention, verdict."""

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from checkers.journals.load import GLOB_PATHS
+from checkers.journals.frames import GLOB_PATHS
 from checkers.rates.rows import rows_of
 from checkers.statistics.rates import per_million, percentile
 from checkers.statistics.shares import share

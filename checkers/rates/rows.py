@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from checkers.journals.load import GLOB_PATHS, schema_of
+from checkers.journals.frames import GLOB_PATHS, schema_of
 from checkers.judgement.judge import judge
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import RUN_FILE, SCHEMA_VERSION, SUMMARY_FILE, SendOutcome

@@ -54,7 +54,7 @@ def recheck(folder: StoragePath, how: CheckOptions = DEFAULT_OPTIONS) -> Experim
             next_step="pass a folder that `kafka-chaos run` has written below results/",
         )
     before = _saved_result(folder / RESULT_FILE)
-    report_progress("starting Spark")
+    report_progress("reading the journals")
     waiting = [start_checking(parent, name, how) for name in names]
     arms = tuple(future.result() for future in waiting)
     command = this_command()

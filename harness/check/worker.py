@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TYPE_CHECKING
 
 from checkers.judgement.judge import judge
 from checkers.spark.master import SparkPlace
@@ -23,6 +24,9 @@ from harness.model.progress import report_progress
 from harness.model.result import ArmResult
 from harness.model.run import RunMeta
 from harness.model.storage import StoragePath
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _NICE = 10
 
@@ -67,6 +71,12 @@ class CheckOptions:
     results: StoragePath | None = None
     bootstrap: str | None = None
 
+    @property
+    def asks_for_spark(self) -> bool:
+        """Whether a master or settings of Spark are given, so that Spark checks small runs too."""
+        usual = SparkPlace()
+        return self.spark.master != usual.master or self.spark.settings != usual.settings
+
 
 DEFAULT_OPTIONS = CheckOptions()
 
@@ -85,26 +95,36 @@ def start_checking(parent: StoragePath, name: str, how: CheckOptions = DEFAULT_O
 
 def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
     from checkers.check import check_run
+    from checkers.running import LOCAL_ROWS
     from checkers.spark.session import spark_session
     from harness.check.spark_topic_reader import SPARK_READS_DIR, read_topic
 
     began = time.monotonic()
     meta = RunMeta.load(parent / name)
-    spark = spark_session(
-        master=how.spark.master,
-        driver_memory=how.spark.driver_memory,
-        settings=how.spark.settings,
-        jars=how.spark.jars,
-    )
+
+    def spark() -> SparkSession:
+        report_progress(f"{meta.experiment} · {name} · starting Spark")
+        session = spark_session(
+            master=how.spark.master,
+            driver_memory=how.spark.driver_memory,
+            settings=how.spark.settings,
+            jars=how.spark.jars,
+        )
+        report_progress(f"{meta.experiment} · {name} · checking")
+        return session
+
     results = None if how.results is None else how.results / name
     try:
         reads_folder = None
         if how.bootstrap is not None:
             report_progress(f"{meta.experiment} · {name} · reading the topic with Spark")
             reads_folder = (results or parent / name) / SPARK_READS_DIR
-            read_topic(spark, how.bootstrap, meta, reads_folder)
+            read_topic(spark(), how.bootstrap, meta, reads_folder)
         report_progress(f"{meta.experiment} · {name} · checking")
-        summary = check_run(spark, parent / name, results=results, reads_folder=reads_folder)
+        local_rows = 0 if how.asks_for_spark else LOCAL_ROWS
+        summary = check_run(
+            spark, parent / name, results=results, reads_folder=reads_folder, local_rows=local_rows
+        )
     except KafkaChaosError as error:
         meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
         return ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None))

@@ -32,7 +32,7 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
         who = f"record {example['seq']:,} of producer {example['producer']}"
     elif example["partition"] is not None:
         who = f"partition {example['partition']}"
-    # What the names say is documented at `checkers.findings.evidence.FINDINGS`.
+    # What the names say is documented at `checkers.findings.table.FINDINGS`.
     gone = finding in (FindingClass.LOST, FindingClass.VANISHED)
     words = "faults since it was sent:" if gone else "during"
     faults = f" ({words} {example['windows']})" if example["windows"] else ""

@@ -48,10 +48,13 @@ def main() -> None:
 
 def _ours(folder: Path, cores: int, driver_memory: str, scratch: Path) -> Callable[[], dict[str, int]]:
     """A whole check as `kafka-chaos check` makes it, with evidence, findings and summary on disk."""
+    from pyspark.sql import SparkSession
+
     from checkers.check import check_run
     from checkers.spark.session import spark_session
 
-    spark = spark_session(master=f"local[{cores}]", driver_memory=driver_memory, scratch=scratch)
+    def spark() -> SparkSession:
+        return spark_session(master=f"local[{cores}]", driver_memory=driver_memory, scratch=scratch)
 
     def work() -> dict[str, int]:
         return {finding.value: count for finding, count in check_run(spark, folder).findings.items()}

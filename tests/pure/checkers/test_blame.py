@@ -2,47 +2,47 @@
 
 from __future__ import annotations
 
-import pytest
-from pyspark.sql import Row
+from typing import Any
 
-from checkers.judgement.blame import sentence
+import pytest
+
+from checkers.judgement.blame import BlameCell, sentence
 from harness.model.run import StepInfo
 from tests.support.history import run_meta
 
 pytestmark = pytest.mark.pure
 
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "finding": "lost",
     "step": None,
     "partition": None,
     "ended": "",
-    "windows": None,
+    "during": "",
     "later": "",
     "place": None,
     "acked_by": None,
     "acked_epoch": None,
     "replaced_epoch": None,
-    "reader_concerned": None,
-    "rows": 1,
+    "reader": None,
 }
 SEVERAL = [
     ({"partition": 2}, "1 lost: in partition 2"),
     ({"partition": 0, "step": 1}, "1 lost: sent in after to partition 0"),
     ({"partition": 0, "step": 0}, "1 lost: sent in before to partition 0"),
     ({"partition": 0, "step": 7}, "1 lost: sent in step 7 to partition 0"),
-    ({"rows": 12_345, "finding": "skipped", "reader_concerned": "group-0"}, "12,345 skipped: by group-0"),
-    ({"partition": 1, "windows": "kill-1"}, "1 lost: in partition 1, during kill-1"),
+    ({"finding": "skipped", "reader": "group-0"}, "1 skipped: by group-0"),
+    ({"partition": 1, "during": "kill-1"}, "1 lost: in partition 1, during kill-1"),
     (
-        {"partition": 1, "windows": "kill-1", "acked_by": 2, "acked_epoch": 3},
+        {"partition": 1, "during": "kill-1", "acked_by": 2, "acked_epoch": 3},
         "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 during kill-1",
     ),
     (
-        {"partition": 1, "windows": "kill-1", "later": "cut-1 + pause-1", "acked_by": 2, "acked_epoch": 3},
+        {"partition": 1, "during": "kill-1", "later": "cut-1 + pause-1", "acked_by": 2, "acked_epoch": 3},
         "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 during kill-1, "
         "gone after cut-1 + pause-1",
     ),
     (
-        {"partition": 1, "ended": "kill-1", "windows": "cut-1", "acked_by": 2, "acked_epoch": 3},
+        {"partition": 1, "ended": "kill-1", "during": "cut-1", "acked_by": 2, "acked_epoch": 3},
         "1 lost: in partition 1, acknowledged by broker 2 in epoch 3 after kill-1 and during cut-1",
     ),
     (
@@ -59,7 +59,7 @@ SEVERAL = [
         "1 lost: in partition 1, not committed, missing after kill-1",
     ),
     (
-        {"finding": "vanished", "partition": 1, "windows": "cut-1", "later": "kill-1"},
+        {"finding": "vanished", "partition": 1, "during": "cut-1", "later": "kill-1"},
         "1 vanished: in partition 1, during cut-1, gone after kill-1",
     ),
     (
@@ -74,9 +74,11 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize(("cells", "words"), SEVERAL)
-def test_in_words(cells: dict[str, object], words: str) -> None:
+def test_in_words(cells: dict[str, Any], words: str) -> None:
     steps = tuple(
         StepInfo(index=index, name=name, kind="write", started_ns=0)
         for index, name in enumerate(["before", "after"])
     )
-    assert sentence(Row(**{**NOTHING, **cells}), run_meta(steps=steps)) == words
+    cell = BlameCell(**NOTHING)._replace(**cells)
+    assert sentence(cell, 1, run_meta(steps=steps)) == words
+    assert sentence(cell, 12_345, run_meta(steps=steps)) == f"12,345{words[1:]}"

@@ -231,7 +231,8 @@ def _compare(spark: SparkSession, folder: Path, meta: RunMeta, histories: list[H
     plans: tuple[dict[str, Any], ...] = (
         {"plan": "blocks"},
         {"plan": "blocks", "block_rows": 60},
-        {"plan": "shuffle", "block_rows": 60},
+        {"plan": "blocks", "block_rows": 60, "local_rows": 0},
+        {"plan": "shuffle", "block_rows": 60, "local_rows": 0},
     )
     answers = []
     for plan in plans:

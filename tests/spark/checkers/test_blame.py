@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from checkers.findings.evidence import open_windows
-from checkers.journals.load import local_frame, schema_of
-from checkers.judgement.blame import with_faults
+from checkers.findings.fault_windows import open_windows, split_windows
 from harness.model.fault_times import fault_times
 from harness.model.run import ReaderInfo
 from tests.spark.conftest import Check
@@ -77,24 +74,20 @@ def test_without_faults_none_is_named(check: Check) -> None:
     assert summary.blame == ("1 lost: sent in write to partition 0, not in the log",)
 
 
-def test_the_columns_are_those_of_the_pure_rule(spark: SparkSession) -> None:
+def test_the_columns_are_those_of_the_pure_rule() -> None:
     draw = random.Random(17)
     windows = []
     for number in range(12):
         begin = draw.randrange(20)
         end = None if number % 5 == 4 else begin + draw.randrange(8)
         windows.append(window(f"kill-{number}", begin / 1e9, None if end is None else end / 1e9))
-    times = [(sent, sent + late) for sent in range(20) for late in range(12)]
-    rows = [(T0 + sent, T0 + closed) for sent, closed in times]
-    findings = local_frame(spark, rows, schema_of("sent_ns bigint, closed_ns bigint"))
-    findings = findings.withColumn("finding", F.lit("lost")).withColumn(
-        "windows", F.expr(open_windows(windows))
-    )
-    told = {
-        (row.sent_ns, row.closed_ns): (row.ended, row.windows, row.later)
-        for row in with_faults(findings, windows).collect()
-    }
-    assert len(told) == len(rows)
-    for (sent, closed), texts in told.items():
-        expected = fault_times(windows, sent, closed)
-        assert texts == tuple(" + ".join(names) for names in (expected.ended, expected.open, expected.later))
+    times = [(T0 + sent, T0 + sent + late) for sent in range(20) for late in range(12)]
+    sent, closed = (np.array(column) for column in zip(*times, strict=True))
+    lost, vanished = np.ones(len(times), bool), np.zeros(len(times), bool)
+    during = open_windows(windows, sent, closed, lost)
+    told = [
+        labels.array().to_pylist() for labels in split_windows(windows, sent, closed, lost, vanished, during)
+    ]
+    for (at, reported), *texts in zip(times, *told, strict=True):
+        expected = fault_times(windows, at, reported)
+        assert texts == [" + ".join(names) for names in (expected.ended, expected.open, expected.later)]

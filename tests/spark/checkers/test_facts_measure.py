@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.journals.load import load_run
+from checkers.running import OnSpark
 from tests.support.history import History, write_run
 
 pytestmark = pytest.mark.spark
@@ -19,7 +20,8 @@ def facts_of(
 ) -> RunFacts:
     scratch = folder / "scratch"
     scratch.mkdir()
-    return measure(load_run(spark, folder), scratch, force=force, block_rows=block_rows)
+    on_spark = OnSpark(lambda: spark)
+    return measure(load_run(folder), scratch, on_spark, on_spark, force=force, block_rows=block_rows)
 
 
 def test_journals_in_order_are_told_by_blocks(spark: SparkSession, tmp_path: Path) -> None:

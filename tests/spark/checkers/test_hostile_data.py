@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +16,8 @@ from pyspark.sql import SparkSession
 from checkers import checks
 from checkers.check import check_run
 from checkers.checks import records
+from checkers.checks.base import Rows
+from checkers.facts.columns import Flags
 from checkers.judgement.judge import judge
 from harness.model.journal import READS
 from harness.model.result import FindingClass, VerdictWord
@@ -24,7 +27,12 @@ from tests.support.history import RUN, History, bounds, findings_of, ns, run_met
 
 pytestmark = pytest.mark.spark
 
-PLANS = ({"plan": "blocks"}, {"plan": "blocks", "block_rows": 3}, {"plan": "shuffle", "block_rows": 3})
+PLANS = (
+    {"plan": "blocks"},
+    {"plan": "blocks", "block_rows": 3},
+    {"plan": "blocks", "block_rows": 3, "local_rows": 0},
+    {"plan": "shuffle", "block_rows": 3, "local_rows": 0},
+)
 HUGE = 2**63 - 1
 
 
@@ -35,8 +43,8 @@ def _all_plans(spark: SparkSession, folder: Path) -> dict[str, int]:
         options: dict[str, Any] = dict(plan)
         summary = check_run(spark, folder, **options)
         answers.append((summary.model_copy(update={"check_seconds": 0.0}), findings_of(folder)))
-    assert answers[1] == answers[0]
-    assert answers[2] == answers[0]
+    for number, answer in enumerate(answers):
+        assert answer == answers[0], PLANS[number]
     return {finding.value: count for finding, count in answers[0][0].findings.items()}
 
 
@@ -179,15 +187,15 @@ def test_row_groups_of_any_size_and_order_give_the_same(spark: SparkSession, tmp
 def test_a_check_that_fails_is_a_reason_and_the_others_go_on(
     check: CheckRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken() -> str:
+    def broken(_rows: Rows) -> Flags:
         """It breaks."""
         raise ValueError("out of luck")
 
-    def misspelt() -> str:
+    def misspelt(rows: Rows) -> Flags:
         """There is no such column."""
-        return "read_lines > 0"
+        return np.asarray(rows["read_lines"] > 0)
 
-    for rule, reason in ((broken, "out of luck"), (misspelt, "`read_lines`")):
+    for rule, reason in ((broken, "out of luck"), (misspelt, "'read_lines'")):
         spoilt = tuple(replace(one, rule=rule) if one is records.lost else one for one in checks.CHECKS)
         with monkeypatch.context() as patch:
             patch.setattr(checks, "CHECKS", spoilt)

@@ -16,7 +16,7 @@ from tests.support.history import History, run_meta, write_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
-COMMAND = [sys.executable, "-m", "kafka_chaos", "check"]
+COMMAND = [sys.executable, "-m", "kafka_chaos", "check", "--spark-master", "local[2]"]
 
 
 def descendants(pid: int) -> list[int]:
@@ -53,8 +53,8 @@ MOMENTS = {
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found as Linux tells them")
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_spark_is_killed(moment: str, tmp_path: Path) -> None:
-    """At its start, where a first JVM only says how the real one is started, and later; the run has lost
-    records, since a run without findings needs no job."""
+    """At its start, where a first JVM only says how the real one is started, and later; with a master
+    of Spark given, since a run of this size is checked without Spark."""
     history = History()
     for number in range(200):
         history.send(number, at=number)

@@ -7,7 +7,7 @@ from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from checkers.journals.load import local_frame
+from checkers.journals.frames import local_frame
 
 pytestmark = pytest.mark.spark
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
+from checkers.facts.columns import NULL
 from checkers.findings.leadership_history import (
     MOST_SPANS,
     LeadershipHistory,
     LeaderSpan,
+    acknowledging_leaders,
     read_leadership,
-    with_acknowledging_leader,
 )
 from checkers.journals.footers import JournalFile
 from harness.model.journal import SAMPLES
 from harness.model.storage import place
 from tests.support.history import TOPIC, Row, ns, sample
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.pure
 
 EVER = 2**63 - 1
 
@@ -123,19 +123,22 @@ ACKS = [
 ]
 
 
-def test_who_acknowledged(spark: SparkSession) -> None:
-    data = [(name, spot, at) for name, spot, at, _, _ in ACKS]
-    rows = spark.createDataFrame(data, "name string, spot bigint, closed_ns bigint")
-    found = with_acknowledging_leader(rows, LeadershipHistory(SPANS), F.lit(True))
-    assert found.columns == ["name", "spot", "closed_ns", "acked_by", "acked_epoch"]
-    assert {row["name"]: (row["acked_by"], row["acked_epoch"]) for row in found.collect()} == {
-        name: (broker, epoch) for name, _, _, broker, epoch in ACKS
-    }
-    unwanted = with_acknowledging_leader(rows, LeadershipHistory(SPANS), F.col("name") == "after").where(
-        "acked_by is not null"
-    )
-    assert [row["name"] for row in unwanted.collect()] == ["after"]
-    unknown = with_acknowledging_leader(rows, LeadershipHistory(()), F.lit(True))
-    assert unknown.columns == found.columns
-    assert unknown.where("acked_by is not null or acked_epoch is not null").isEmpty()
-    assert [field.simpleString() for field in unknown.schema[-2:]] == ["acked_by:int", "acked_epoch:int"]
+def test_who_acknowledged() -> None:
+    partition = np.array([spot % 2**32 for _, spot, _, _, _ in ACKS])
+    closed = np.array([at for _, _, at, _, _ in ACKS])
+    everything = np.ones(len(ACKS), bool)
+    told = acknowledging_leaders(LeadershipHistory(SPANS), partition, closed, everything)
+    expected = [
+        [NULL if one is None else one for one in column]
+        for column in zip(*(ack[3:] for ack in ACKS), strict=True)
+    ]
+    assert [column.tolist() for column in told] == expected
+    wanted = np.array([name == "after" for name, *_ in ACKS])
+    leader, epoch = acknowledging_leaders(LeadershipHistory(SPANS), partition, closed, wanted)
+    assert leader[wanted].tolist() == [2]
+    assert set(leader[~wanted].tolist()) == set(epoch[~wanted].tolist()) == {NULL}
+    for column in acknowledging_leaders(LeadershipHistory(()), partition, closed, everything):
+        assert set(column.tolist()) == {NULL}
+    without = np.full(len(ACKS), NULL)
+    for column in acknowledging_leaders(LeadershipHistory(SPANS), partition, without, everything):
+        assert set(column.tolist()) == {NULL}

@@ -1,0 +1,142 @@
+"""What tasks do last: each writes its own part of the findings and returns their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.facts.columns import ColumnBatch
+from checkers.facts.deliveries import Unit, deliveries_of
+from checkers.facts.places import Places
+from checkers.facts.record import facts_of
+from checkers.facts.replicas import ReplicaLog
+from checkers.facts.tasks import RunContext, SelectedRecords, read_given
+from checkers.findings.delivery_findings import delivery_findings
+from checkers.findings.evidence import Holders, RunNames, classified, evidence, lost_of
+from checkers.findings.newest_keys import newest_here, newest_of_block
+from checkers.findings.record_context import (
+    LogBounds,
+    Policy,
+    wanted_keys,
+    with_context,
+    with_newer,
+    with_torn,
+)
+from checkers.findings.replica_findings import replica_findings
+from checkers.findings.value_findings import corrupt_values
+from checkers.journals.footers import RowGroup
+from checkers.judgement.partial import partial_summary
+from harness.model.storage import place, write_parquet
+
+Found = tuple[pa.Table, list[str]]
+"""Findings and problems."""
+
+
+@dataclass(frozen=True)
+class FindingsContext:
+    """What all of these tasks need.
+
+    `final` are the row groups of the final read, `blocks` the numbers of all blocks; `replicas_read`:
+    replicas' files were read. `newest_on_spark`: Spark has looked up keys for compaction.
+    """
+
+    run: RunContext
+    names: RunNames
+    bounds: tuple[LogBounds, ...]
+    policy: Policy
+    final: tuple[RowGroup, ...]
+    blocks: tuple[int, ...]
+    replicas_read: bool
+    newest_on_spark: bool
+    target: str
+
+
+@dataclass(frozen=True)
+class FindingTask:
+    """Writes `part-NAME.parquet` of what `find` gives; returns a `PartialSummary`, as bytes."""
+
+    context: FindingsContext
+    name: str
+    find: Callable[[FindingsContext], Found]
+
+    def __call__(self) -> bytes:
+        findings, problems = self.find(self.context)
+        if findings.num_rows:
+            write_parquet(findings, place(self.context.target) / f"part-{self.name}.parquet")
+        return partial_summary(findings, self.context.names.windows, problems).to_bytes()
+
+
+@dataclass(frozen=True)
+class OfBlock:
+    """Findings about the records of a block."""
+
+    number: int
+
+    def __call__(self, context: FindingsContext) -> Found:
+        run = context.run
+        selected = SelectedRecords.load(run, self.number)
+        facts = facts_of(selected.records, run.run, selected.errors, run.index(), run.committed_readers)
+        facts = with_context(facts, context.bounds, context.policy)
+        if context.newest_on_spark:
+            newest = newest_of_block(run, self.number)
+        else:
+            newest = newest_here(context.final, run, wanted_keys(facts))
+        facts = with_torn(with_newer(facts, newest), self._given(context, selected))
+        facts, classes, problems = classified(facts)
+        holders = None
+        if context.replicas_read:
+            lost = np.flatnonzero(lost_of(facts, classes))
+            chosen = Places(facts["producer"][lost], facts["seq"][lost])
+            number = np.full(chosen.size, -1, np.int64)
+            number[chosen.of(facts["producer"][lost], facts["seq"][lost])] = lost
+            rows = selected.holders(chosen) if len(lost) else ColumnBatch.empty(("run", "broker"))
+            mine = np.flatnonzero(rows["run"] == run.run)
+            records = chosen.of(rows["producer"][mine], rows["seq"][mine]) if len(mine) else mine
+            holders = Holders(number[records], rows["broker"][mine])
+        findings, failed = evidence(facts, classes, context.names, holders)
+        return findings, [*problems, *failed]
+
+    def _given(self, context: FindingsContext, selected: SelectedRecords) -> Iterator[ColumnBatch]:
+        """Transactions of which the final read of committed records holds a record; those of this block
+        first."""
+        yield selected.records.given
+        for other in context.blocks if context.policy.transactional else ():
+            if other != self.number:
+                yield read_given(context.run.scratch, other)
+
+
+@dataclass(frozen=True)
+class OfValues:
+    """Findings about damaged values in these row groups of the final read."""
+
+    groups: tuple[RowGroup, ...]
+
+    def __call__(self, context: FindingsContext) -> Found:  # noqa: ARG002 - as the other tasks
+        return corrupt_values(self.groups), []
+
+
+@dataclass(frozen=True)
+class OfDeliveries:
+    """Findings about deliveries to a unit, in one of several parts of its partitions."""
+
+    unit: Unit
+    part: int
+    parts: int
+    commits: tuple[str, ...]
+
+    def __call__(self, context: FindingsContext) -> Found:
+        found = deliveries_of(self.unit, self.part, self.parts, context.run, self.commits)
+        return delivery_findings(self.unit, found, context.run, context.final, context.names.readers)
+
+
+@dataclass(frozen=True)
+class OfReplicas:
+    """Findings about the replicas of a partition."""
+
+    log: ReplicaLog
+
+    def __call__(self, context: FindingsContext) -> Found:
+        return replica_findings(self.log, context.run)

@@ -1,0 +1,103 @@
+"""The columns of findings, and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.facts.columns import NULL, Ints, partitions
+from checkers.facts.places import ranked
+
+FINDINGS = pa.schema(
+    [
+        ("finding", pa.string()),
+        ("producer", pa.int32()),
+        ("seq", pa.int64()),
+        ("partition", pa.int32()),
+        ("key", pa.int64()),
+        ("step", pa.int32()),
+        ("outcome", pa.string()),
+        ("sent_ns", pa.int64()),
+        ("closed_ns", pa.int64()),
+        ("acked_offset", pa.int64()),
+        ("error", pa.string()),
+        ("offsets", pa.list_(pa.int64())),
+        ("copies", pa.int32()),
+        ("epochs", pa.int32()),
+        ("place", pa.string()),
+        ("held_by", pa.list_(pa.int32())),
+        ("windows", pa.string()),
+        ("detail", pa.string()),
+        ("reader", pa.string()),
+        ("count", pa.int64()),
+        ("txn", pa.int64()),
+        ("acked_by", pa.int32()),
+        ("acked_epoch", pa.int32()),
+        ("replaced_epoch", pa.int32()),
+    ]
+)
+"""The findings journal, one row per finding; columns that do not apply are null.
+
+`partition` is the one sent to (of a phantom or a corrupt value: the one read from). `offsets` are the first 5
+at which the final read holds it, sorted; `copies` is the number of its places, `epochs` the number of leader
+epochs in which they were written. `place` says what is at the acknowledged offset of a lost record:
+"overwritten" (something else), "tail" (the log ends before it), "not committed" (the record itself, but
+readers of committed records do not get it), "unknown" (none of these, or no offset was reported). `held_by`
+are the brokers whose own files hold a lost record (null: no replica's files were read). `windows` are the
+names of the faults that were open between send and report (of a lost or vanished record: at any time since it
+was sent), joined by " + ". `detail` is a sentence for people. `reader` is the live reader that got it (of a
+finding about deliveries: the reader or group), `count` the number of deliveries or offsets that the finding
+stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker
+that led when it was acknowledged and its leader epoch, as brokers themselves reported; `replaced_epoch` is
+the epoch of the record in its place.
+"""
+
+
+def findings_table(count: int, columns: Mapping[str, pa.Array]) -> pa.Table:
+    """A table of `FINDINGS`; columns that are not given are null (`windows`: empty)."""
+    given = {"windows": Labels.same("", count).array(), **columns}
+    arrays = [
+        given[field.name].cast(field.type) if field.name in given else pa.nulls(count, field.type)
+        for field in FINDINGS
+    ]
+    return pa.Table.from_arrays(arrays, schema=FINDINGS)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Values of few kinds, one per row: the index of each in `names` (-1: null)."""
+
+    codes: Ints
+    names: Sequence[Any]
+
+    @classmethod
+    def same(cls, name: Any, count: int) -> Labels:
+        """The same value in each row."""
+        return cls(np.zeros(count, np.int64), [name])
+
+    def array(self, kind: pa.DataType | None = None) -> pa.Array:
+        """An Arrow column of this type (default: string)."""
+        names = pa.array(list(self.names), kind or pa.string())
+        missing = self.codes < 0
+        if not len(names):
+            return pa.nulls(len(self.codes), names.type)
+        return names.take(pa.array(np.where(missing, 0, self.codes), mask=missing))
+
+
+def place_names(spot: Ints, topics: Sequence[str]) -> Labels:
+    """`topic-partition` of each spot; null for none, and for a topic that is not known."""
+    many, code = ranked(spot)
+    names = []
+    for one, partition in zip(many.tolist(), partitions(many).tolist(), strict=True):
+        topic = (one - partition) >> 32
+        names.append(f"{topics[topic]}-{partition}" if one != NULL and 0 <= topic < len(topics) else None)
+    return Labels(code, names)
+
+
+def partition_numbers(spot: Ints) -> Ints:
+    """The partition numbers in spots, null for none."""
+    return np.where(spot == NULL, NULL, partitions(spot))

@@ -1,0 +1,254 @@
+"""Counts and examples of some of the findings of a run; those of several parts are added up."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.facts.columns import MOST, Ints, integers
+from checkers.findings.fault_windows import split_windows
+from checkers.findings.table import Labels
+from checkers.judgement.blame import ALLOWED, OF_READERS, BlameCell
+from harness.model.result import FindingClass
+from harness.model.run import FaultWindow
+
+EXAMPLES_PER_CLASS = 5
+MOST_CELLS = 10_000
+"""Most rows of counts that are kept, the largest first; the totals by class are always complete."""
+MOST_PART_CELLS = 4 * MOST_CELLS
+"""If one part has more cells, Spark counts them all from the findings (hostile data: every record of another
+producer)."""
+
+Cell = tuple[str, int | None, int | None, int | None, str]
+"""Class, producer, partition, step and windows."""
+Group = tuple[str, str | None, int | None, int | None, tuple[int, ...] | None]
+"""Class, place, step, partition and holders."""
+
+_SHOWN = (
+    *(
+        "finding",
+        "producer",
+        "seq",
+        "partition",
+        "offsets",
+        "acked_offset",
+        "outcome",
+        "sent_ns",
+        "closed_ns",
+    ),
+    *("error", "windows", "held_by", "detail", "reader", "count", "txn", "copies"),
+)
+
+
+@dataclass
+class PartialSummary:
+    """Counts of findings, by `Cell`, by `Group` (with the number of extra copies) and by `BlameCell`;
+    examples of each class; problems. `cells_complete` is False if there were too many cells to list them."""
+
+    cells: Counter[Cell] = field(default_factory=Counter)
+    groups: Counter[Group] = field(default_factory=Counter)
+    extra_copies: int = 0
+    blamed: Counter[BlameCell] = field(default_factory=Counter)
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    problems: tuple[str, ...] = ()
+    cells_complete: bool = True
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(
+            {
+                "cells": list(self.cells.items()),
+                "groups": list(self.groups.items()),
+                "extra_copies": self.extra_copies,
+                "blamed": list(self.blamed.items()),
+                "examples": self.examples,
+                "problems": self.problems,
+                "cells_complete": self.cells_complete,
+            }
+        ).encode()
+
+    @classmethod
+    def merged(cls, parts: Iterable[bytes]) -> PartialSummary:
+        """The sum of what `to_bytes` gave."""
+        total = cls()
+        problems: dict[str, None] = {}
+        for part in parts:
+            fields = json.loads(part)
+            for cell, count in fields["cells"]:
+                total.cells[tuple(cell)] += count
+            for (*group, held), count in fields["groups"]:
+                total.groups[*group, None if held is None else tuple(held)] += count
+            for cell, count in fields["blamed"]:
+                total.blamed[BlameCell(*cell)] += count
+            total.extra_copies += fields["extra_copies"]
+            total.examples += fields["examples"]
+            total.cells_complete &= fields["cells_complete"]
+            problems |= dict.fromkeys(fields["problems"])
+        total.examples = first_examples(total.examples)
+        total.problems = tuple(problems)
+        return total
+
+    @property
+    def largest_cells(self) -> list[tuple[Cell, int]]:
+        """The cells with the most findings first; ties in a fixed order."""
+        return sorted(self.cells.items(), key=lambda one: (-one[1], *map(nulls_first, one[0])))[:MOST_CELLS]
+
+
+def partial_summary(
+    findings: pa.Table, windows: Sequence[FaultWindow], problems: Sequence[str]
+) -> PartialSummary:
+    """Counts and examples of a table of `checkers.findings.table.FINDINGS`."""
+    part = PartialSummary(problems=tuple(problems))
+    if not findings.num_rows:
+        return part
+    part.cells = _counted(findings, ["finding", "producer", "partition", "step", "windows"])
+    part.cells_complete = len(part.cells) <= MOST_PART_CELLS
+    if not part.cells_complete:
+        part.cells.clear()
+    held, kinds = _lists(findings.column("held_by"))
+    groups = _counted(
+        findings.append_column("held", pa.array(held)), ["finding", "place", "step", "partition", "held"]
+    )
+    part.groups = Counter({(*group[:-1], kinds[group[-1]]): count for group, count in groups.items()})
+    duplicates = pc.equal(findings.column("finding"), FindingClass.DUPLICATE.value)
+    copies = integers(findings.column("copies").filter(duplicates))
+    part.extra_copies = int(copies.sum()) - len(copies)
+    part.blamed = _blamed(findings, windows)
+    part.examples = _examples(findings)
+    return part
+
+
+def _counted(table: pa.Table, names: list[str]) -> Counter[Any]:
+    """The number of rows by the values of these columns."""
+    counts = table.select(names).group_by(names).aggregate([([], "count_all")])
+    keys = zip(*(counts.column(name).to_pylist() for name in names), strict=True)
+    return Counter(dict(zip(keys, counts.column("count_all").to_pylist(), strict=True)))
+
+
+def _lists(column: pa.ChunkedArray) -> tuple[Ints, list[tuple[int, ...] | None]]:
+    """The lists of a column by number, and the different lists."""
+    lists = column.combine_chunks()
+    if lists.null_count == len(lists):
+        return np.zeros(len(lists), np.int64), [None]
+    texts = pc.binary_join(lists.cast(pa.list_(pa.string())), ",").dictionary_encode()
+    kinds = [tuple(map(int, text.split(","))) if text else () for text in texts.dictionary.to_pylist()]
+    codes = np.asarray(pc.fill_null(texts.indices.cast(pa.int64()), len(kinds)))
+    return codes, [*kinds, None]
+
+
+def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[BlameCell]:
+    rows = findings.filter(pc.invert(pc.is_in(findings.column("finding"), pa.array(ALLOWED, pa.string()))))
+    if not rows.num_rows:
+        return Counter()
+    finding = rows.column("finding")
+    lost, vanished = (
+        np.asarray(pc.equal(finding, one.value).to_numpy(), bool)
+        for one in (FindingClass.LOST, FindingClass.VANISHED)
+    )
+    during = rows.column("windows").combine_chunks().dictionary_encode()
+    ended, at_report, later = split_windows(
+        windows,
+        integers(rows.column("sent_ns")),
+        integers(rows.column("closed_ns")),
+        lost,
+        vanished,
+        Labels(np.asarray(during.indices.cast(pa.int64())), during.dictionary.to_pylist()),
+    )
+    of_reader = pc.is_in(finding, pa.array(OF_READERS, pa.string()))
+    concerned = pc.if_else(of_reader, rows.column("reader"), pa.scalar(None, pa.string()))
+    table = pa.table(
+        {
+            "finding": finding,
+            "ended": ended.array(),
+            "during": at_report.array(),
+            "later": later.array(),
+            "reader": concerned,
+            **{
+                name: rows.column(name)
+                for name in ("step", "partition", "place", "acked_by", "acked_epoch", "replaced_epoch")
+            },
+        }
+    )
+    cells = _counted(table, list(BlameCell._fields))
+    return Counter({BlameCell(*cell): count for cell, count in cells.items()})
+
+
+def _examples(findings: pa.Table) -> list[dict[str, Any]]:
+    """The first few of each class, and all that are not told apart from these by numbers."""
+    codes = findings.column("finding").combine_chunks().dictionary_encode().indices.to_numpy()
+    keys = [
+        _descending(integers(findings.column("copies"))),
+        _descending(integers(findings.column("count"))),
+        _nulls_last(integers(findings.column("sent_ns"))),
+        *(integers(findings.column(name)) for name in ("producer", "seq", "partition")),
+        _first(findings.column("offsets").combine_chunks()),
+    ]
+    chosen = [
+        index
+        for code in np.unique(codes)
+        for index in _least(np.flatnonzero(codes == code), keys, EXAMPLES_PER_CLASS).tolist()
+    ]
+    return first_examples(findings.take(pa.array(chosen)).select(list(_SHOWN)).to_pylist())
+
+
+def _first(lists: pa.ListArray) -> Ints:
+    """The first number of each list; null and empty lists before all others."""
+    starts = lists.offsets.to_numpy()
+    found = np.full(len(lists), -MOST - 1)
+    some = np.flatnonzero(starts[1:] > starts[:-1])
+    found[some] = lists.values.to_numpy(zero_copy_only=False)[starts[some]]
+    return found
+
+
+def _least(rows: Ints, keys: list[Ints], many: int) -> Ints:
+    """The rows with the least keys, at least `many` if there are; more if they are equal in all keys."""
+    sure = [np.empty(0, np.int64)]
+    for key in keys:
+        left = many - sum(map(len, sure))
+        if len(rows) <= left:
+            break
+        values = key[rows]
+        bound = np.partition(values, left - 1)[left - 1]
+        sure.append(rows[values < bound])
+        rows = rows[values == bound]
+    return np.concatenate([*sure, rows])
+
+
+def first_examples(examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first few of each class: most copies first, then the earliest sent; ties in a fixed order."""
+    seen: Counter[str] = Counter()
+    found = []
+    order = [finding.value for finding in FindingClass]
+    for one in sorted(examples, key=lambda one: (order.index(one["finding"]), *_rank(one))):
+        seen[one["finding"]] += 1
+        if seen[one["finding"]] <= EXAMPLES_PER_CLASS:
+            found.append(one)
+    return found
+
+
+def _rank(example: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        *(MOST if example[name] is None else -example[name] for name in ("copies", "count")),
+        MOST if example["sent_ns"] is None else example["sent_ns"],
+        *(nulls_first(example[name]) for name in ("producer", "seq", "partition", "offsets", "detail")),
+    )
+
+
+def nulls_first(value: Any) -> tuple[bool, Any]:
+    """A key that sorts None before everything else."""
+    return (value is not None, 0 if value is None else value)
+
+
+def _descending(column: Ints) -> Ints:
+    """Greatest first, nulls last."""
+    return np.where(column == -MOST - 1, MOST, -column)
+
+
+def _nulls_last(column: Ints) -> Ints:
+    return np.where(column == -MOST - 1, MOST, column)
