@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 Task = Callable[[], bytes]
 """A piece of work that Spark can send to another machine."""
 
-LOCAL_ROWS = 4_000_000
+LOCAL_ROWS = 40_000_000
 """Runs with up to as many rows in all journals are checked in this process: starting Spark would take longer
 than the check."""
 

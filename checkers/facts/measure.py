@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from checkers.facts.availability import AckTimes
@@ -83,10 +84,16 @@ def measure(
     chosen = None if force == "shuffle" else _plan(journals, block_rows)
     if chosen is not None and force != "blocks" and chosen.ratio > MOST_READ:
         chosen = None
-    indexes = {"final": files.final}
+    owners = {} if chosen is None else _owners(chosen)
+    final = [
+        group
+        for group in row_groups(files.final, identities=False)
+        if not any((group.path, group.number) in owned for owned in owners.values())
+    ]
+    shares = [("final", task) for task in _index_tasks(final, context)]
     if committed_readers:
-        indexes["committed"] = files.committed
-    shares = [(name, share) for name, parts in indexes.items() for share in _index_tasks(parts, context)]
+        committed = row_groups(files.committed, identities=False)
+        shares += [("committed", task) for task in _index_tasks(committed, context)]
     if chosen is None:
         from checkers.facts.shuffle import bands_of, shuffled_reports
 
@@ -98,9 +105,10 @@ def measure(
 
         reports = _run_until_ordered(work, bands.count)
     else:
-        first = [("", task) for task in _select_tasks(context, chosen, {})]
+        first = [("", task) for task in _select_tasks(context, chosen, {}, owners)]
         answers = _tagged(small, [*shares, *first])
         begun = [TaskReport.from_bytes(answer) for answer in answers.pop("", [])]
+        answers["final"] += [report.index for report in begun]
 
         def work(later: Mapping[int, Later]) -> list[TaskReport]:
             if not later:
@@ -183,10 +191,32 @@ def _plan(journals: RunJournals, block_rows: int) -> ReadPlan | None:
     return chosen
 
 
-def _select_tasks(context: RunContext, chosen: ReadPlan, later: Mapping[int, Later]) -> list[SelectBlock]:
+def _owners(chosen: ReadPlan) -> dict[int, frozenset[tuple[str, int]]]:
+    """By block, the row groups of the final read that it indexes: of the blocks that read it, the first."""
+    seen: set[tuple[str, int]] = set()
+    owners = {}
+    for block in chosen.blocks:
+        mine = {(group.path, group.number) for group in block.groups["final"]} - seen
+        owners[block.number] = frozenset(mine)
+        seen |= mine
+    return owners
+
+
+def _select_tasks(
+    context: RunContext,
+    chosen: ReadPlan,
+    later: Mapping[int, Later],
+    owners: Mapping[int, frozenset[tuple[str, int]]] = MappingProxyType({}),
+) -> list[SelectBlock]:
     """Tasks for all blocks, or for those that need the offsets of later ones."""
     return [
-        SelectBlock(context, chosen.bands, block, later.get(block.number, {}))
+        SelectBlock(
+            context,
+            chosen.bands,
+            block,
+            later.get(block.number, {}),
+            owners.get(block.number, frozenset()),
+        )
         for block in chosen.blocks
         if not later or block.number in later
     ]
@@ -219,17 +249,17 @@ def _run_until_ordered(
     return list(reports.values())
 
 
-def _index_tasks(files: Sequence[JournalFile], context: RunContext) -> list[IndexGroups]:
-    """Tasks that index a read, each some row groups as they are in the files."""
+def _index_tasks(groups: Sequence[RowGroup], context: RunContext) -> list[IndexGroups]:
+    """Tasks that index row groups of a read, each some of them as they are in the files."""
     shares: list[list[RowGroup]] = [[]]
     rows = 0
-    for group in row_groups(files, identities=False):
+    for group in groups:
         if rows + group.rows > _SHARE_ROWS and shares[-1]:
             shares.append([])
             rows = 0
         shares[-1].append(group)
         rows += group.rows
-    return [IndexGroups(context.numbers, tuple(share)) for share in shares]
+    return [IndexGroups(context.numbers, tuple(share)) for share in shares if share]
 
 
 def _topics(journals: RunJournals) -> tuple[str, ...]:

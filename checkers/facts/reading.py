@@ -82,22 +82,18 @@ _OUTCOME_CODES = {word: code for code, word in enumerate(OUTCOMES)}
 _TXN_CODES = {word: code for code, word in enumerate(TXN_OUTCOMES)}
 
 
-def reads_of(table: Any, topics: Mapping[str, int], source: int, wanted: Wanted) -> ColumnBatch:
-    """Rows of a journal of reads whose identity can be trusted, as `READ_COLUMNS`."""
-    identity = [integers(table.column(name)) for name in ("run", "producer", "seq")]
-    chosen = readable(table)
-    inside = wanted(*identity[1:])
-    chosen = inside if chosen is None else chosen & inside
+def reads_of(table: Any, topics: Mapping[str, int], source: int) -> tuple[ColumnBatch, Flags | None]:
+    """Rows of a journal of reads as `READ_COLUMNS`, and which have an identity that can be trusted (None:
+    all)."""
     columns = {
-        **dict(zip(("run", "producer", "seq"), identity, strict=True)),
+        **{name: integers(table.column(name)) for name in ("run", "producer", "seq")},
         "spot": spots(table.column("topic"), table.column("partition"), topics),
         "offset": integers(table.column("offset")),
         "key": integers(table.column("key")),
         "epoch": integers(table.column("leader_epoch")),
         "source": np.full(table.num_rows, source, np.int64),
     }
-    rows = ColumnBatch({name: columns[name] for name in READ_COLUMNS})
-    return rows if chosen.all() else rows.where(chosen)
+    return ColumnBatch({name: columns[name] for name in READ_COLUMNS}), readable(table)
 
 
 def readable(table: Any) -> Flags | None:
@@ -137,9 +133,23 @@ def _still_open(rows: ColumnBatch, closed: ColumnBatch, sent_words: SendWords) -
     return ColumnBatch(rows.columns | fate)
 
 
-def read_reads(groups: Sequence[RowGroup], topics: Mapping[str, int], wanted: Wanted) -> ColumnBatch:
-    """Reads of a block; `source` is the reader's number (-1: the final read)."""
-    parts = [reads_of(table, topics, group.reader, wanted) for group, table in tables(groups, _OF_READS)]
+OnRows = Callable[[RowGroup, ColumnBatch, Flags | None], None]
+"""Gets all rows of a row group of reads, and which of them have an identity that can be trusted."""
+
+
+def read_reads(
+    groups: Sequence[RowGroup], topics: Mapping[str, int], wanted: Wanted, on_rows: OnRows | None = None
+) -> ColumnBatch:
+    """Reads of a block whose identity can be trusted; `source` is the reader's number (-1: the final
+    read)."""
+    parts = []
+    for group, table in tables(groups, _OF_READS):
+        rows, good = reads_of(table, topics, group.reader)
+        if on_rows is not None:
+            on_rows(group, rows, good)
+        inside = wanted(rows["producer"], rows["seq"])
+        chosen = inside if good is None else good & inside
+        parts.append(rows if chosen.all() else rows.where(chosen))
     return ColumnBatch.joined(parts, READ_COLUMNS)
 
 

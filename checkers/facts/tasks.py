@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -94,8 +94,8 @@ class SelectedRecords:
 class TaskReport:
     """What a task reports to the driver about its block.
 
-    The number of records that are not clean and of repeated sends, sends by step and outcome, edges, and when
-    sends were reported.
+    The number of records that are not clean and of repeated sends, sends by step and outcome, edges, when
+    sends were reported, and the index of row groups of the final read.
     """
 
     number: int
@@ -104,13 +104,16 @@ class TaskReport:
     sends: list[tuple[int, str, int]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     reports: list[AckTimes] = field(default_factory=list)
+    index: bytes = b""
 
     def to_bytes(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        fields = asdict(replace(self, index=b"")) | {"index": None}
+        return json.dumps(fields).encode() + b"\0" + self.index
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TaskReport:
-        fields = json.loads(data)
+        text, _, index = data.partition(b"\0")
+        fields = json.loads(text) | {"index": index}
         fields["edges"] = [Edge(**edge) for edge in fields["edges"]]
         fields["sends"] = [tuple(cell) for cell in fields["sends"]]
         fields["reports"] = [
@@ -122,17 +125,23 @@ class TaskReport:
 
 @dataclass(frozen=True)
 class SelectBlock:
-    """Reads the row groups of a block and keeps its records that are not clean; returns a `TaskReport`."""
+    """Reads the row groups of a block and keeps its records that are not clean; returns a `TaskReport`.
+
+    `indexed` are row groups of the final read, by path and number, that this task indexes, since it reads
+    them anyway.
+    """
 
     context: RunContext
     bands: Bands
     block: JournalBlock
     later: Later
+    indexed: frozenset[tuple[str, int]] = frozenset()
 
     def __call__(self) -> bytes:
         context, block = self.context, self.block
         sent_words = SendWords()
         topics = context.numbers
+        index = IndexOfRows(self.indexed)
         rows = BlockFacts(
             run=context.run,
             sends=read_sends(
@@ -140,7 +149,7 @@ class SelectBlock:
             )
             if block.stray is None
             else ColumnBatch.empty((*SEND_COLUMNS, "word")),
-            final=read_reads(block.groups["final"], topics, self._belongs_here),
+            final=read_reads(block.groups["final"], topics, self._belongs_here, index.add),
             committed=read_reads(block.groups["committed"], topics, self._belongs_here)
             if context.transactional
             else None,
@@ -149,7 +158,9 @@ class SelectBlock:
             committed_readers=context.committed_readers,
         )
         groups = block.groups.get("replicas", ())
-        return select(context, block.number, rows, sent_words, self.later, groups).to_bytes()
+        report = select(context, block.number, rows, sent_words, self.later, groups)
+        report.index = index_to_bytes(merge_indexes(index.parts))
+        return report.to_bytes()
 
     def _belongs_here(self, producer: Ints, seq: Ints) -> Flags:
         inside = _inside(self.bands, self.block, producer, seq)
@@ -244,6 +255,22 @@ def _count_sends(sends: ColumnBatch, sent_words: SendWords) -> list[tuple[int, s
         (int(steps[cell // len(names)]), names[cell % len(names)], int(counts[cell]))
         for cell in np.flatnonzero(counts).tolist()
     ]
+
+
+@dataclass
+class IndexOfRows:
+    """Indexes these row groups of a read, by path and number, while they are read for something else."""
+
+    wanted: frozenset[tuple[str, int]]
+    parts: list[OffsetIndex] = field(default_factory=list)
+
+    def add(self, group: RowGroup, rows: ColumnBatch, good: Flags | None) -> None:
+        if (group.path, group.number) not in self.wanted:
+            return
+        readable = np.ones(len(rows), bool) if good is None else good
+        self.parts.append(index_offsets(rows["spot"], rows["offset"], readable, rows["epoch"]))
+        if len(self.parts) >= _INDEX_PARTS:
+            self.parts = [merge_indexes(self.parts)]
 
 
 @dataclass(frozen=True)
