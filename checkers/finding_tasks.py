@@ -26,6 +26,7 @@ from checkers.findings.record_context import (
     with_torn,
 )
 from checkers.findings.replica_findings import replica_findings
+from checkers.findings.table import OF_FEW_VALUES
 from checkers.findings.value_findings import corrupt_values
 from checkers.journals.footers import RowGroup
 from checkers.judgement.partial import partial_summary
@@ -65,7 +66,8 @@ class FindingTask:
     def __call__(self) -> bytes:
         findings, problems = self.find(self.context)
         if findings.num_rows:
-            write_parquet(findings, place(self.context.target) / f"part-{self.name}.parquet")
+            target = place(self.context.target) / f"part-{self.name}.parquet"
+            write_parquet(findings, target, use_dictionary=OF_FEW_VALUES)
         return partial_summary(findings, self.context.names.windows, problems).to_bytes()
 
 

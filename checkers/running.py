@@ -23,7 +23,10 @@ ANSWER_DDL = "answer binary"
 
 
 class Runner(Protocol):
-    """Runs tasks side by side."""
+    """Runs tasks, `side_by_side` of them at a time."""
+
+    @property
+    def side_by_side(self) -> int: ...
 
     def run(self, tasks: Sequence[Task]) -> list[bytes]:
         """What the tasks return, in no order."""
@@ -33,10 +36,14 @@ class Runner(Protocol):
 class ThisProcess:
     """Runs tasks in threads: numpy and Arrow, which do the work, need no interpreter lock."""
 
+    @property
+    def side_by_side(self) -> int:
+        return os.cpu_count() or 1
+
     def run(self, tasks: Sequence[Task]) -> list[bytes]:
         if len(tasks) <= 1:
             return [task() for task in tasks]
-        with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1), thread_name_prefix="check") as pool:
+        with ThreadPoolExecutor(min(len(tasks), self.side_by_side), thread_name_prefix="check") as pool:
             return list(pool.map(lambda task: task(), tasks))
 
 
@@ -45,6 +52,7 @@ class OnSpark:
     """Runs tasks as one Spark job."""
 
     session: Callable[[], SparkSession]
+    side_by_side = 1
 
     def run(self, tasks: Sequence[Task]) -> list[bytes]:
         if not tasks:

@@ -22,7 +22,9 @@ PlanName = Literal["blocks", "shuffle"]
 
 MOST_READ = 2.5
 """Most bytes that blocks may read per byte of the journals; if it is more, the rows are shuffled instead."""
-_LARGER = (1, 2, 4)
+LEAST_BLOCK_ROWS = 2**16
+"""A block is not made smaller than this to share the work out."""
+_LARGER = (1, 2, 4, 8)
 _SHARE_ROWS = 4_000_000
 
 
@@ -81,7 +83,7 @@ def measure(
     )
     if context.compacts:
         (scratch / "wanted").mkdir()
-    chosen = None if force == "shuffle" else _plan(journals, block_rows)
+    chosen = None if force == "shuffle" else _plan(journals, block_rows, small.side_by_side)
     if chosen is not None and force != "blocks" and chosen.ratio > MOST_READ:
         chosen = None
     owners = {} if chosen is None else _owners(chosen)
@@ -164,12 +166,22 @@ def _tagged(runner: Runner, tasks: Sequence[tuple[str, Task]]) -> dict[str, list
     return found
 
 
-def _plan(journals: RunJournals, block_rows: int) -> ReadPlan | None:
+def _balanced(block_rows: int, sends: int, side_by_side: int) -> int:
+    """Rows of a block with which all tasks that run side by side have the same to do."""
+    if block_rows < LEAST_BLOCK_ROWS or sends < 2 * LEAST_BLOCK_ROWS:
+        return block_rows
+    rounds = -(-sends // (block_rows * side_by_side))
+    return min(block_rows, max(LEAST_BLOCK_ROWS, -(-sends // (rounds * side_by_side))))
+
+
+def _plan(journals: RunJournals, block_rows: int, side_by_side: int) -> ReadPlan | None:
     """The plan of blocks.
 
     If small blocks would read too many row groups several times, larger ones are tried: with many partitions
     the records of a band are spread over more row groups.
     """
+    sends = sum(file.rows for file in (*journals.files.sends, *journals.files.opened))
+    balanced = _balanced(block_rows, sends, side_by_side)
     files = journals.files
     try:
         live = [group for number, parts in enumerate(files.live) for group in row_groups(parts, number)]
@@ -184,8 +196,8 @@ def _plan(journals: RunJournals, block_rows: int) -> ReadPlan | None:
     except NoStatistics:
         return None
     chosen = None
-    for larger in _LARGER:
-        chosen = plan(groups, block_rows * larger)
+    for rows in dict.fromkeys([balanced, *(block_rows * larger for larger in _LARGER)]):
+        chosen = plan(groups, rows)
         if chosen is None or chosen.ratio <= MOST_READ:
             break
     return chosen

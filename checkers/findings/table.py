@@ -57,6 +57,10 @@ the epoch of the record in its place.
 """
 
 
+OF_FEW_VALUES = ["finding", "outcome", "error", "place", "windows", "reader"]
+"""Columns that Parquet encodes as a dictionary."""
+
+
 def findings_table(count: int, columns: Mapping[str, pa.Array]) -> pa.Table:
     """A table of `FINDINGS`; columns that are not given are null (`windows`: empty)."""
     given = {"windows": Labels.same("", count).array(), **columns}
