@@ -53,9 +53,9 @@ def say(*parts: Text | str) -> Text:
     return pc.binary_join_element_wise(*parts, "")
 
 
-def when(flags: Flags, this: Text | str, that: Text | str) -> Text:
-    """`this` where the flag is set, else `that`."""
-    return pc.if_else(pa.array(flags), this, that)
+def when(flags: Flags | Any, this: Text | str, that: Text | str) -> Text:
+    """`this` where the flag (of numpy or Arrow) is set, else `that`."""
+    return pc.if_else(pa.array(flags) if isinstance(flags, np.ndarray) else flags, this, that)
 
 
 def otherwise(text: Text, words: str) -> Text:
@@ -71,20 +71,19 @@ def acked_at(rows: FindingRows) -> Text:
 
 def standing(rows: FindingRows) -> Text:
     """What is where a lost record was acknowledged."""
-    place = np.asarray(rows.text("place").to_numpy(zero_copy_only=False))
+    place = rows.text("place")
     ends = say("; the log ends at offset ", rows.number("end_offset"))
-    text = when(place == "tail", ends, "; not in the log")
-    text = when(place == "overwritten", "; another record stands there now", text)
+    text = when(pc.equal(place, "tail"), ends, "; not in the log")
+    text = when(pc.equal(place, "overwritten"), "; another record stands there now", text)
     text = when(rows["overwritten_badly"], "; a damaged value stands there now", text)
     held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
-    return when(place == "not committed", held_back, text)
+    return when(pc.equal(place, "not committed"), held_back, text)
 
 
 def holders(rows: FindingRows) -> Text:
     """The brokers whose own files hold a lost record."""
     names = rows.text("holders")
-    some = np.asarray(pc.greater(pc.binary_length(names), 0).to_numpy(zero_copy_only=False), bool)
-    return when(some, say("; in the files of broker ", names), "")
+    return when(pc.not_equal(names, ""), say("; in the files of broker ", names), "")
 
 
 def seen_live(rows: FindingRows) -> Text:

@@ -77,7 +77,21 @@ def integers(column: Any) -> Ints:
         return np.full(len(column), NULL, np.int64)
     if column.null_count:
         column = pc.fill_null(column.cast(pa.int64()), NULL)
-    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+    return _values(column).astype(np.int64, copy=False)
+
+
+def flags(column: Any) -> Flags:
+    """An Arrow column of booleans without nulls."""
+    return integers(column).astype(bool)
+
+
+def _values(column: Any) -> npt.NDArray[Any]:
+    """The numbers of a column without nulls. `Array.to_numpy` would import pandas, which takes longer than
+    the check of a small run."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    kind = np.dtype(column.type.to_pandas_dtype())
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
 
 
 def words(column: Any) -> tuple[npt.NDArray[np.int32], list[str]]:
@@ -89,9 +103,8 @@ def words(column: Any) -> tuple[npt.NDArray[np.int32], list[str]]:
     indices = column.indices
     if indices.null_count:
         indices = pc.fill_null(indices.cast(pa.int32()), -1)
-    return np.asarray(indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False), [
-        str(word) for word in column.dictionary.to_pylist()
-    ]
+    found = _values(indices).astype(np.int32, copy=False) if len(indices) else np.empty(0, np.int32)
+    return found, [str(word) for word in column.dictionary.to_pylist()]
 
 
 def codes(column: Any, known: Mapping[str, int]) -> Ints:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from checkers.facts.block import SEND_COLUMNS, AnomalousRecords
-from checkers.facts.columns import ACKED, MOST, NULL, ColumnBatch, Flags, Ints, partitions
+from checkers.facts.columns import ACKED, MOST, NULL, ColumnBatch, Flags, Ints, integers, partitions
 from checkers.facts.offsets import OffsetIndex
 
 MOST_OFFSETS = 5
@@ -155,10 +155,10 @@ def facts_of(
 
 def _first(lists: pa.ListArray) -> Ints:
     """The first number of each list; NULL: it is empty."""
-    starts = lists.offsets.to_numpy()
+    starts = integers(lists.offsets)
     found = np.full(len(lists), NULL, np.int64)
     some = np.flatnonzero(starts[1:] > starts[:-1])
-    found[some] = lists.values.to_numpy()[starts[some]]
+    found[some] = integers(lists.values)[starts[some]]
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.facts.columns import MOST, Ints, integers
+from checkers.facts.columns import MOST, Ints, flags, integers
 from checkers.findings.fault_windows import split_windows
 from checkers.findings.table import Labels
 from checkers.judgement.blame import ALLOWED, OF_READERS, BlameCell
@@ -138,7 +138,7 @@ def _lists(column: pa.ChunkedArray) -> tuple[Ints, list[tuple[int, ...] | None]]
         return np.zeros(len(lists), np.int64), [None]
     texts = pc.binary_join(lists.cast(pa.list_(pa.string())), ",").dictionary_encode()
     kinds = [tuple(map(int, text.split(","))) if text else () for text in texts.dictionary.to_pylist()]
-    codes = np.asarray(pc.fill_null(texts.indices.cast(pa.int64()), len(kinds)))
+    codes = integers(pc.fill_null(texts.indices.cast(pa.int64()), len(kinds)))
     return codes, [*kinds, None]
 
 
@@ -148,8 +148,7 @@ def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[Blame
         return Counter()
     finding = rows.column("finding")
     lost, vanished = (
-        np.asarray(pc.equal(finding, one.value).to_numpy(), bool)
-        for one in (FindingClass.LOST, FindingClass.VANISHED)
+        flags(pc.equal(finding, one.value)) for one in (FindingClass.LOST, FindingClass.VANISHED)
     )
     during = rows.column("windows").combine_chunks().dictionary_encode()
     ended, at_report, later = split_windows(
@@ -158,7 +157,7 @@ def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[Blame
         integers(rows.column("closed_ns")),
         lost,
         vanished,
-        Labels(np.asarray(during.indices.cast(pa.int64())), during.dictionary.to_pylist()),
+        Labels(integers(during.indices), during.dictionary.to_pylist()),
     )
     of_reader = pc.is_in(finding, pa.array(OF_READERS, pa.string()))
     concerned = pc.if_else(of_reader, rows.column("reader"), pa.scalar(None, pa.string()))
@@ -181,7 +180,7 @@ def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[Blame
 
 def _examples(findings: pa.Table) -> list[dict[str, Any]]:
     """The first few of each class, and all that are not told apart from these by numbers."""
-    codes = findings.column("finding").combine_chunks().dictionary_encode().indices.to_numpy()
+    codes = integers(findings.column("finding").combine_chunks().dictionary_encode().indices)
     keys = [
         _descending(integers(findings.column("copies"))),
         _descending(integers(findings.column("count"))),
@@ -199,10 +198,10 @@ def _examples(findings: pa.Table) -> list[dict[str, Any]]:
 
 def _first(lists: pa.ListArray) -> Ints:
     """The first number of each list; null and empty lists before all others."""
-    starts = lists.offsets.to_numpy()
+    starts = integers(lists.offsets)
     found = np.full(len(lists), -MOST - 1)
     some = np.flatnonzero(starts[1:] > starts[:-1])
-    found[some] = lists.values.to_numpy(zero_copy_only=False)[starts[some]]
+    found[some] = integers(lists.values)[starts[some]]
     return found
 
 

@@ -29,7 +29,6 @@ from harness.cli.options import (
 )
 from harness.model.errors import BadInput, KafkaChaosError
 from harness.model.secrets import redact
-from harness.preflight import kernel_probes
 
 app = typer.Typer(
     name="kafka-chaos",
@@ -148,6 +147,7 @@ def faults(
 ) -> None:
     """List the faults with their parameters, and whether each is possible on this machine."""
     from harness.catalog import faults
+    from harness.preflight import kernel_probes
 
     if kind is not None and not as_json:
         print_text(_out, faults.page(kind))

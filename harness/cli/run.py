@@ -28,7 +28,6 @@ from harness.cli.options import (
 )
 from harness.model.errors import BadInput
 from harness.model.secrets import this_command
-from harness.model.storage import place
 
 _out = console(100)  # An arm's name must not be folded in a CI log.
 _err = Console(stderr=True)
@@ -182,6 +181,7 @@ def check(
     from harness.check import options, recheck
     from harness.cli.progress import show_progress
     from harness.cli.results import print_result, refresh_index
+    from harness.model.storage import place
     from harness.report.html import INDEX_FILE, write_report
     from harness.report.table import ARM_AND_PROMISE
 
