@@ -88,10 +88,8 @@ bugs: swept ## reproduce the known bugs and write docs/bugs.md with the results
 	$(BIN)/kafka-chaos bugs --repeat 5 --results results/bugs-docs
 	$(BIN)/python -m harness.docgen bugs --write --take results/bugs-docs
 
-bench: swept ## measure the check against DuckDB, Polars and pandas, the latency of faults, and our producer against Kafka's
-	$(BIN)/python -m tests.bench.checker
-	$(BIN)/python -m tests.bench.fault_latency
-	$(BIN)/python -m tests.bench.producer_throughput
+bench: swept ## measure all that has a goal, against DuckDB and Kafka's own tools, in one table; takes a quarter of an hour
+	$(BIN)/python -m tests.bench
 
 nightly: swept ## run experiments on several Kafka versions and compare with the last good night
 	compose/nightly.sh

@@ -10,14 +10,12 @@ of the last sidecar shows. Each repeat is healed, and the topic settles, before 
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from faults import Kill, Partition, Pause
 from faults.base import FaultSpec, Injection, InjectionContext
@@ -25,6 +23,7 @@ from faults.targets import Followers, Leader
 from harness.cluster.convergence import settle
 from harness.cluster.managed import ManagedCluster
 from harness.model.polling import poll_within
+from tests.bench.rows import Row, table
 
 _TOPIC = "bench"
 _EFFECT_SECONDS = 30.0
@@ -73,11 +72,9 @@ def effect_ms(cluster: ManagedCluster, spec: FaultSpec, in_effect: Effect, tag: 
     return took
 
 
-def main(repeats: Annotated[int, typer.Argument(help="Injections of each fault.")] = 10) -> None:
-    """Measure the time from the decision to inject a fault until it is in effect, on a real cluster."""
-    table = Table(title=f"decision to effect, {repeats} repeats, ms", title_justify="left")
-    for column in ("fault", "median", "fastest", "slowest", "meant"):
-        table.add_column(column, justify="left" if column == "fault" else "right")
+def rows(repeats: int = 5) -> list[Row]:
+    """Milliseconds from decision to effect, by fault, on one cluster."""
+    found = []
     with ManagedCluster() as cluster:
         admin = cluster.admin()
         admin.create(_TOPIC, partitions=1, replication_factor=3, config={})
@@ -86,9 +83,13 @@ def main(repeats: Annotated[int, typer.Argument(help="Injections of each fault."
             took = [
                 effect_ms(cluster, spec, in_effect, f"kafka-chaos-bench-{turn}") for turn in range(repeats)
             ]
-            row = (statistics.median(took), min(took), max(took))
-            table.add_row(name, *(f"{value:,.0f}" for value in row), f"<= {meant:g}")
-    Console().print(table)
+            found.append(Row.of(f"{name}, decision to effect", "ms", took, goal=meant))
+    return found
+
+
+def main(repeats: Annotated[int, typer.Argument(help="Injections of each fault.")] = 10) -> None:
+    """Measure the time from the decision to inject a fault until it is in effect, on a real cluster."""
+    Console(width=160).print(table(rows(repeats)))
 
 
 if __name__ == "__main__":

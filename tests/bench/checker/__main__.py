@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -45,6 +46,22 @@ def main(
     print(
         f"{os.cpu_count()} cores, {how.cores} used; load {os.getloadavg()[0]:.1f}; {how.repeats} passes each"
     )
+    measured = measure_all(wanted, chosen, how, scratch, pandas_up_to)
+    print(f"\nall count the same, and what was planted\n\n{chr(10).join(lines(measured))}")
+
+
+def measure_all(
+    wanted: Sequence[tuple[str, int]],
+    tools: Sequence[str],
+    how: Options,
+    scratch: str | None = None,
+    pandas_up_to: int = 10_000_000,
+) -> list[Measurement]:
+    """Measure every tool on every history (its shape and number of sends), and print each result.
+
+    Raises:
+        SystemExit: a tool counts something other than what was planted.
+    """
     measured: list[Measurement] = []
     for shape, size in wanted:
         folder = Path(tempfile.mkdtemp(prefix="kafka-chaos-bench-", dir=scratch))
@@ -54,7 +71,7 @@ def main(
             print(
                 f"{shape}, {wrote.sends:,} sends written in {time.perf_counter() - began:.1f} s", flush=True
             )
-            for tool in chosen:
+            for tool in tools:
                 if tool == "pandas" and size > pandas_up_to:
                     print(f"  {tool}: left out above {pandas_up_to:,} sends (--pandas-up-to)")
                     continue
@@ -67,7 +84,7 @@ def main(
                     raise SystemExit(f"{tool} counts {answer.findings}, planted were {wrote.findings}")
         finally:
             shutil.rmtree(folder)
-    print(f"\nall count the same, and what was planted\n\n{chr(10).join(lines(measured))}")
+    return measured
 
 
 def _is_there(tool: str) -> bool:
