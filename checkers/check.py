@@ -254,7 +254,7 @@ def _failures_as_check_errors(folder: StoragePath) -> Iterator[None]:
         yield
     except (Py4JError, PySparkException, ConnectionError, OSError, pa.ArrowException) as error:
         raise CheckError(
-            "Spark failed while checking; the journals are untouched",
+            "the check failed; the journals are untouched",
             where=str(folder),
             found=_first_line(error),
             next_step=f"check memory and disk space, then run `kafka-chaos check {folder.name}` again",

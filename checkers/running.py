@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,8 @@ Task = Callable[[], bytes]
 LOCAL_ROWS = 40_000_000
 """Runs with up to as many rows in all journals are checked in this process: starting Spark would take longer
 than the check."""
+
+MOST_THREADS = 4
 
 ANSWER = pa.schema([("answer", pa.binary())])
 ANSWER_DDL = "answer binary"
@@ -38,13 +41,37 @@ class ThisProcess:
 
     @property
     def side_by_side(self) -> int:
-        return os.cpu_count() or 1
+        # More threads than these would wait for the interpreter lock, and each needs memory.
+        return min(os.cpu_count() or 1, MOST_THREADS)
 
     def run(self, tasks: Sequence[Task]) -> list[bytes]:
-        if len(tasks) <= 1:
-            return [task() for task in tasks]
-        with ThreadPoolExecutor(min(len(tasks), self.side_by_side), thread_name_prefix="check") as pool:
-            return list(pool.map(lambda task: task(), tasks))
+        waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+        for task in tasks:
+            waiting.put(task)
+        answers: list[bytes] = []
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            while not failed:
+                try:
+                    answers.append(waiting.get_nowait()())
+                except queue.Empty:
+                    return
+                except BaseException as error:  # raised again below
+                    failed.append(error)
+
+        # Daemons, unlike those of an executor, so that an interrupted process need not wait for them.
+        threads = [
+            threading.Thread(target=work, name="check", daemon=True)
+            for _ in range(min(len(tasks), self.side_by_side))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failed:
+            raise failed[0]
+        return answers
 
 
 @dataclass(frozen=True)

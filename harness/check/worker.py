@@ -102,14 +102,20 @@ def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
     began = time.monotonic()
     meta = RunMeta.load(parent / name)
 
+    not_started: list[KafkaChaosError] = []
+
     def spark() -> SparkSession:
         report_progress(f"{meta.experiment} · {name} · starting Spark")
-        session = spark_session(
-            master=how.spark.master,
-            driver_memory=how.spark.driver_memory,
-            settings=how.spark.settings,
-            jars=how.spark.jars,
-        )
+        try:
+            session = spark_session(
+                master=how.spark.master,
+                driver_memory=how.spark.driver_memory,
+                settings=how.spark.settings,
+                jars=how.spark.jars,
+            )
+        except KafkaChaosError as error:
+            not_started.append(error)
+            raise
         report_progress(f"{meta.experiment} · {name} · checking")
         return session
 
@@ -126,6 +132,8 @@ def _check(parent: StoragePath, name: str, how: CheckOptions) -> ArmResult:
             spark, parent / name, results=results, reads_folder=reads_folder, local_rows=local_rows
         )
     except KafkaChaosError as error:
+        if error in not_started:
+            raise
         meta = meta.model_copy(update={"problems": (*meta.problems, str(error))})
         return ArmResult(folder=name, meta=meta, summary=None, judgement=judge(meta, None))
     took = round(time.monotonic() - began, 3)

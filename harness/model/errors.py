@@ -6,7 +6,7 @@
     ├── ClusterError          a cluster did not come up, or a node of it failed
     ├── FaultError            a fault could not be injected, verified or healed
     ├── JournalError          a run folder is missing, truncated or of another version
-    └── CheckError            Spark failed while checking; the journals are untouched
+    └── CheckError            the check failed; the journals are untouched
 
 An error says what went wrong, where, what was expected against what was found, and what to do next.
 The command line prints exactly that and no traceback.
