@@ -94,7 +94,7 @@ def check_run(
         if runner is on_spark and context.policy.compacts and facts.selected:
             find_newest_on_spark(on_spark.session(), journals.files, facts.context)
             context = replace(context, newest_on_spark=True)
-        found = PartialSummary.merged(runner.run(_finding_tasks(journals, facts, context)))
+        found = PartialSummary.merged(runner.run(context, _finding_tasks(journals, facts, context)))
         if not found.groups:
             write_parquet(FINDINGS.empty_table(), target / "part-none.parquet")
         if not found.cells_complete:
@@ -164,7 +164,7 @@ def _findings_context(
 def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsContext) -> list[FindingTask]:
     """Tasks for the records of blocks, damaged values, deliveries and replicas."""
     files = journals.files
-    tasks = [FindingTask(context, f"{number:06}", OfBlock(number)) for number in facts.selected]
+    tasks = [FindingTask(f"{number:06}", OfBlock(number)) for number in facts.selected]
     bad = {spot: ranges for spot, ranges in facts.held.bad.items() if len(ranges.start)}
     damaged = [
         group
@@ -175,23 +175,21 @@ def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsCont
         )
     ]
     tasks += [
-        FindingTask(context, f"values-{number:06}", OfValues(tuple(damaged[begin : begin + _GROUPS])))
+        FindingTask(f"values-{number:06}", OfValues(tuple(damaged[begin : begin + _GROUPS])))
         for number, begin in enumerate(range(0, len(damaged), _GROUPS))
     ]
     commits = tuple(file.path for file in files.commits)
     for number, unit in enumerate(units_of(journals)):
         parts = max(1, -(-unit.rows // SHARE_ROWS))
         tasks += [
-            FindingTask(
-                context, f"deliveries-{number:04}-{part:04}", OfDeliveries(unit, part, parts, commits)
-            )
+            FindingTask(f"deliveries-{number:04}-{part:04}", OfDeliveries(unit, part, parts, commits))
             for part in range(parts)
         ]
     if files.replicas and context.bounds:
         groups = row_groups(files.replicas, identities=False)
         logs = [ReplicaLog.of(bound.spot, bound.leader, bound.end_offset, groups) for bound in context.bounds]
         tasks += [
-            FindingTask(context, f"replicas-{number:06}", OfReplicas(log))
+            FindingTask(f"replicas-{number:06}", OfReplicas(log))
             for number, log in enumerate(logs)
             if log.groups
         ]

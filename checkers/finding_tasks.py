@@ -59,16 +59,15 @@ class FindingsContext:
 class FindingTask:
     """Writes `part-NAME.parquet` of what `find` gives; returns a `PartialSummary`, as bytes."""
 
-    context: FindingsContext
     name: str
     find: Callable[[FindingsContext], Found]
 
-    def __call__(self) -> bytes:
-        findings, problems = self.find(self.context)
+    def __call__(self, context: FindingsContext) -> bytes:
+        findings, problems = self.find(context)
         if findings.num_rows:
-            target = place(self.context.target) / f"part-{self.name}.parquet"
+            target = place(context.target) / f"part-{self.name}.parquet"
             write_parquet(findings, target, use_dictionary=OF_FEW_VALUES)
-        return partial_summary(findings, self.context.names.windows, problems).to_bytes()
+        return partial_summary(findings, context.names.windows, problems).to_bytes()
 
 
 @dataclass(frozen=True)

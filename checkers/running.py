@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-Task = Callable[[], bytes]
-"""A piece of work that Spark can send to another machine."""
+Task = Callable[[Any], bytes]
+"""A piece of work that Spark can send to another machine; it is called with what the tasks of a job share."""
 
 LOCAL_ROWS = 40_000_000
 """Runs with up to as many rows in all journals are checked in this process: starting Spark would take longer
@@ -31,7 +33,7 @@ class Runner(Protocol):
     @property
     def side_by_side(self) -> int: ...
 
-    def run(self, tasks: Sequence[Task]) -> list[bytes]:
+    def run(self, shared: Any, tasks: Sequence[Task]) -> list[bytes]:
         """What the tasks return, in no order."""
         ...
 
@@ -44,7 +46,7 @@ class ThisProcess:
         # More threads than these would wait for the interpreter lock, and each needs memory.
         return min(os.cpu_count() or 1, MOST_THREADS)
 
-    def run(self, tasks: Sequence[Task]) -> list[bytes]:
+    def run(self, shared: Any, tasks: Sequence[Task]) -> list[bytes]:
         waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
         for task in tasks:
             waiting.put(task)
@@ -54,7 +56,7 @@ class ThisProcess:
         def work() -> None:
             while not failed:
                 try:
-                    answers.append(waiting.get_nowait()())
+                    answers.append(waiting.get_nowait()(shared))
                 except queue.Empty:
                     return
                 except BaseException as error:  # raised again below
@@ -81,24 +83,35 @@ class OnSpark:
     session: Callable[[], SparkSession]
     side_by_side = 1
 
-    def run(self, tasks: Sequence[Task]) -> list[bytes]:
+    def run(self, shared: Any, tasks: Sequence[Task]) -> list[bytes]:
         if not tasks:
             return []
         numbers = self.session().range(0, len(tasks), 1, len(tasks))
-        answers = numbers.mapInArrow(_RunNumbered(tuple(tasks)), ANSWER_DDL)
-        return [bytes(row.answer) for row in answers.collect()]
+        # Each by itself: a job of hundreds of tasks would spend its time on loading all of them in each.
+        pickled = tuple(pickle.dumps(task, protocol=5) for task in tasks)
+        work = _RunNumbered(pickle.dumps(shared, protocol=5), pickled)
+        return [bytes(row.answer) for row in numbers.mapInArrow(work, ANSWER_DDL).collect()]
 
 
 @dataclass(frozen=True)
 class _RunNumbered:
     """For `mapInArrow` over the numbers of tasks."""
 
-    tasks: tuple[Task, ...]
+    shared: bytes
+    tasks: tuple[bytes, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield answer_batch(self.tasks[number]())
+                # Pickled by the driver of this very check.
+                task = pickle.loads(self.tasks[number])
+                yield answer_batch(task(_shared(self.shared)))
+
+
+@lru_cache(maxsize=1)
+def _shared(pickled: bytes) -> Any:
+    """What all tasks of a job share, loaded once in each of Spark's workers."""
+    return pickle.loads(pickled)
 
 
 def answer_batch(data: bytes) -> pa.RecordBatch:

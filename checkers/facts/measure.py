@@ -11,7 +11,7 @@ from typing import Any, Literal
 from checkers.facts.availability import AckTimes
 from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes, merge_indexes
 from checkers.facts.planning import BLOCK_ROWS, REPLICAS, ReadPlan, plan
-from checkers.facts.tasks import IndexGroups, Later, RunContext, SelectBlock, TaskReport
+from checkers.facts.tasks import IndexGroups, Later, RunContext, SelectBlock, SharedOfBlocks, TaskReport
 from checkers.journals.footers import JournalFile, NoStatistics, RowGroup, distinct_words, row_groups
 from checkers.journals.load import RunJournals
 from checkers.running import OnSpark, Runner, Task
@@ -92,31 +92,32 @@ def measure(
         for group in row_groups(files.final, identities=False)
         if not any((group.path, group.number) in owned for owned in owners.values())
     ]
-    shares = [("final", task) for task in _index_tasks(final, context)]
+    shares = [("final", task) for task in _index_tasks(final)]
     if committed_readers:
         committed = row_groups(files.committed, identities=False)
-        shares += [("committed", task) for task in _index_tasks(committed, context)]
+        shares += [("committed", task) for task in _index_tasks(committed)]
     if chosen is None:
         from checkers.facts.shuffle import bands_of, shuffled_reports
 
-        answers = _tagged(small, shares)
         bands = bands_of(spark.session(), files, block_rows)
+        answers = _tagged(small, SharedOfBlocks(context, bands), shares)
 
         def work(later: Mapping[int, Later]) -> list[TaskReport]:
             return shuffled_reports(spark.session(), files, context, bands, later)
 
         reports = _run_until_ordered(work, bands.count)
     else:
-        first = [("", task) for task in _select_tasks(context, chosen, {}, owners)]
-        answers = _tagged(small, [*shares, *first])
+        shared = SharedOfBlocks(context, chosen.bands)
+        first = [("", task) for task in _select_tasks(chosen, {}, owners)]
+        answers = _tagged(small, shared, [*shares, *first])
         begun = [TaskReport.from_bytes(answer) for answer in answers.pop("", [])]
         answers["final"] += [report.index for report in begun]
 
         def work(later: Mapping[int, Later]) -> list[TaskReport]:
             if not later:
                 return begun
-            again = _select_tasks(context, chosen, later)
-            return [TaskReport.from_bytes(answer) for answer in small.run(again)]
+            again = small.run(shared, _select_tasks(chosen, later))
+            return [TaskReport.from_bytes(answer) for answer in again]
 
         reports = _run_until_ordered(work, chosen.bands.count)
     held = OffsetIndex({}, {}, {})
@@ -153,14 +154,16 @@ class _Tagged:
     name: str
     task: Task
 
-    def __call__(self) -> bytes:
-        return self.name.encode() + b"\0" + self.task()
+    def __call__(self, shared: Any) -> bytes:
+        return self.name.encode() + b"\0" + self.task(shared)
 
 
-def _tagged(runner: Runner, tasks: Sequence[tuple[str, Task]]) -> dict[str, list[bytes]]:
+def _tagged(
+    runner: Runner, shared: SharedOfBlocks, tasks: Sequence[tuple[str, Task]]
+) -> dict[str, list[bytes]]:
     """The answers by name, of tasks that run together."""
     found: dict[str, list[bytes]] = defaultdict(list)
-    for answer in runner.run([_Tagged(name, task) for name, task in tasks]):
+    for answer in runner.run(shared, [_Tagged(name, task) for name, task in tasks]):
         name, _, rest = answer.partition(b"\0")
         found[name.decode()].append(rest)
     return found
@@ -215,7 +218,6 @@ def _owners(chosen: ReadPlan) -> dict[int, frozenset[tuple[str, int]]]:
 
 
 def _select_tasks(
-    context: RunContext,
     chosen: ReadPlan,
     later: Mapping[int, Later],
     owners: Mapping[int, frozenset[tuple[str, int]]] = MappingProxyType({}),
@@ -223,8 +225,6 @@ def _select_tasks(
     """Tasks for all blocks, or for those that need the offsets of later ones."""
     return [
         SelectBlock(
-            context,
-            chosen.bands,
             block,
             later.get(block.number, {}),
             owners.get(block.number, frozenset()),
@@ -261,7 +261,7 @@ def _run_until_ordered(
     return list(reports.values())
 
 
-def _index_tasks(groups: Sequence[RowGroup], context: RunContext) -> list[IndexGroups]:
+def _index_tasks(groups: Sequence[RowGroup]) -> list[IndexGroups]:
     """Tasks that index row groups of a read, each some of them as they are in the files."""
     shares: list[list[RowGroup]] = [[]]
     rows = 0
@@ -271,7 +271,7 @@ def _index_tasks(groups: Sequence[RowGroup], context: RunContext) -> list[IndexG
             rows = 0
         shares[-1].append(group)
         rows += group.rows
-    return [IndexGroups(context.numbers, tuple(share)) for share in shares if share]
+    return [IndexGroups(tuple(share)) for share in shares if share]
 
 
 def _topics(journals: RunJournals) -> tuple[str, ...]:

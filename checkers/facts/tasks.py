@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -124,6 +125,14 @@ class TaskReport:
 
 
 @dataclass(frozen=True)
+class SharedOfBlocks:
+    """What the tasks of all blocks share."""
+
+    context: RunContext
+    bands: Bands
+
+
+@dataclass(frozen=True)
 class SelectBlock:
     """Reads the row groups of a block and keeps its records that are not clean; returns a `TaskReport`.
 
@@ -131,29 +140,26 @@ class SelectBlock:
     them anyway.
     """
 
-    context: RunContext
-    bands: Bands
     block: JournalBlock
     later: Later
     indexed: frozenset[tuple[str, int]] = frozenset()
 
-    def __call__(self) -> bytes:
-        context, block = self.context, self.block
+    def __call__(self, shared: SharedOfBlocks) -> bytes:
+        context, block = shared.context, self.block
         sent_words = SendWords()
         topics = context.numbers
+        belongs_here = partial(self._belongs_here, shared.bands)
         index = IndexOfRows(self.indexed)
         rows = BlockFacts(
             run=context.run,
-            sends=read_sends(
-                block.groups["sends"], block.groups["opened"], topics, sent_words, self._belongs_here
-            )
+            sends=read_sends(block.groups["sends"], block.groups["opened"], topics, sent_words, belongs_here)
             if block.stray is None
             else ColumnBatch.empty((*SEND_COLUMNS, "word")),
-            final=read_reads(block.groups["final"], topics, self._belongs_here, index.add),
-            committed=read_reads(block.groups["committed"], topics, self._belongs_here)
+            final=read_reads(block.groups["final"], topics, belongs_here, index.add),
+            committed=read_reads(block.groups["committed"], topics, belongs_here)
             if context.transactional
             else None,
-            live=read_reads(block.groups["live"], topics, self._belongs_here),
+            live=read_reads(block.groups["live"], topics, belongs_here),
             txns=read_txns(context.txns),
             committed_readers=context.committed_readers,
         )
@@ -162,8 +168,8 @@ class SelectBlock:
         report.index = index_to_bytes(merge_indexes(index.parts))
         return report.to_bytes()
 
-    def _belongs_here(self, producer: Ints, seq: Ints) -> Flags:
-        inside = _inside(self.bands, self.block, producer, seq)
+    def _belongs_here(self, bands: Bands, producer: Ints, seq: Ints) -> Flags:
+        inside = _inside(bands, self.block, producer, seq)
         if self.block.stray is None:
             return inside
         which, several = self.block.stray
@@ -277,11 +283,10 @@ class IndexOfRows:
 class IndexGroups:
     """Returns the index of row groups of a read, as bytes. Their order does not matter."""
 
-    topics: Mapping[str, int]
     groups: tuple[RowGroup, ...]
 
-    def __call__(self) -> bytes:
-        return index_to_bytes(index_of(read_index(self.groups, self.topics)))
+    def __call__(self, shared: SharedOfBlocks) -> bytes:
+        return index_to_bytes(index_of(read_index(self.groups, shared.context.numbers)))
 
 
 def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> OffsetIndex:

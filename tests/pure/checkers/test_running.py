@@ -12,9 +12,13 @@ from checkers.running import MOST_THREADS, ThisProcess
 pytestmark = pytest.mark.pure
 
 
+def _one(number: int, _shared: object) -> bytes:
+    return bytes([number])
+
+
 def test_every_answer_comes_back() -> None:
-    assert ThisProcess().run([]) == []
-    answers = ThisProcess().run([partial(bytes, [number]) for number in range(50)])
+    assert ThisProcess().run(None, []) == []
+    answers = ThisProcess().run(None, [partial(_one, number) for number in range(50)])
     assert sorted(answers) == [bytes([number]) for number in range(50)]
     assert 1 <= ThisProcess().side_by_side <= MOST_THREADS
 
@@ -22,23 +26,23 @@ def test_every_answer_comes_back() -> None:
 def test_the_first_error_ends_it_and_is_raised() -> None:
     begun = []
 
-    def task(number: int) -> bytes:
+    def task(number: int, _shared: object) -> bytes:
         begun.append(number)
         if number == 3:
             raise OSError("the disk is gone")
         return b""
 
     with pytest.raises(OSError, match="the disk is gone"):
-        ThisProcess().run([partial(task, number) for number in range(10_000)])
+        ThisProcess().run(None, [partial(task, number) for number in range(10_000)])
     assert len(begun) < 10_000
 
 
 def test_an_interrupted_process_does_not_wait_for_its_threads() -> None:
     seen = []
 
-    def task() -> bytes:
+    def task(_shared: object) -> bytes:
         seen.append(threading.current_thread().daemon)
         return b""
 
-    ThisProcess().run([task])
+    ThisProcess().run(None, [task])
     assert seen == [True]
