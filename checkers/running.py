@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import gc
 import os
 import pickle
 import queue
@@ -111,7 +113,11 @@ class _RunNumbered:
 @lru_cache(maxsize=1)
 def _shared(pickled: bytes) -> Any:
     """What all tasks of a job share, loaded once in each of Spark's workers."""
-    return pickle.loads(pickled)
+    # PySpark collects garbage after every task, which takes a third of a worker's time while all modules and
+    # what is shared count as possible garbage.
+    found = pickle.loads(pickled)
+    gc.freeze()
+    return found
 
 
 def answer_batch(data: bytes) -> pa.RecordBatch:
