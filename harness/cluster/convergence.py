@@ -73,7 +73,9 @@ def bounds_of(view: TopologyView, topic: str, partitions: int) -> tuple[Partitio
     return tuple(bounds)
 
 
-def await_isr(cluster: LiveCluster, topic: str, partitions: int, members: int, seconds: float) -> None:
+def await_isr(
+    cluster: LiveCluster, topic: str, partitions: int, members: int, seconds: float, every: float = 0.1
+) -> None:
     """Wait until every partition's ISR has `members` members, as its leader reports it.
 
     Raises:
@@ -88,7 +90,7 @@ def await_isr(cluster: LiveCluster, topic: str, partitions: int, members: int, s
                 return f"partition {number}: ISR {list(state.isr) if state else 'not known'}"
         return None
 
-    wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds)
+    wait_until(missing, what=f"an ISR of {members} in every partition", seconds=seconds, every=every)
 
 
 def settle(

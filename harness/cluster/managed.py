@@ -6,7 +6,7 @@ import base64
 import logging
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -86,10 +86,13 @@ class ManagedCluster(LiveCluster):
             self._create()
             state_records.remember(self)
             self._add_user()
-            await_ready(self)
-            self._set_features(self.spec.features)
-            # Not before: the engine gives a container its routes a moment after it has begun to run.
-            self.baseline = node_traces.baseline(self, node_traces.nodes_baseline(self))
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                # Not before the brokers are registered: the engine gives a container its routes a moment
+                # after it has begun to run.
+                nodes: list[Future[dict[int, node_traces.Things]]] = []
+                await_ready(self, lambda: nodes.append(pool.submit(node_traces.nodes_baseline, self)))
+                self._set_features(self.spec.features)
+                self.baseline = node_traces.baseline(self, nodes[0].result())
             state_records.remember(self)
         except BaseException:
             self.stop()

@@ -28,13 +28,19 @@ def check() -> list[Row]:
     return rows()
 
 
+def boot() -> list[Row]:
+    from tests.bench.boot import rows
+
+    return rows()
+
+
 def faults() -> list[Row]:
     from tests.bench.fault_latency import rows
 
     return rows()
 
 
-SUITES: dict[str, Callable[[], list[Row]]] = {"check": check, "faults": faults}
+SUITES: dict[str, Callable[[], list[Row]]] = {"check": check, "boot": boot, "faults": faults}
 
 
 def main(
