@@ -87,7 +87,7 @@ class ExternalCluster(LiveCluster):
             )
         if self.existing.containers is not None:
             external_containers.attach(self, self.existing.containers)
-            self.baseline = node_traces.baseline(self, node_traces.nodes_baseline(self))
+            self.baseline = node_traces.baseline(self)
         state_records.remember(self)
         self.start_seconds = time.monotonic() - began
         return self

@@ -89,10 +89,10 @@ class ManagedCluster(LiveCluster):
             with ThreadPoolExecutor(max_workers=1) as pool:
                 # Not before the brokers are registered: the engine gives a container its routes a moment
                 # after it has begun to run.
-                nodes: list[Future[dict[int, node_traces.Things]]] = []
-                await_ready(self, lambda: nodes.append(pool.submit(node_traces.nodes_baseline, self)))
-                self._set_features(self.spec.features)
-                self.baseline = node_traces.baseline(self, nodes[0].result())
+                found: list[Future[dict[int, node_traces.Things]]] = []
+                await_ready(self, lambda: found.append(pool.submit(node_traces.baseline, self)))
+                self.baseline = found[0].result()
+            self._set_features(self.spec.features)
             state_records.remember(self)
         except BaseException:
             self.stop()

@@ -52,22 +52,10 @@ def parse(place: Place, output: ContainerOutput) -> Things:
     return {name: tuple(things) for name, things in found.items()}
 
 
-def nodes_baseline(cluster: LiveCluster) -> dict[int, Things]:
-    """What scripts read of each node now, of what is compared later. What cannot be read is left out, and
-    so is not compared."""
-
-    def read(number: int) -> Things:
-        with suppress(KafkaChaosError):
-            found = read_node(cluster, number, "node")
-            return {kind.name: found[kind.name] for kind in SCRIPTED if kind.compared}
-        return {}
-
-    return _of_each(cluster.nodes_with_containers, read)
-
-
-def baseline(cluster: LiveCluster, nodes: dict[int, Things]) -> dict[int, Things]:
-    """The baseline of a cluster that is ready: that of its `nodes`, read before, and what its brokers answer
-    now."""
+def baseline(cluster: LiveCluster) -> dict[int, Things]:
+    """What stands in the nodes and what brokers answer now, of what is compared later: the baseline of a
+    cluster whose brokers are registered."""
+    nodes = _nodes_baseline(cluster)
 
     def ask(number: int) -> Things:
         found: Things = {}
@@ -79,6 +67,19 @@ def baseline(cluster: LiveCluster, nodes: dict[int, Things]) -> dict[int, Things
 
     brokers = _of_each([one for one in cluster.broker_ids if one in nodes], ask)
     return {number: things | brokers.get(number, {}) for number, things in nodes.items()}
+
+
+def _nodes_baseline(cluster: LiveCluster) -> dict[int, Things]:
+    """What scripts read of each node now, of what is compared later. What cannot be read is left out, and
+    so is not compared."""
+
+    def read(number: int) -> Things:
+        with suppress(KafkaChaosError):
+            found = read_node(cluster, number, "node")
+            return {kind.name: found[kind.name] for kind in SCRIPTED if kind.compared}
+        return {}
+
+    return _of_each(cluster.nodes_with_containers, read)
 
 
 def _of_each(numbers: Collection[int], read: Callable[[int], Things]) -> dict[int, Things]:

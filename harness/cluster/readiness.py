@@ -13,7 +13,7 @@ from harness.model.polling import wait_until
 
 START_SECONDS = 90.0
 _ISR_SECONDS = 30.0
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.1
 _ENDED_SECONDS = 1.0
 _PROBE_TOPIC = "kafka-chaos-ready"
 

@@ -1,6 +1,6 @@
 """How long a cluster of three brokers and a controller takes to start.
 
-    python -m tests.bench.boot [repeats]
+python -m tests.bench.boot [repeats]
 """
 
 from __future__ import annotations
