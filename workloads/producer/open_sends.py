@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +13,17 @@ NO_KEY = -(2**63)
 NO_TXN = -1
 """Stands for a record that was sent outside of any transaction."""
 
-_ROW = np.dtype(
-    [
-        ("sent_ns", np.int64),
-        ("key", np.int64),
-        ("txn", np.int64),
-        ("partition", np.int32),
-        ("size", np.int32),
-        ("step", np.int32),
-        ("mark", np.int32),
-        ("closed", np.bool_),
-    ]
-)
+SendColumns = dict[str, npt.NDArray[Any]]
+"""What is known of sends, a column each by its name in `_TYPES`, all of one length."""
+
+_TYPES: dict[str, type[np.generic]] = {
+    "sent_ns": np.int64,
+    "key": np.int64,
+    "txn": np.int64,
+    "partition": np.int32,
+    "size": np.int32,
+    "step": np.int32,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class OpenSends:
     """Sends from the oldest open one on; closed sends before it are dropped as the array grows."""
 
     def __init__(self) -> None:
-        self._rows = np.zeros(4096, dtype=_ROW)
+        self._columns: SendColumns = {name: np.zeros(4096, kind) for name, kind in _TYPES.items()}
+        self._closed = np.zeros(4096, np.bool_)
+        self._mark = np.zeros(4096, np.int32)
         self._base = 0
         self._end = 0
 
@@ -59,50 +61,53 @@ class OpenSends:
             )
         count = len(batch.sent_ns)
         self._make_room(count)
-        rows = self._rows[self._end - self._base : self._end - self._base + count]
-        rows["sent_ns"] = batch.sent_ns
-        rows["key"] = batch.key
-        rows["txn"] = batch.txn
-        rows["partition"] = batch.partition
-        rows["size"] = batch.size
-        rows["step"] = batch.step
-        rows["closed"] = False
+        place = slice(self._end - self._base, self._end - self._base + count)
+        for name, column in self._columns.items():
+            column[place] = getattr(batch, name)
+        self._closed[place] = False
         self._end += count
 
-    def close(self, seq: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
-        """Mark sends closed and return a copy of their rows, in the order of `seq`.
+    def close(self, seq: npt.NDArray[np.int64]) -> SendColumns:
+        """Mark sends closed and return a copy of their columns, in the order of `seq`.
 
         Raises ValueError for a seq that is not open: never sent, or closed already.
         """
         place = seq - self._base
         if len(seq) and (place.min() < 0 or seq.max() >= self._end):
             raise ValueError(f"report for a send that is not open, among seq {seq.min()} to {seq.max()}")
-        rows: npt.NDArray[np.void] = self._rows[place]
         # A seq that occurs twice in one call finds its mark overwritten; this is much faster than np.unique.
         order = np.arange(len(place), dtype=np.int32)
-        self._rows["mark"][place] = order
-        if rows["closed"].any() or (self._rows["mark"][place] != order).any():
+        self._mark[place] = order
+        if self._closed[place].any() or (self._mark[place] != order).any():
             raise ValueError(f"a second report for a send, among seq {seq.min()} to {seq.max()}")
-        self._rows["closed"][place] = True
-        return rows
+        self._closed[place] = True
+        return self._at(place)
 
-    def still_open(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.void]]:
-        """(seq, rows) of the sends without a report, copied."""
-        rows = self._rows[: self._end - self._base]
-        place = np.flatnonzero(~rows["closed"])
-        return place + self._base, rows[place]
+    def still_open(self) -> tuple[npt.NDArray[np.int64], SendColumns]:
+        """(seq, columns) of the sends without a report, copied."""
+        place = np.flatnonzero(~self._closed[: self._end - self._base])
+        return place + self._base, self._at(place)
+
+    def _at(self, place: npt.NDArray[np.int64]) -> SendColumns:
+        return {name: column[place] for name, column in self._columns.items()}
 
     def _make_room(self, count: int) -> None:
         used = self._end - self._base
-        if used + count <= len(self._rows):
+        size = len(self._closed)
+        if used + count <= size:
             return
-        closed = self._rows["closed"][:used]
+        closed = self._closed[:used]
         drop = used if closed.all() else int(np.argmin(closed))
-        kept = self._rows[drop:used]
-        if len(kept) + count > len(self._rows) // 2:
-            grown = np.zeros(max(2 * len(self._rows), 2 * (len(kept) + count)), dtype=_ROW)
-            grown[: len(kept)] = kept
-            self._rows = grown
-        else:
-            self._rows[: len(kept)] = kept.copy()
+        kept = used - drop
+        if kept + count > size // 2:
+            size = max(2 * size, 2 * (kept + count))
+
+        def moved(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            grown = np.zeros(size, column.dtype)
+            grown[:kept] = column[drop:used]
+            return grown
+
+        self._columns = {name: moved(column) for name, column in self._columns.items()}
+        self._closed = moved(self._closed)
+        self._mark = np.zeros(size, np.int32)
         self._base += drop

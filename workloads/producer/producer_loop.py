@@ -28,6 +28,8 @@ SLICE = 2000
 PACE_SECONDS = 0.01
 """With a rate, records are sent in slices of this many seconds."""
 _POLL_SECONDS = 0.05
+_TAKE_SECONDS = 0.02
+"""At full speed reports are journaled this often: 8,000 at a time cost a third of what 1,200 do, per report."""
 _IDLE_SECONDS = 0.1
 _ANY_PARTITION = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the client chooses the partition."""
@@ -187,7 +189,7 @@ class ProducerLoop:
             self.idle.set()
 
     def _write(self, order: StepOrder) -> None:
-        begun = time.monotonic()
+        begun = taken = time.monotonic()
         queued = 0
         while not self._stopped and self.fatal is None:
             now = time.monotonic()
@@ -211,7 +213,9 @@ class ProducerLoop:
             done = self._slice(order.step, count)
             queued += done
             self._client.poll(0 if done == count else _POLL_SECONDS)
-            self._reports.take()
+            if now - taken >= _TAKE_SECONDS:
+                self._reports.take()
+                taken = now
             if order.rate is not None and done == count:
                 self._serve(time.monotonic() + PACE_SECONDS, order)
 
@@ -294,6 +298,7 @@ class ProducerLoop:
     def _drained(self) -> bool:
         """Wait until each send has its report (at most delivery.timeout.ms); False: another step has
         begun."""
+        self._reports.take()
         while self.tally.open() and self._close_seconds is None:
             if self._order is not None:
                 return False

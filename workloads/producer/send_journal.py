@@ -19,7 +19,7 @@ import pyarrow as pa
 from harness.model.journal import OPEN_SENDS, SENDS, SendOutcome
 from workloads.journal.parquet_parts import FLUSH_SECONDS, Flusher, PartWriter, write_atomic
 from workloads.journal.row_journal import RowJournal, TableFile
-from workloads.producer.open_sends import NO_KEY, NO_TXN, OpenSends, SendBatch
+from workloads.producer.open_sends import NO_KEY, NO_TXN, OpenSends, SendBatch, SendColumns
 from workloads.producer.outcomes import NO_REPORT
 
 NO_OFFSET = -1
@@ -34,7 +34,7 @@ def _rows_table(
     topic: str,
     producer: int,
     seq: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.void],
+    rows: SendColumns,
     outcome: pa.Array,
     closed_ns: pa.Array,
     offset: pa.Array,
@@ -45,16 +45,16 @@ def _rows_table(
         "producer": pa.array(np.full(count, producer, dtype=np.int32)),
         "seq": pa.array(seq),
         "topic": _repeated(topic, count),
-        "partition": pa.array(np.ascontiguousarray(rows["partition"])),
-        "key": pa.array(np.ascontiguousarray(rows["key"]), mask=rows["key"] == NO_KEY),
-        "size": pa.array(np.ascontiguousarray(rows["size"])),
-        "step": pa.array(np.ascontiguousarray(rows["step"])),
-        "sent_ns": pa.array(np.ascontiguousarray(rows["sent_ns"])),
+        "partition": pa.array(rows["partition"]),
+        "key": pa.array(rows["key"], mask=rows["key"] == NO_KEY),
+        "size": pa.array(rows["size"]),
+        "step": pa.array(rows["step"]),
+        "sent_ns": pa.array(rows["sent_ns"]),
         "outcome": outcome,
         "closed_ns": closed_ns,
         "offset": offset,
         "error": error,
-        "txn": pa.array(np.ascontiguousarray(rows["txn"]), mask=rows["txn"] == NO_TXN),
+        "txn": pa.array(rows["txn"], mask=rows["txn"] == NO_TXN),
     }
     return pa.Table.from_pydict(columns, schema=SENDS)
 

@@ -52,6 +52,8 @@ _BLANK = bytes(PREFIX)
 # parts of two records does not pass its CRC because their payloads are equal.
 _POOL = 4096
 _STRIDE = 97
+_SHORT = 1024
+"""Bytes of a value up to which copying it whole costs less than taking its head out of it."""
 _MIN_BLOCK = 64
 """Fewer values than this are built faster one at a time."""
 
@@ -161,6 +163,13 @@ def decode(values: Sequence[bytes | None], run: int) -> Decoded:
 
 def seq_of(values: Sequence[bytes]) -> npt.NDArray[np.int64]:
     """The seq (int64) of values that this process built itself, without any check."""
+    size = len(values[0]) if values else 0
+    if PREFIX <= size <= _SHORT:
+        whole = b"".join(values)
+        # Of equal size: the bytes of seq stand at equal distances. Faster than a slice of each value.
+        if len(whole) == size * len(values) and len(set(map(len, values))) == 1:
+            heads_of = np.dtype({"names": ["seq"], "formats": [">i8"], "offsets": [16], "itemsize": size})
+            return np.frombuffer(whole, dtype=heads_of)["seq"].astype(np.int64)
     heads = b"".join([value[:PREFIX] for value in values])
     return np.frombuffer(heads, dtype=_DTYPE)["seq"].astype(np.int64)
 

