@@ -45,7 +45,7 @@ CASES: tuple[tuple[str, FaultSpec, Effect, float], ...] = (
         300,
     ),
     (
-        "partition leader | followers",
+        "partition leader from followers",
         Partition(side=Leader(leader=0), other=Followers(followers=0)),
         lambda _cluster, _done: True,
         300,

@@ -191,10 +191,12 @@ class Processor(LiveReader):
         return True
 
     def _close_client(self) -> None:
-        super()._close_client()
-        if self._closing.is_set():
-            purge_and_close(self._txns.client)
-            self._reports.take()
+        try:
+            super()._close_client()
+        finally:
+            if self._closing.is_set():
+                purge_and_close(self._txns.client)
+                self._reports.take()
 
 
 def reader_spec_of(process: ProcessSpec) -> ReaderSpec:

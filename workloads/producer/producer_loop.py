@@ -29,7 +29,7 @@ PACE_SECONDS = 0.01
 """With a rate, records are sent in slices of this many seconds."""
 _POLL_SECONDS = 0.05
 _TAKE_SECONDS = 0.02
-"""At full speed reports are journaled this often: 8,000 at a time cost a third of what 1,200 do, per report."""
+"""At full speed reports are journaled this often: per report, 8,000 at a time cost a third of 1,200."""
 _IDLE_SECONDS = 0.1
 _ANY_PARTITION = -1
 """librdkafka's RD_KAFKA_PARTITION_UA: the client chooses the partition."""

@@ -1,52 +1,16 @@
-"""Ends a producer's client in any state, and bounds calls into it that may never return."""
+"""Ends a producer's client in any state."""
 
 from __future__ import annotations
 
-import logging
-import threading
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaException
 
+from workloads.config.stuck_client import ClientStuck, call_with_timeout
+
 STUCK_SECONDS = 20.0
 """Seconds after which a call with a time-out of 1 s counts as stuck, and its client is given up."""
-_log = logging.getLogger("kafka_chaos.client")
-
-
-class ClientStuck(Exception):
-    """A call into the client did not return. The client cannot be closed either: that would wait for the
-    call."""
-
-
-def call_with_timeout(seconds: float, work: Callable[[], Any], what: str) -> None:
-    """Run `work` in a thread of its own and re-raise its exception.
-
-    librdkafka's send_offsets_to_transaction ignores its time-out and waits without a limit while the group's
-    coordinator cannot be reached (librdkafka issue 5456), and confluent-kafka's close() aborts and
-    flushes without a limit.
-
-    Raises:
-        ClientStuck: it did not return within `seconds`; its thread is left running.
-    """
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        # Kept for the caller, which waits for the thread.
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name=f"call-{what}", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        _log.error("%s did not return within %g s: the client is given up", what, seconds)
-        raise ClientStuck(f"{what} did not return within {seconds:g} s")
-    if raised:
-        raise raised[0]
 
 
 def flush(client: Any, seconds: float) -> int:

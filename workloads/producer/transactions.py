@@ -26,10 +26,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from harness.model.journal import RowSink, TxnOutcome
 from workloads.config.spec import TransactionSpec
+from workloads.config.stuck_client import ClientStuck, call_with_timeout
 from workloads.producer.shutdown import (
     STUCK_SECONDS,
-    ClientStuck,
-    call_with_timeout,
     flush,
     purge,
     purge_and_close,

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from workloads.config.client_log import client_logger
+from workloads.config.stuck_client import ClientStuck, close_consumer
 from workloads.reader.digest import DigestBuilder, PartitionDigest
 from workloads.reader.read_rows import PartitionFile, rows_table
 from workloads.record.carried_identity import decode_carried
@@ -46,6 +48,12 @@ def _consumer(bootstrap: str, reader: str, isolation: str, security: Mapping[str
     return Consumer(config, logger=client_logger())
 
 
+def _close(consumer: Consumer, reader: str) -> None:
+    # It is in no group and commits nothing, so what was read does not depend on its end, which is logged.
+    with suppress(ClientStuck):
+        close_consumer(consumer, f"reader {reader}")
+
+
 def last_stable(
     bootstrap: str, topic: str, partitions: Sequence[int], security: Mapping[str, str] | None = None
 ) -> dict[int, int]:
@@ -64,7 +72,7 @@ def last_stable(
             except KafkaException:
                 found[number] = -1
     finally:
-        consumer.close()
+        _close(consumer, "last-stable")
     return found
 
 
@@ -141,7 +149,7 @@ def read_range(
                 reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:
-            consumer.close()
+            _close(consumer, reader)
 
     threads = min(THREADS, waiting.qsize())
     if threads:

@@ -12,6 +12,7 @@ from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException,
 
 from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
+from workloads.config.stuck_client import ClientStuck, close_consumer
 from workloads.reader.reader_journal import ReaderJournal
 
 BATCH = 2000
@@ -55,7 +56,7 @@ class LiveReader:
         self._partitions = partitions
         self._config = {
             **spec.to_librdkafka(bootstrap, group_id, security),
-            "on_commit": journal.committed,
+            "on_commit": self._committed,
             "stats_cb": self._statistics,
         }
         self._client = client
@@ -69,6 +70,7 @@ class LiveReader:
         self._restart = threading.Event()
         self._catching_up = threading.Event()
         self._closing = threading.Event()
+        self._given_up = False
         self._thread = threading.Thread(target=self._run, name=f"reader-{name}", daemon=True)
 
     @property
@@ -144,11 +146,24 @@ class LiveReader:
         self._consumer.assign([TopicPartition(self._topic, *place) for place in places])
 
     def _close_client(self) -> None:
-        """Close the client; in a group its callbacks journal the partitions that are given up."""
+        """Close the client; in a group its callbacks journal the partitions that are given up.
+
+        Raises:
+            ClientStuck: it did not end. What its callbacks may still bring is not journaled.
+        """
         if self._by_hand:
             self._journal.unassigned("revoked", sorted(self._assigned_partitions))
-        self._consumer.close()
+        try:
+            # The callbacks run in another thread meanwhile; this one waits for it.
+            close_consumer(self._consumer, f"reader {self.name}")
+        except ClientStuck:
+            self._given_up = True
+            raise
         self._assigned_partitions = set()
+
+    def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        if not self._given_up:
+            self._journal.committed(error, partitions)
 
     def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
         # From here on consume() returns records of the new assignment only: the client drops those that it
@@ -160,11 +175,15 @@ class LiveReader:
         self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
 
     def _revoked(self, _: Any, partitions: list[TopicPartition]) -> None:
+        if self._given_up:
+            return
         if self._spec.commits == "manual":
             self._commit(wait=True)
         self._drop_partitions("revoked", partitions)
 
     def _lost(self, _: Any, partitions: list[TopicPartition]) -> None:
+        if self._given_up:
+            return
         self._drop_partitions("lost", partitions)
 
     def _drop_partitions(self, event: str, partitions: list[TopicPartition]) -> None:

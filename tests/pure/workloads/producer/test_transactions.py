@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from workloads.config.spec import ProducerSettings, TransactionSpec
-from workloads.producer.shutdown import call_with_timeout, purge_and_close
+from workloads.config.stuck_client import call_with_timeout
+from workloads.producer.shutdown import purge_and_close
 from workloads.producer.transactions import ClientUnusable, TransactionManager
 
 pytestmark = pytest.mark.pure

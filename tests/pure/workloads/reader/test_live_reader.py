@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
 
+from workloads.config import stuck_client
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
@@ -247,3 +249,26 @@ def test_caught_up_counts_markers_at_the_end(tmp_path: Path) -> None:
     case = Case(tmp_path, ReaderSpec(name="r"), given((0, 38), (1, 20)), lambda _: [message(0, 40, eof)])
     case.reader.catch_up()
     case.run(lambda: case.reader.caught_up == {0})
+
+
+def test_a_reader_whose_client_does_not_close_fails_with_its_records_journaled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stuck_client, "CLOSE_SECONDS", 0.2)
+    case = Case(tmp_path, ReaderSpec(name="r"), given((0, 0), (1, 0)))
+    released = threading.Event()
+    monkeypatch.setattr(case.consumer, "close", released.wait)
+    case.reader.start()
+    while case.steps:
+        time.sleep(0.01)
+    case.reader.close()
+    case.reader.join()
+    told = len(case.assignments)
+    case.reader._revoked(None, [TopicPartition("t", 0)])
+    case.reader._lost(None, [TopicPartition("t", 1)])
+    case.reader._committed(None, [TopicPartition("t", 1, 1)])
+    released.set()
+    assert isinstance(case.reader.failure, stuck_client.ClientStuck)
+    assert pq.read_table(tmp_path).num_rows == 2
+    assert len(case.assignments) == told
+    assert case.commits == []
