@@ -45,6 +45,8 @@ class Prompt(BaseHTTPRequestHandler):
         self.answer(json.dumps({"ExitCode": 3}).encode())
 
     def do_POST(self) -> None:
+        # A connection that is closed with a part of the request unread is reset, and the answer lost.
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path.endswith("/start"):
             whole = piece(b"to stdout\n") + piece(b"to stderr\n", 2)
             self.answer(whole, "application/vnd.docker.raw-stream")
