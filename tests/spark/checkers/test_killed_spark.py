@@ -20,17 +20,21 @@ COMMAND = [sys.executable, "-m", "kafka_chaos", "check", "--spark-master", "loca
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below one, as Linux tells them."""
+    """All processes below one, as Linux tells them; those that end meanwhile may be missing."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found += [int(child), *descendants(int(child))]
+        with contextlib.suppress(OSError):
+            for child in task.read_text().split():
+                found += [int(child), *descendants(int(child))]
     return found
 
 
 def jvm_below(pid: int) -> int | None:
-    names = {one: Path(f"/proc/{one}/comm").read_text().strip() for one in descendants(pid)}
-    return next((one for one, name in names.items() if name == "java"), None)
+    for one in descendants(pid):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{one}/comm").read_text().strip() == "java":
+                return one
+    return None
 
 
 def threads_of(pid: int) -> set[str]:
