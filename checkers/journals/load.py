@@ -10,10 +10,15 @@ from checkers.journals.footers import JournalFile
 from checkers.journals.missing_journals import ReadableJournal, missing_live, missing_reads
 from harness.model.errors import JournalError
 from harness.model.journal import (
+    ADDED_COLUMNS,
+    ASSIGNMENTS,
+    ASSIGNMENTS_DIR,
     COMMITS,
     COMMITS_DIR,
     COMMITTED_DIR,
     LIVE_DIR,
+    OFFSETS,
+    OFFSETS_DIR,
     OPEN_SENDS,
     READS,
     READS_DIR,
@@ -43,7 +48,9 @@ class Journals:
     committed: tuple[JournalFile, ...] = ()
     txns: tuple[JournalFile, ...] = ()
     live: tuple[tuple[JournalFile, ...], ...] = ()
+    assignments: tuple[JournalFile, ...] = ()
     commits: tuple[JournalFile, ...] = ()
+    offsets: tuple[JournalFile, ...] = ()
     samples: tuple[JournalFile, ...] = ()
     replicas: tuple[JournalFile, ...] = ()
 
@@ -96,7 +103,9 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
         for name, schema in (
             (COMMITTED_DIR, READS),
             (TRANSACTIONS_DIR, TRANSACTIONS),
+            (ASSIGNMENTS_DIR, ASSIGNMENTS),
             (COMMITS_DIR, COMMITS),
+            (OFFSETS_DIR, OFFSETS),
             (SAMPLES_DIR, SAMPLES),
             (REPLICAS_DIR, REPLICAS),
         )
@@ -129,7 +138,9 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
             committed=others[COMMITTED_DIR].files,
             txns=others[TRANSACTIONS_DIR].files,
             live=tuple(parts.files for parts in live),
+            assignments=others[ASSIGNMENTS_DIR].files,
             commits=others[COMMITS_DIR].files,
+            offsets=others[OFFSETS_DIR].files,
             samples=others[SAMPLES_DIR].files,
             replicas=others[REPLICAS_DIR].files,
         ),
@@ -172,6 +183,8 @@ def _parts(folder: StoragePath, schema: pa.Schema, pattern: str = "part-*.parque
 def _check_columns(path: StoragePath, found: pa.Schema, schema: pa.Schema) -> None:
     for field in schema:
         index = found.get_field_index(field.name)
+        if index < 0 and field.name in ADDED_COLUMNS and schema in (COMMITS, ASSIGNMENTS):
+            continue
         kind = None if index < 0 else _without_encoding(found.field(index).type)
         if kind != field.type:
             raise JournalError(

@@ -108,6 +108,7 @@ def _journal(path: str, rows: str, *columns: Column) -> pa.Schema:
 
 _NS = "ns since the epoch, by the clock of the machine that wrote the journal"
 _READER = "name of the reader; of live readers one of `readers` in run.json"
+_MEMBER = "member id that the group's coordinator knows the reader by"
 
 SENDS = _journal(
     "sends/part-*.parquet",
@@ -191,20 +192,68 @@ ASSIGNMENTS = _journal(
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition"),
     Column("offset", pa.int64(), "where reading begins", "not known"),
+    Column("member", pa.string(), _MEMBER, "not known, or the folder is from before this column"),
 )
 
 COMMITS = _journal(
     "commits/part-*.parquet",
     "One row per offset that a live reader committed or tried to commit. Commits that the client makes by "
-    "itself are included if it reports them.",
+    "itself are included if it reports them, and so are offsets that go into a transaction.",
     Column("reader", pa.string(), _READER),
     Column("session", pa.int32(), "session of the reader"),
-    Column("at_ns", pa.int64(), _NS),
+    Column("at_ns", pa.int64(), f"when it was answered or given up, {_NS}"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition"),
     Column("offset", pa.int64(), "the next offset that its group would read"),
-    Column("error", pa.string(), "the client's name for the error", "committed"),
+    Column(
+        "error",
+        pa.string(),
+        "the client's name for the error; of a transaction `ABORTED`, or `INDETERMINATE`: it may end either "
+        "way",
+        "committed",
+    ),
+    Column(
+        "kind",
+        pa.string(),
+        "`request`: the application called for it; `auto`: the client made it by itself; `transaction`: "
+        "offsets that were committed or aborted with a transaction (KIP-447)",
+        "the folder is from before this column",
+    ),
+    Column(
+        "asked_ns",
+        pa.int64(),
+        "when the client was called for it, or for the end of the transaction, ns as above",
+        "not known, as for `auto`",
+    ),
+    Column("member", pa.string(), _MEMBER, "as in assignments"),
 )
+
+OFFSETS = _journal(
+    "offsets/part-*.parquet",
+    "One row per answer about a committed offset of a group of the run. Coordinators are asked after commits "
+    "were answered, after a coordinator moved, and at the end; an answer that repeats the one before it is "
+    "left out, except at the end. The end also has a row per record of these groups in each replica's own "
+    "files of `__consumer_offsets`.",
+    Column("group", pa.string(), "group.id"),
+    Column("topic", pa.string(), "topic"),
+    Column("partition", pa.int32(), "partition"),
+    Column("asked_ns", pa.int64(), f"when the question was sent, {_NS}"),
+    Column("at_ns", pa.int64(), "when the answer came, ns as above"),
+    Column(
+        "source",
+        pa.string(),
+        "`fetch`: the group's coordinator answered (OffsetFetch); `logged`: a record in the files of the "
+        "replica on `broker`; `logged-transaction`: such a record, written as part of a transaction",
+    ),
+    Column("broker", pa.int32(), "node id of the broker that answered, or whose file it is"),
+    Column("offset", pa.int64(), "the committed offset", "the group has none; `logged`: a tombstone"),
+    Column("leader_epoch", pa.int32(), "leader epoch of the commit (KIP-320)", "the commit has none"),
+    Column("log_offset", pa.int64(), "the record's own offset in `__consumer_offsets`", "`fetch`"),
+    Column("error", pa.string(), "Kafka's name for the error: the offset is not known", "no error"),
+)
+
+ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member"})
+"""Columns of assignments and commits that folders of this schema version may lack: then they are null."""
 
 FAULTS = _journal(
     "faults.parquet",
@@ -308,6 +357,7 @@ COMMITTED_DIR = "committed"
 LIVE_DIR = "live"
 ASSIGNMENTS_DIR = "assignments"
 COMMITS_DIR = "commits"
+OFFSETS_DIR = "offsets"
 SAMPLES_DIR = "samples"
 REPLICAS_DIR = "replicas"
 ANSWERS_DIR = "answers"

@@ -28,9 +28,9 @@ class Breaks(StrEnum):
 class FindingClass(StrEnum):
     """The classes of findings: name, when a finding breaks the verdict, and how the verdict words it.
 
-    A record is in at most one of the classes about records; the last four are about deliveries and replicas
-    and are counted in addition. Classes that always break the verdict are named worst first. Definitions:
-    ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
+    A record is in at most one of the classes about records; those from `skipped` on are about deliveries,
+    groups and replicas and are counted in addition. Classes that always break the verdict are named worst
+    first. Definitions: ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
     """
 
     _value_: str
@@ -77,6 +77,23 @@ class FindingClass(StrEnum):
         "times a reader's offsets went back without a new assignment",
     )
     REDELIVERED = "redelivered", Breaks.NEVER
+    COMMIT_LOST = "commit_lost", Breaks.ALWAYS, "committed offsets of a group are lost"
+    COMMIT_AHEAD = (
+        "commit_ahead",
+        Breaks.ALWAYS,
+        "offsets are committed beyond what any member of the group was given",
+    )
+    TWO_OWNERS = (
+        "two_owners",
+        Breaks.ALWAYS,
+        "times two members of a group owned a partition at once and were given its records",
+    )
+    FOREIGN_COMMIT = (
+        "foreign_commit",
+        Breaks.ALWAYS,
+        "commits are accepted from a member that does not own the partition",
+    )
+    COMMIT_STALE = "commit_stale", Breaks.NEVER
     DIVERGED = (
         "diverged",
         Breaks.ALWAYS,

@@ -95,13 +95,16 @@ class ReaderInfo(Frozen):
     """A live reader, which read during the faults; its rows are in `live/NAME`.
 
     `group` is its consumer group (None: it was assigned partitions directly and committed nothing).
-    `committed`: isolation.level=read_committed. `rack`: client.rack, for fetching from followers. `client` is
-    the library. `closed` is False if it was still reading when the run was aborted.
+    `protocol` is group.protocol, `session_ms` after how many milliseconds without a heartbeat the coordinator
+    may expire it. `committed`: isolation.level=read_committed. `rack`: client.rack, for fetching from
+    followers. `client` is the library. `closed` is False if it was still reading when the run was aborted.
     """
 
     name: str
     group: str | None = None
     committed: bool = False
+    protocol: Literal["classic", "consumer"] = "classic"
+    session_ms: int = 45_000
     rack: str | None = None
     commits: Literal["none", "auto", "manual", "transaction"] = "none"
     client: str = "librdkafka"

@@ -29,6 +29,7 @@ from harness.preflight.kernel_probes import Capability
 from harness.run.runner import ExperimentRun
 from harness.spec.experiment import Arm, Experiment
 from workloads.producer.payloads import check_payload
+from workloads.reader.readers import check_settings
 
 EXPERIMENT_FILE = "experiment.json"
 
@@ -121,11 +122,13 @@ def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capa
     """An experiment ready to run in a new folder; `capabilities` is what kernel and engine can do.
 
     Raises:
-        BadInput: no such arm, a payload that cannot be built, a fault that is impossible on this machine, or
-            a folder that cannot be written.
+        BadInput: no such arm, a payload that cannot be built, settings that the client refuses, a fault
+            that is impossible on this machine, or a folder that cannot be written.
     """
     for arm in choose_arms(experiment, options.arms):
         check_payload(experiment.workload_of(arm))
+        for reader in experiment.readers_of(arm):
+            check_settings(reader)
     left, skipped = feasibility.without_impossible_faults(experiment, capabilities)
     for line in skipped:
         report_progress(line)

@@ -47,6 +47,9 @@ SESSION_SECONDS = {Profile.KAFKA: 9.0, Profile.FAST: 4.0}
 SMALLEST_DISK_MIB = 16
 MOST_BROKERS = 9
 
+CONSUMER_PROTOCOL = (4, 0)
+"""The first Kafka with the consumer group protocol for production (KIP-848)."""
+
 
 class ClusterSpec(Frozen):
     """A cluster: number of nodes, Kafka version, settings.
@@ -98,9 +101,20 @@ class ClusterSpec(Frozen):
         """The racks in order of broker id; empty without `racks`."""
         return tuple(rack_of(number) for number in range(1, self.brokers + 1)) if self.racks else ()
 
+    @property
+    def has_consumer_protocol(self) -> bool:
+        """Whether groups can use `group.protocol: consumer`; of an existing cluster and of an image without a
+        version this is not known, and taken to be so."""
+        numbers = self._version_numbers
+        return self.existing is not None or len(numbers) < 2 or tuple(numbers) >= CONSUMER_PROTOCOL
+
+    @property
+    def _version_numbers(self) -> list[int]:
+        return [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
+
     @model_validator(mode="after")
     def _check_version(self) -> ClusterSpec:
-        numbers = [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
+        numbers = self._version_numbers
         if len(numbers) < 2:
             return self
         if self.metadata is Metadata.ZOOKEEPER and numbers[0] >= 4:

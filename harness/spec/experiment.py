@@ -268,6 +268,13 @@ class Experiment(Frozen):
             if twice:
                 yield Problem(f"{place}[{number}].name", f"two readers are named {min(twice)!r}")
             taken.update(reader.member_names)
+            if reader.protocol == "consumer" and not self.cluster.has_consumer_protocol:
+                mode = " with ZooKeeper" if self.cluster.metadata is Metadata.ZOOKEEPER else ""
+                yield Problem(
+                    f"{place}[{number}].protocol",
+                    f"Kafka {self.cluster.version}{mode} has no consumer group protocol, 4.0 was the first "
+                    "(KIP-848): set `version` below `cluster`, or `protocol: classic`",
+                )
             if reader.rack is None:
                 continue
             if not self.cluster.racks:

@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
 
+SESSION_MS = 45_000
+"""The default of session.timeout.ms, and of the brokers' group.consumer.session.timeout.ms (KIP-848)."""
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 _RESERVED = frozenset(
     {
@@ -23,6 +25,8 @@ _RESERVED = frozenset(
         "enable.auto.offset.store",
         "enable.partition.eof",
         "partition.assignment.strategy",
+        "group.protocol",
+        "group.instance.id",
         "statistics.interval.ms",
     }
 )
@@ -37,6 +41,13 @@ class ReaderSpec(Frozen):
     what is journaled, every `commit_every` seconds and before partitions are revoked. `none`: never, so that
     each rebalance starts from the beginning again. At each time of `restarts` (seconds after the first step
     began) the next member in turn leaves, and a new client takes its place: two rebalances.
+
+    `protocol` is group.protocol: `classic`, or `consumer`, in which the broker assigns (KIP-848, from Kafka
+    4.0). `assignor` is partition.assignment.strategy of the classic protocol: `range` and `roundrobin` are
+    eager, so that a rebalance takes all partitions from all members, `cooperative-sticky` takes only those
+    that move. The consumer protocol has none: the broker's assignor can be named by `group.remote.assignor`
+    in `extra`. With `static: true` every member has its name as group.instance.id, so that it keeps its
+    partitions when it comes back within the session time-out (KIP-345).
 
     `reset` is auto.offset.reset: where to continue when the log does not hold the offset, or a group has
     none. `error`: the client reports it, and the reader continues from the nearest existing offset, which is
@@ -53,7 +64,11 @@ class ReaderSpec(Frozen):
     isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
     commits: Literal["none", "auto", "manual"] = "none"
     commit_every: float = Field(default=1.0, gt=0, le=3600, description="seconds")
-    assignor: Literal["range", "roundrobin", "cooperative-sticky"] = "range"
+    protocol: Literal["classic", "consumer"] = "classic"
+    assignor: Literal["range", "roundrobin", "cooperative-sticky"] | None = Field(
+        default=None, description="null: range, and with the consumer protocol the broker's own"
+    )
+    static: bool = False
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
     reset: Literal["error", "earliest", "latest"] = "error"
     rack: str | None = None
@@ -65,6 +80,9 @@ class ReaderSpec(Frozen):
             raise ValueError(f"members is {self.members}, but there is no group: name one with `group`")
         if self.group is None and self.commits != "none":
             raise ValueError(f"commits is {self.commits}, but only a group has offsets: name it with `group`")
+        if self.group is None and (self.protocol == "consumer" or self.static):
+            setting = "static" if self.static else "protocol"
+            raise ValueError(f"{setting} is given, but there is no group: name one with `group`")
         if list(self.restarts) != sorted(self.restarts):
             raise ValueError("restarts must be in order of time")
         ours = sorted(_RESERVED & set(self.extra))
@@ -80,13 +98,29 @@ class ReaderSpec(Frozen):
         return tuple(f"{self.name}-{number}" for number in range(self.members))
 
     @property
+    def incremental(self) -> bool:
+        """Whether a rebalance names only the partitions that move, and the others are kept."""
+        return self.protocol == "consumer" or self.assignor == "cooperative-sticky"
+
+    @property
+    def session_ms(self) -> int:
+        """session.timeout.ms of the classic protocol, in milliseconds."""
+        return int(self.extra.get("session.timeout.ms", SESSION_MS))
+
+    @property
     def committed(self) -> bool:
         return self.isolation == "read_committed"
 
     def to_librdkafka(
-        self, bootstrap: str, group_id: str, security: Mapping[str, str] | None = None
+        self,
+        bootstrap: str,
+        group_id: str,
+        security: Mapping[str, str] | None = None,
+        *,
+        member: str | None = None,
     ) -> dict[str, Any]:
-        """Configuration for `confluent_kafka.Consumer`, which needs a group.id even if none is used."""
+        """Configuration of one member for `confluent_kafka.Consumer`, which needs a group.id even if none is
+        used."""
         return {
             "bootstrap.servers": bootstrap,
             **(security or {}),
@@ -96,7 +130,7 @@ class ReaderSpec(Frozen):
             "enable.partition.eof": True,
             "enable.auto.commit": self.commits == "auto",
             "auto.commit.interval.ms": int(self.commit_every * 1000),
-            "partition.assignment.strategy": self.assignor,
+            **self._membership(member),
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 100,
             # The default of 64 MiB per partition is too much for many readers in one process.
@@ -105,4 +139,14 @@ class ReaderSpec(Frozen):
             "socket.timeout.ms": 10_000,
             **({} if self.rack is None else {"client.rack": self.rack, "statistics.interval.ms": 500}),
             **self.extra,
+        }
+
+    def _membership(self, member: str | None) -> dict[str, Any]:
+        """How the member joins. What is not asked for is left out: with the consumer protocol the client
+        refuses an assignor, as it does session.timeout.ms and heartbeat.interval.ms."""
+        strategy = self.assignor or ("range" if self.protocol == "classic" else None)
+        return {
+            **({"group.protocol": "consumer"} if self.protocol == "consumer" else {}),
+            **({} if strategy is None else {"partition.assignment.strategy": strategy}),
+            **({"group.instance.id": member} if self.static and member is not None else {}),
         }

@@ -114,9 +114,11 @@ class Processor(LiveReader):
         ]
         self._txns.begin()
         self._write([key_of_source(record.partition(), record.offset()) for record in records])
-        if self._txns.end() is TxnOutcome.COMMITTED:
-            self._journal.committed(None, self._offsets)
-        else:
+        asked_ns = time.time_ns()
+        outcome = self._txns.end()
+        if outcome is not None:
+            self._journal.committed_in_transaction(outcome, self._offsets, asked_ns)
+        if outcome is not TxnOutcome.COMMITTED:
             self._rewind()
 
     def _write(self, keys: list[int]) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException,
 from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.stuck_client import ClientStuck, close_consumer
-from workloads.reader.reader_journal import ReaderJournal
+from workloads.reader.reader_journal import CommitKind, ReaderJournal
 
 BATCH = 2000
 _POLL_SECONDS = 0.1
@@ -55,7 +55,7 @@ class LiveReader:
         self._topic = topic
         self._partitions = partitions
         self._config = {
-            **spec.to_librdkafka(bootstrap, group_id, security),
+            **spec.to_librdkafka(bootstrap, group_id, security, member=name),
             "on_commit": self._committed,
             "stats_cb": self._statistics,
         }
@@ -63,10 +63,11 @@ class LiveReader:
         # Created here, so that settings which the client refuses are reported before the run starts.
         self._consumer = client(self._config, logger=client_logger())
         self._by_hand = spec.group is None
-        self._incremental = self._by_hand or spec.assignor == "cooperative-sticky"
+        self._incremental = self._by_hand or spec.incremental
         self._assigned_partitions: set[int] = set()
         self._positions: dict[int, int] = {}
         self._resets: dict[int, int | None] = {}
+        self._asked: dict[tuple[int, int], int] = {}
         self._restart = threading.Event()
         self._catching_up = threading.Event()
         self._closing = threading.Event()
@@ -162,16 +163,22 @@ class LiveReader:
         self._assigned_partitions = set()
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        """Take the answer to a commit that was not waited for, or that the client made by itself."""
         if not self._given_up:
-            self._journal.committed(error, partitions)
+            kind: CommitKind = "auto" if self._spec.commits == "auto" else "request"
+            self._journal.committed(error, partitions, kind=kind, asked=self._asked_at)
 
-    def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
+    def _asked_at(self, place: TopicPartition) -> int | None:
+        return self._asked.pop((place.partition, place.offset), None)
+
+    def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         # From here on consume() returns records of the new assignment only: the client drops those that it
         # had fetched under the old one (rd_kafka_purge_outdated_messages).
         new = [one.partition for one in partitions]
         if not self._incremental:
             self._assigned_partitions, self._positions, self._resets = set(), {}, {}
         self._assigned_partitions.update(new)
+        self._journal.member = consumer.memberid() or None
         self._journal.assigned((one.partition, one.offset if one.offset >= 0 else None) for one in partitions)
 
     def _revoked(self, _: Any, partitions: list[TopicPartition]) -> None:
@@ -272,13 +279,17 @@ class LiveReader:
         ]
         if not offsets:
             return
+        now = time.time_ns()
+        for place in offsets:
+            # Of two commits of one offset the earlier time counts: it was asked for then or later.
+            self._asked.setdefault((place.partition, place.offset), now)
         try:
             answered = self._consumer.commit(offsets=offsets, asynchronous=not wait)
         except KafkaException as error:
-            self._journal.committed(error.args[0], offsets)
+            self._journal.committed(error.args[0], offsets, asked=self._asked_at)
         else:
             if wait:
-                self._journal.committed(None, answered)
+                self._journal.committed(None, answered, asked=self._asked_at)
 
     def _statistics(self, text: str) -> None:
         """Take librdkafka's statistics: a partition's `broker` is the one that is fetched from (KIP-392)."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from harness.model.journal import READS, RowSink
+from harness.model.journal import READS, RowSink, TxnOutcome
 from workloads.journal.parquet_parts import FLUSH_SECONDS, PartWriter
 from workloads.reader.read_rows import SessionPosition, rows_table
 from workloads.record.carried_identity import Headers, decode_carried
+
+CommitKind = Literal["request", "auto", "transaction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,10 @@ NO_SINKS = ReaderSinks(_Nowhere(), _Nowhere())
 
 
 class ReaderJournal:
-    """Journal of one reader in its own `folder` (created if absent); only the reader's thread may use it."""
+    """Journal of one reader in its own `folder` (created if absent); only the reader's thread may use it.
+
+    `member` is the member id that goes with its assignments and commits.
+    """
 
     def __init__(self, folder: Path, reader: str, topic: str, run_id: int, sinks: ReaderSinks) -> None:
         self._parts = PartWriter(folder)
@@ -48,6 +53,7 @@ class ReaderJournal:
         self._flushed = time.monotonic()
         self.session = -1
         self.records = 0
+        self.member: str | None = None
 
     def append_records(self, messages: list[Message]) -> None:
         """Append records in the order in which the client returned them."""
@@ -81,27 +87,53 @@ class ReaderJournal:
                     "topic": self._topic,
                     "partition": partition,
                     "offset": offset,
+                    "member": self.member,
                 }
             )
 
-    def committed(self, error: KafkaError | None, offsets: Iterable[TopicPartition]) -> None:
+    def committed(
+        self,
+        error: KafkaError | None,
+        offsets: Iterable[TopicPartition],
+        *,
+        kind: CommitKind = "request",
+        asked: Callable[[TopicPartition], int | None] = lambda _: None,
+    ) -> None:
         """Journal a commit that was answered or failed. Entries without an offset had nothing to commit and
-        are left out."""
+        are left out. `asked` gives the time of asking, in ns."""
         now = time.time_ns()
         for place in offsets:
             if place.offset >= 0:
                 reason: Any = place.error or error
-                self._sinks.commits.append(
-                    {
-                        "reader": self._reader,
-                        "session": max(0, self.session),
-                        "at_ns": now,
-                        "topic": self._topic,
-                        "partition": place.partition,
-                        "offset": place.offset,
-                        "error": None if reason is None else reason.name(),
-                    }
-                )
+                self._append_commit(place, now, None if reason is None else reason.name(), kind, asked(place))
+
+    def committed_in_transaction(
+        self, outcome: TxnOutcome, offsets: Iterable[TopicPartition], asked_ns: int
+    ) -> None:
+        """Journal offsets that went into a transaction, which has ended; `asked_ns` is when its end was
+        asked for."""
+        now = time.time_ns()
+        error = None if outcome is TxnOutcome.COMMITTED else outcome.name
+        for place in offsets:
+            self._append_commit(place, now, error, "transaction", asked_ns)
+
+    def _append_commit(
+        self, place: TopicPartition, now: int, error: str | None, kind: CommitKind, asked_ns: int | None
+    ) -> None:
+        self._sinks.commits.append(
+            {
+                "reader": self._reader,
+                "session": max(0, self.session),
+                "at_ns": now,
+                "topic": self._topic,
+                "partition": place.partition,
+                "offset": place.offset,
+                "error": error,
+                "kind": kind,
+                "asked_ns": asked_ns,
+                "member": self.member,
+            }
+        )
 
     def flush(self, *, last: bool = False) -> None:
         """Write a part if it is due. The `last` part is written even without rows if there is no other.

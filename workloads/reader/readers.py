@@ -13,11 +13,38 @@ from confluent_kafka import Consumer, KafkaException
 from harness.model.errors import BadInput
 from harness.model.run import ReaderInfo
 from harness.model.secrets import format_settings
+from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
 
 _POLL_SECONDS = 0.05
+_NOWHERE = "127.0.0.1:9"
+
+
+def check_settings(spec: ReaderSpec, client: Callable[..., Any] = Consumer) -> None:
+    """Let the client check the settings of a reader; no broker is asked.
+
+    Raises:
+        BadInput: it refuses them.
+    """
+    settings = spec.to_librdkafka(_NOWHERE, spec.group or spec.name, member=spec.member_names[0])
+    try:
+        client(settings, logger=client_logger()).close()
+    except KafkaException as error:
+        raise _refused(spec, error) from error
+
+
+def _refused(spec: ReaderSpec, error: KafkaException) -> BadInput:
+    own = {} if spec.assignor is None else {"assignor": spec.assignor}
+    given = {"protocol": spec.protocol} | own if spec.protocol == "consumer" else {}
+    return BadInput(
+        "the Kafka client refuses the settings of a reader",
+        where=f"reader {spec.name}: {format_settings({**given, **spec.extra})}",
+        expected="properties and values that librdkafka knows and that fit together",
+        found=error.args[0].str(),
+        next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
+    )
 
 
 class Readers:
@@ -64,13 +91,7 @@ class Readers:
                         security=security,
                     )
                 except KafkaException as error:
-                    raise BadInput(
-                        "the Kafka client refuses the settings of a reader",
-                        where=f"reader {spec.name}: {format_settings(spec.extra)}",
-                        expected="properties and values that librdkafka knows and that fit together",
-                        found=error.args[0].str(),
-                        next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
-                    ) from error
+                    raise _refused(spec, error) from error
                 created.append(reader)
             self._members.append((spec, created))
         self._clock = threading.Thread(target=self._restart, name="reader-restarts", daemon=True)
@@ -135,6 +156,8 @@ class Readers:
                 name=reader.name,
                 group=spec.group,
                 committed=spec.committed,
+                protocol=spec.protocol,
+                session_ms=spec.session_ms,
                 rack=spec.rack,
                 commits=reader.commits,
                 records=reader.records,

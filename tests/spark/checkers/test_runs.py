@@ -13,7 +13,7 @@ from checkers.check import check_run
 from checkers.findings.evidence import FINDINGS
 from checkers.judgement.judge import judge
 from harness.model.errors import CheckError, JournalError
-from harness.model.journal import READS, SENDS
+from harness.model.journal import ADDED_COLUMNS, COMMITS, READS, SENDS
 from harness.model.result import FindingClass, Summary, VerdictWord
 from harness.model.run import FinalRead, RunMeta
 from tests.spark.conftest import Check
@@ -228,6 +228,16 @@ def test_other_columns_are_an_error(
     with pytest.raises(JournalError, match="expected columns") as caught:
         check_run(spark, tmp_path)
     assert found in str(caught.value)
+
+
+def test_commits_of_an_earlier_folder_lack_the_columns_that_were_added(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_run(tmp_path, History().send(0, at=0).read(0, at=0).commit(1, reader="g-0"))
+    schema = pa.schema([field for field in COMMITS if field.name not in ADDED_COLUMNS])
+    assert len(schema) < len(COMMITS)
+    write_part(tmp_path / "commits" / "part-00000.parquet", [], schema)
+    assert check_run(spark, tmp_path).problems == ()
 
 
 def test_columns_in_other_arrow_encodings_are_the_same_columns(spark: SparkSession, tmp_path: Path) -> None:

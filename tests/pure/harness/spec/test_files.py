@@ -90,6 +90,21 @@ def test_an_experiment_survives_json(name: str) -> None:
             "the racks are r1, r2, r3",
         ),
         (("- name: a", "- {name: a, readers: [{name: b, rack: r1}]}"), "arms[0].readers[0].rack"),
+        (
+            (
+                "title: t",
+                "title: t\ncluster: {version: 3.9.2}\nreaders: [{name: a, group: g, protocol: consumer}]",
+            ),
+            "Kafka 3.9.2 has no consumer group protocol, 4.0 was the first (KIP-848)",
+        ),
+        (
+            (
+                "title: t",
+                "title: t\ncluster: {version: 3.9.2, metadata: zookeeper}\n"
+                "readers: [{name: a, group: g, protocol: consumer}]",
+            ),
+            "Kafka 3.9.2 with ZooKeeper has no consumer group protocol",
+        ),
         (("title: t", "title: t\nreaders: [{name: a, comits: auto}]"), "did you mean 'commits'"),
         (("title: t", "title: t\nreaders: [{name: a, members: 3}]"), "there is no group"),
         (("- name: a", "- {name: a, producer: {acks: 1}, workload: {transactions: {}}}"), "needs acks=all"),

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from harness.model.errors import BadInput
 from workloads.config.reader_spec import ReaderSpec
+from workloads.reader.readers import check_settings
 
 pytestmark = pytest.mark.pure
 
@@ -17,6 +19,9 @@ pytestmark = pytest.mark.pure
     [
         ({"members": 2}, "there is no group"),
         ({"commits": "auto"}, "only a group has offsets"),
+        ({"protocol": "consumer"}, "protocol is given, but there is no group"),
+        ({"static": True}, "static is given, but there is no group"),
+        ({"extra": {"group.protocol": "consumer"}}, "set by the reader itself"),
         ({"restarts": [3, 2]}, "in order of time"),
         ({"restarts": [-1]}, "greater than or equal to 0"),
         ({"extra": {"client.rack": "r1"}}, "set by the reader itself"),
@@ -54,3 +59,50 @@ def test_what_reaches_the_client() -> None:
     assert (near["isolation.level"], near["enable.auto.commit"]) == ("read_committed", True)
     assert (near["auto.commit.interval.ms"], near["session.timeout.ms"]) == (500, "6000")
     assert near["auto.offset.reset"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("given", "incremental", "expected"),
+    [
+        ({}, False, {"partition.assignment.strategy": "range"}),
+        ({"assignor": "roundrobin"}, False, {"partition.assignment.strategy": "roundrobin"}),
+        ({"assignor": "cooperative-sticky"}, True, {"partition.assignment.strategy": "cooperative-sticky"}),
+        ({"protocol": "consumer"}, True, {"group.protocol": "consumer"}),
+        (
+            {"protocol": "consumer", "static": True},
+            True,
+            {"group.protocol": "consumer", "group.instance.id": "work-1"},
+        ),
+        (
+            {"static": True},
+            False,
+            {"group.instance.id": "work-1", "partition.assignment.strategy": "range"},
+        ),
+    ],
+)
+def test_how_a_member_joins(given: dict[str, Any], incremental: bool, expected: dict[str, str]) -> None:
+    spec = ReaderSpec.model_validate({"name": "work", "group": "g", "members": 2, **given})
+    names = (*("group.protocol", "group.instance.id", "partition.assignment.strategy"), "session.timeout.ms")
+    made = spec.to_librdkafka("a:1", "g", member="work-1")
+    assert {name: made[name] for name in names if name in made} == expected
+    assert spec.incremental is incremental
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"assignor": "range"},
+            "`partition.assignment.strategy` is not supported for `group.protocol=consumer`",
+        ),
+        ({"extra": {"session.timeout.ms": 6000}}, "`session.timeout.ms` is not supported"),
+        ({"extra": {"heartbeat.interval.ms": 600}}, "`heartbeat.interval.ms` is not supported"),
+    ],
+)
+def test_what_the_client_refuses_is_told_in_its_own_words(given: dict[str, Any], words: str) -> None:
+    spec = ReaderSpec.model_validate({"name": "work", "group": "g", "protocol": "consumer", **given})
+    with pytest.raises(BadInput) as caught:
+        check_settings(spec)
+    assert words in str(caught.value.found)
+    assert "reader work: protocol=consumer" in str(caught.value.where)
+    check_settings(ReaderSpec(name="work", group="g", protocol="consumer", static=True))

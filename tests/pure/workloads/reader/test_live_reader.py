@@ -51,6 +51,9 @@ class Consumer:
         self.commits: list[list[tuple[int, int]]] = []
         self.commit_fails = False
 
+    def memberid(self) -> str:
+        return "member-1"
+
     def subscribe(self, _topics: list[str], on_assign: Any, on_revoke: Any, on_lost: Any) -> None:
         self.on_assign, self.on_revoke, self.on_lost = on_assign, on_revoke, on_lost
 
@@ -197,6 +200,9 @@ def test_what_is_taken_away_is_committed_first_and_told(tmp_path: Path) -> None:
         (0, 4, None),
         (1, 5, None),
     ]
+    assert all(row["asked_ns"] <= row["at_ns"] for row in case.commits)
+    assert {(row["kind"], row["member"]) for row in case.commits} == {("request", "member-1")}
+    assert {row["member"] for row in case.assignments} == {"member-1"}
     assert [row[:3] for row in case.moved()] == [
         (0, "assigned", 0),
         (0, "assigned", 1),
@@ -228,6 +234,23 @@ def test_the_clients_own_commits_come_with_what_they_say(tmp_path: Path) -> None
         (0, 5, None),
         (0, 6, "REBALANCE_IN_PROGRESS"),
     ]
+    assert {(row["kind"], row["asked_ns"]) for row in case.commits} == {("auto", None)}
+
+
+def test_an_answer_that_comes_later_is_journaled_with_the_time_of_asking(tmp_path: Path) -> None:
+    def joined(consumer: Consumer) -> list[Message]:
+        consumer.on_assign(consumer, places(0))
+        return [message(0, 3)]
+
+    spec = ReaderSpec(name="r", group="g", commits="manual", commit_every=0.01)
+    case = Case(tmp_path, spec, joined)
+    before = time.time_ns()
+    case.run(lambda: bool(case.consumer.commits))
+    after = time.time_ns()
+    case.consumer.config["on_commit"](None, [TopicPartition("t", 0, 4)])
+    answered = case.commits[-1]
+    assert (answered["offset"], answered["kind"]) == (4, "request")
+    assert before <= answered["asked_ns"] <= after <= answered["at_ns"]
 
 
 @pytest.mark.parametrize(
