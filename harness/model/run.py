@@ -106,7 +106,7 @@ class ReaderInfo(Frozen):
     protocol: Literal["classic", "consumer"] = "classic"
     session_ms: int = 45_000
     rack: str | None = None
-    commits: Literal["none", "auto", "manual", "transaction"] = "none"
+    commits: Literal["none", "auto", "manual", "before", "transaction"] = "none"
     client: str = "librdkafka"
     records: int = 0
     closed: bool = False

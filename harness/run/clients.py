@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from harness.cluster.live import LiveCluster
+from harness.host.python_packages import confluent_kafka
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -79,6 +80,11 @@ class RunClients:
                     run_id=run_id,
                     folder=folder / LIVE_DIR,
                     sinks=sinks,
+                    packages={
+                        reader.version: confluent_kafka(reader.version)
+                        for reader in readers
+                        if reader.version is not None
+                    },
                 )
             )
             if spec.process is not None and transactions is not None:

@@ -20,9 +20,10 @@ from harness.run.broker_observer import BrokerObserver
 from harness.run.broker_queries import ask
 from harness.run.fault_ledger import FaultLedger, OpenFault
 from harness.run.fault_scheduler import Scheduler
+from harness.run.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
+from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, RestartReader, Wait, Write
 from workloads.producer.tally import Progress
 
 _GRACE_SECONDS = 30.0
@@ -108,6 +109,10 @@ class StepExecutor:
             self._say(f"asking {action.of}")
             for arm in self.arms:
                 ask(self._observer(arm), action, arm.answers)
+        elif isinstance(action, RestartReader):
+            self._say(f"restarting reader {action.reader}")
+            for arm in self.arms:
+                restart_reader(arm.clients.readers.members(action.reader), action)
         else:
             self._say(f"sleeping for {action.seconds:g} s")
             time.sleep(action.seconds)

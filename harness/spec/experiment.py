@@ -223,6 +223,7 @@ class Experiment(Frozen):
                 except ValueError as error:
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {_message_of(error)}")
         yield from self._driving_problems()
+        yield from self._restart_problems()
         yield from self._fault_problems()
 
     def _not_together(self, arm: Arm) -> str | None:
@@ -260,6 +261,23 @@ class Experiment(Frozen):
                 self.workload_of(arm).transactional for arm in self.arms
             ):
                 yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
+
+    def _restart_problems(self) -> Iterator[Problem]:
+        """Steps that restart a reader which an arm does not have, or whose clients cannot be killed."""
+        for number, step in enumerate(self.steps):
+            restart = step.restart_reader
+            for arm in self.arms if restart is not None else ():
+                assert restart is not None
+                place = f"steps[{number}].restart_reader"
+                found = {reader.name: reader for reader in self.readers_of(arm)}.get(restart.reader)
+                if found is None:
+                    yield Problem(f"{place}.reader", f"arm {arm.name!r} has no reader {restart.reader!r}")
+                elif restart.crash and not found.apart:
+                    yield Problem(
+                        f"{place}.crash",
+                        f"a crash needs a reader whose clients have their own processes: set `process: true` "
+                        f"for reader {restart.reader!r}",
+                    )
 
     def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
         taken: set[str] = set()

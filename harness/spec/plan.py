@@ -12,7 +12,7 @@ from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.target_context import ClusterShape
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
+from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, RestartReader, SendCall, Sleep, Wait, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,8 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         what = f"wait until {until}, {action.within:g} s at most"
     elif isinstance(action, Drive):
         what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"
+    elif isinstance(action, RestartReader):
+        what = f"{'crash' if action.crash else 'restart'} reader {action.reader}"
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):

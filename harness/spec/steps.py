@@ -1,4 +1,4 @@
-"""The steps of an experiment, as data: write, drive, wait, inject, heal, ask, sleep."""
+"""The steps of an experiment, as data: write, drive, wait, inject, heal, ask, restart_reader, sleep."""
 
 from __future__ import annotations
 
@@ -222,13 +222,30 @@ class Ask(Frozen):
         return self
 
 
+class RestartReader(Frozen):
+    """Give every member of a reader a new client, `after` seconds after they have received `received` records
+    together, counted from the beginning of the run.
+
+    The old client is closed as an application does when it ends. With `crash: true` its process is killed
+    (the reader needs `process: true`). The step ends when the new clients have subscribed. With `away: true`
+    there are no new clients until the next such step, which does nothing but create them.
+    """
+
+    reader: str = Field(pattern=NAME)
+    received: int = Field(default=0, ge=0)
+    after: float = Field(default=0.0, ge=0, description="seconds")
+    crash: bool = False
+    away: bool = False
+    within: float = Field(default=60.0, gt=0, description="seconds for each of both waits")
+
+
 class Sleep(Frozen):
     """Do nothing for a while. Prefer a wait step, which verifies a state."""
 
     seconds: float = Field(gt=0)
 
 
-Action = Write | Drive | Wait | Inject | Heal | Ask | Sleep
+Action = Write | Drive | Wait | Inject | Heal | Ask | RestartReader | Sleep
 STEPS: dict[str, type[Frozen]] = {
     "write": Write,
     "drive": Drive,
@@ -236,6 +253,7 @@ STEPS: dict[str, type[Frozen]] = {
     "inject": Inject,
     "heal": Heal,
     "ask": Ask,
+    "restart_reader": RestartReader,
     "sleep": Sleep,
 }
 KIND = {model: name for name, model in STEPS.items()}
@@ -250,6 +268,7 @@ class Step(Frozen):
     inject: Inject | None = None
     heal: Heal | None = None
     ask: Ask | None = None
+    restart_reader: RestartReader | None = None
     sleep: Sleep | None = None
 
     @model_validator(mode="before")

@@ -205,6 +205,22 @@ def received(reader: str, count: int) -> Expectation:
     return exactly(f"records that consumer {reader} received", count, lambda run: len(_received(run, reader)))
 
 
+def committed(reader: str, session: int, offset: int) -> Expectation:
+    """The last offset of partition 0 that a live reader has committed in one of its sessions."""
+
+    def of(run: FinishedRun) -> int:
+        offsets = [
+            row["offset"]
+            for row in run.commits
+            if (row["reader"], row["session"], row["partition"], row["error"]) == (reader, session, 0, None)
+        ]
+        if not offsets:
+            raise EvidenceMissing(f"consumer {reader} has committed nothing in session {session}")
+        return int(offsets[-1])
+
+    return exactly(f"last commit of consumer {reader} in session {session}", offset, of)
+
+
 def _received(run: FinishedRun, reader: str) -> list[JournalRow]:
     if reader not in {one.name for one in run.meta.readers}:
         raise EvidenceMissing(f"there was no consumer {reader}")

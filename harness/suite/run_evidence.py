@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from harness.model.journal import (
     ANSWERS_DIR,
     CHECKPOINTS_DIR,
+    COMMITS_DIR,
     LIVE_DIR,
     READS_DIR,
     REPLICAS_DIR,
@@ -99,6 +100,11 @@ class FinishedRun:
     def transactions(self) -> list[JournalRow]:
         """Transactions and the outcomes that the clients learned."""
         return self._rows(TRANSACTIONS_DIR)
+
+    @cached_property
+    def commits(self) -> list[JournalRow]:
+        """What live readers have committed or tried to commit, in order of time."""
+        return sorted(self._rows(COMMITS_DIR), key=lambda row: row["at_ns"])
 
     @cached_property
     def final_log(self) -> list[JournalRow]:

@@ -54,6 +54,14 @@ class ReaderSpec(Frozen):
     journaled as a new session. `earliest`, `latest`: the client decides and does not report it, as in an
     application that leaves it to the client.
 
+    The application takes `takes` seconds for each batch that the client returns to it, of at most `batch`
+    records (default 2,000). A record is journaled when it is processed: if the application crashes before
+    that, nobody has processed it. `commits: before` commits each batch when it is received, before it is
+    processed.
+
+    `process: true` gives each member's client a process of its own, which a `restart_reader` step can kill.
+    `version` does so too, with that version of confluent-kafka, which pip fetches once.
+
     `rack` is client.rack: the reader fetches from a follower in that rack (KIP-392). `extra` takes any other
     property of librdkafka.
     """
@@ -62,7 +70,7 @@ class ReaderSpec(Frozen):
     group: str | None = Field(default=None, pattern=_NAME)
     members: int = Field(default=1, ge=1, le=20)
     isolation: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
-    commits: Literal["none", "auto", "manual"] = "none"
+    commits: Literal["none", "auto", "manual", "before"] = "none"
     commit_every: float = Field(default=1.0, gt=0, le=3600, description="seconds")
     protocol: Literal["classic", "consumer"] = "classic"
     assignor: Literal["range", "roundrobin", "cooperative-sticky"] | None = Field(
@@ -71,6 +79,10 @@ class ReaderSpec(Frozen):
     static: bool = False
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
     reset: Literal["error", "earliest", "latest"] = "error"
+    batch: int | None = Field(default=None, ge=1, le=10_000, description="records; default: 2,000")
+    takes: float = Field(default=0.0, ge=0, le=60, description="seconds per batch")
+    process: bool = False
+    version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$", description="of confluent-kafka")
     rack: str | None = None
     extra: dict[str, Setting] = {}
 
@@ -106,6 +118,11 @@ class ReaderSpec(Frozen):
     def session_ms(self) -> int:
         """session.timeout.ms of the classic protocol, in milliseconds."""
         return int(self.extra.get("session.timeout.ms", SESSION_MS))
+
+    @property
+    def apart(self) -> bool:
+        """Whether its clients have processes of their own."""
+        return self.process or self.version is not None
 
     @property
     def committed(self) -> bool:

@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException,
 from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
 from workloads.config.stuck_client import ClientStuck, close_consumer
+from workloads.reader.consumer_process import ConsumerGone, ConsumerProcess
 from workloads.reader.reader_journal import CommitKind, ReaderJournal
 
 BATCH = 2000
@@ -23,11 +24,12 @@ _RESET = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION})
 
 
 class LiveReader:
-    """Reads `topic` from its start until `close`, in a thread; `restart` gives it a new client.
+    """Reads `topic` from its start until `close`, in a thread; `restart` and `crash` give it a new client.
 
-    `caught_up` are the partitions that it has read to the end since `catch_up` was called, `followers` the
-    brokers other than the leader that a reader with a rack fetched from, `failure` the exception that ended
-    the thread early.
+    `received` is the number of records that its clients have returned, `clients` that of clients which have
+    subscribed; `away` means that it has none now. `caught_up` are the partitions that it has read to the end
+    since `catch_up` was called, `followers` the brokers other than the leader that a reader with a rack
+    fetched from, `failure` the exception that ended the thread early.
     """
 
     def __init__(
@@ -44,8 +46,11 @@ class LiveReader:
         security: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
-        self.batch = BATCH
-        self.commits: Literal["none", "auto", "manual", "transaction"] = spec.commits
+        self.batch = spec.batch or BATCH
+        self.commits: Literal["none", "auto", "manual", "before", "transaction"] = spec.commits
+        self.received = 0
+        self.clients = 0
+        self.away = False
         self.caught_up: frozenset[int] = frozenset()
         self.followers: set[int] = set()
         self.last_error: str | None = None
@@ -69,9 +74,13 @@ class LiveReader:
         self._resets: dict[int, int | None] = {}
         self._asked: dict[tuple[int, int], int] = {}
         self._restart = threading.Event()
+        self._crashed = threading.Event()
+        self._back = threading.Event()
+        self._back.set()
         self._catching_up = threading.Event()
         self._closing = threading.Event()
         self._given_up = False
+        self._checked = self._committed_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"reader-{name}", daemon=True)
 
     @property
@@ -82,16 +91,36 @@ class LiveReader:
     def start(self) -> None:
         self._thread.start()
 
-    def restart(self) -> None:
-        """Close the client as an application does when it ends, and continue with a new one."""
+    def restart(self, *, away: bool = False) -> None:
+        """Close the client as an application does when it ends, and continue with a new one; with `away`
+        only when `come_back` is called."""
+        self._hold(away)
         self._restart.set()
+
+    def crash(self, *, away: bool = False) -> None:
+        """Kill the client's process, as if the application had crashed, and continue as after `restart`. The
+        batch that is being processed is not journaled."""
+        assert isinstance(self._consumer, ConsumerProcess), "checked when the experiment was made"
+        self._hold(away)
+        self._crashed.set()
+        self._consumer.kill()
+
+    def come_back(self) -> None:
+        """Create the client that a reader which is away still lacks."""
+        self._back.set()
+
+    def _hold(self, away: bool) -> None:
+        if away:
+            self._back.clear()
 
     def catch_up(self) -> None:
         """Begin to note in `caught_up` which partitions are read to the end."""
+        self._back.set()
         self._catching_up.set()
 
     def close(self) -> None:
         """Ask the thread to end; `join` waits for it."""
+        self._back.set()
         self._closing.set()
 
     def give_up(self) -> None:
@@ -105,24 +134,15 @@ class LiveReader:
     def _run(self) -> None:
         try:
             self._subscribe()
-            checked = committed = time.monotonic()
+            self._checked = self._committed_at = time.monotonic()
             while not self._closing.is_set():
-                if self._restart.is_set():
-                    self._restart.clear()
-                    self._close_client()
-                    self._consumer = self._client(self._config, logger=client_logger())
-                    self._subscribe()
-                self._process(self._journal_batch(self._consumer.consume(self.batch, _POLL_SECONDS)))
-                now = time.monotonic()
-                if self._resets and now - checked >= _CHECK_SECONDS:
-                    checked = now
-                    self._apply_resets()
-                elif self._catching_up.is_set() and now - checked >= _CHECK_SECONDS:
-                    checked = now
-                    self._update_caught_up()
-                if self._spec.commits == "manual" and now - committed >= self._spec.commit_every:
-                    committed = now
-                    self._commit(wait=False)
+                try:
+                    self._round()
+                except ConsumerGone:
+                    if not self._crashed.is_set():
+                        raise
+                    self._drop_after_crash()
+                    self._renew()
                 self._journal.flush()
             self._close_client()
         # Kept, not swallowed: it is a problem of the run.
@@ -131,10 +151,54 @@ class LiveReader:
         finally:
             self._journal.flush(last=True)
 
+    def _round(self) -> None:
+        """Receive a batch, process it and journal it, and do what is due.
+
+        Raises:
+            ConsumerGone: the client's process was killed.
+        """
+        if self._restart.is_set():
+            self._restart.clear()
+            self._close_client()
+            self._renew()
+        records = self._receive(self._consumer.consume(self.batch, _POLL_SECONDS))
+        if records and self._spec.commits == "before":
+            self._commit(wait=True)
+        if records and self._spec.takes and self._crashed.wait(self._spec.takes):
+            raise ConsumerGone("the client was killed while its records were processed")
+        self._journal.append_records(records)
+        self._process(records)
+        now = time.monotonic()
+        if self._resets and now - self._checked >= _CHECK_SECONDS:
+            self._checked = now
+            self._apply_resets()
+        elif self._catching_up.is_set() and now - self._checked >= _CHECK_SECONDS:
+            self._checked = now
+            self._update_caught_up()
+        if self._spec.commits == "manual" and now - self._committed_at >= self._spec.commit_every:
+            self._committed_at = now
+            self._commit(wait=False)
+
+    def _drop_after_crash(self) -> None:
+        self._crashed.clear()
+        self._journal.unassigned("lost", sorted(self._assigned_partitions))
+        self._assigned_partitions, self._resets = set(), {}
+        if not self._by_hand:
+            self._positions = {}
+
+    def _renew(self) -> None:
+        """Take a new client in place of the one that was closed or killed, at once or when it is to be."""
+        self.away = True
+        self._back.wait()
+        self.away = False
+        self._consumer = self._client(self._config, logger=client_logger())
+        self._subscribe()
+
     def _process(self, records: list[Any]) -> None:
         """A hook for subclasses that process the records, which are journaled by now."""
 
     def _subscribe(self) -> None:
+        self.clients += 1
         if not self._by_hand:
             self._consumer.subscribe(
                 [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -200,8 +264,8 @@ class LiveReader:
             self._positions.pop(one.partition, None)
             self._resets.pop(one.partition, None)
 
-    def _journal_batch(self, batch: list[Any]) -> list[Any]:
-        """Journal the records of a batch, note its ends of partitions and errors, and return the records."""
+    def _receive(self, batch: list[Any]) -> list[Any]:
+        """Note the positions, ends of partitions and errors of a batch; returns its records."""
         records = []
         for message in batch:
             fault = message.error()
@@ -216,7 +280,7 @@ class LiveReader:
                 self._resets[number] = message.offset()
             else:
                 self.last_error = f"{fault.name()}: {fault.str()}"
-        self._journal.append_records(records)
+        self.received += len(records)
         return records
 
     def _apply_resets(self) -> None:

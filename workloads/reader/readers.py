@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from harness.model.run import ReaderInfo
 from harness.model.secrets import format_settings
 from workloads.config.client_log import client_logger
 from workloads.config.reader_spec import ReaderSpec
+from workloads.reader.consumer_process import ConsumerProcess
 from workloads.reader.live_reader import LiveReader
 from workloads.reader.reader_journal import ReaderJournal, ReaderSinks
 
@@ -51,6 +53,8 @@ class Readers:
     """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
 
     Use as a context manager or call `close`. The journals of assignments and commits are the caller's.
+    `client` makes a consumer of its settings; `packages` has, for readers with a version, the folder of
+    confluent-kafka of that version, by version.
 
     Raises:
         BadInput: the client refuses a reader's settings.
@@ -67,6 +71,7 @@ class Readers:
         folder: Path,
         sinks: ReaderSinks,
         client: Callable[..., Any] = Consumer,
+        packages: Mapping[str, Path] | None = None,
         security: Mapping[str, str] | None = None,
     ) -> None:
         self._partitions = partitions
@@ -75,6 +80,9 @@ class Readers:
         self._closed = False
         for spec in specs:
             group_id = spec.group or f"kafka-chaos-{spec.name}"
+            of_spec = client
+            if spec.apart:
+                of_spec = partial(ConsumerProcess, packages=(packages or {}).get(spec.version or ""))
             created = []
             for name in spec.member_names:
                 journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
@@ -87,7 +95,7 @@ class Readers:
                         group_id=group_id,
                         topic=topic,
                         partitions=partitions,
-                        client=client,
+                        client=of_spec,
                         security=security,
                     )
                 except KafkaException as error:
@@ -145,6 +153,10 @@ class Readers:
         for _, members in self._members:
             for reader in members:
                 reader.join()
+
+    def members(self, name: str) -> list[LiveReader]:
+        """The members of the reader with this name."""
+        return next(members for spec, members in self._members if spec.name == name)
 
     def records(self) -> int:
         return sum(reader.records for _, members in self._members for reader in members)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from harness.bugs.catalog import from_claims, kafka_17754, kafka_19012, kip_279, kip_890, kip_903
+from harness.bugs.catalog import (
+    from_claims,
+    kafka_17754,
+    kafka_19012,
+    kip_279,
+    kip_890,
+    kip_903,
+    librdkafka_4844,
+)
 from harness.bugs.model import Bug
 
 BUGS: tuple[Bug, ...] = (
@@ -14,4 +22,5 @@ BUGS: tuple[Bug, ...] = (
     kafka_17754.BUG,
     kip_890.BUG,
     kafka_19012.BUG,
+    librdkafka_4844.BUG,
 )

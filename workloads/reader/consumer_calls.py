@@ -1,0 +1,144 @@
+"""A consumer in a process of its own: the program of that process, and how calls go to it and answers back.
+
+The process may load another version of confluent-kafka than this one, so this module imports nothing but that
+and the standard library. Each message is a pickle behind its length. The caller sends ("call", method,
+arguments), and the process answers with ("result", value) or ("error", kind, value). Before that it may send
+("callback", name, arguments): the caller answers ("done",), and may make further calls before it does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import sys
+from typing import IO, Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+_LENGTH = struct.Struct(">I")
+
+
+def send(stream: IO[bytes], value: tuple[Any, ...]) -> None:
+    """Write one message; the parts are encoded."""
+    data = pickle.dumps(tuple(map(encode, value)))
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[Any, ...]:
+    """Read one message.
+
+    Raises:
+        EOFError: the other process has ended.
+    """
+    data = _exactly(stream, _LENGTH.unpack(_exactly(stream, _LENGTH.size))[0])
+    # Both ends of the pipe are this program.
+    return tuple(map(decode, pickle.loads(data)))
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) < count:
+        raise EOFError("the process of the consumer has ended")
+    return data
+
+
+def encode(value: Any) -> Any:
+    """A value of confluent-kafka, or a list of them, as a tuple that any version of it can take."""
+    if isinstance(value, (list, tuple)):
+        return ("list", [encode(one) for one in value])
+    if isinstance(value, KafkaError):
+        return ("error", value.code(), value.str())
+    if isinstance(value, TopicPartition):
+        place = (value.topic, value.partition, value.offset)
+        return ("place", place, encode(value.error), getattr(value, "leader_epoch", None))
+    if isinstance(value, Message):
+        fields = ("topic", "partition", "offset", "key", "value", "headers", "timestamp", "leader_epoch")
+        given = {name: getattr(value, name)() for name in fields}
+        # The class takes no None for a number that a message has not.
+        return (
+            "message",
+            {name: one for name, one in given.items() if one is not None},
+            encode(value.error()),
+        )
+    return ("plain", value)
+
+
+def decode(value: Any) -> Any:
+    """The opposite of `encode`."""
+    kind, *parts = value
+    if kind == "list":
+        return [decode(one) for one in parts[0]]
+    if kind == "error":
+        return KafkaError(parts[0], parts[1])
+    if kind == "place":
+        (topic, partition, offset), error, epoch = parts
+        more = {} if epoch is None else {"leader_epoch": epoch}
+        place, failure = TopicPartition(topic, partition, offset, **more), decode(error)
+        # The class has no way to take an error.
+        return place if failure is None else FailedPlace(place, failure)
+    if kind == "message":
+        fields, error = parts
+        return Message(**fields, error=decode(error))
+    return parts[0]
+
+
+class FailedPlace:
+    """A TopicPartition with the error of its answer."""
+
+    def __init__(self, place: TopicPartition, error: KafkaError) -> None:
+        self.topic, self.partition, self.offset = place.topic, place.partition, place.offset
+        self.error = error
+
+
+class _Server:
+    """Makes the calls that arrive on one stream, and answers on the other, until the first is closed."""
+
+    def __init__(self, calls: IO[bytes], answers: IO[bytes]) -> None:
+        self._calls = calls
+        self._answers = answers
+        self._consumer: Any = None
+
+    def serve(self) -> bool:
+        """Make calls until the caller answers a callback (True), or ends the process (False)."""
+        while True:
+            try:
+                kind, *parts = receive(self._calls)
+            except EOFError:
+                return False
+            if kind == "done":
+                return True
+            name, arguments, named = parts[0], parts[1], dict(parts[2])
+            try:
+                send(self._answers, ("result", self._call(name, arguments, named)))
+            except KafkaException as failure:
+                send(self._answers, ("error", "kafka", failure.args[0]))
+            # Told to the caller, which raises it.
+            except Exception as failure:
+                send(self._answers, ("error", type(failure).__name__, str(failure)))
+
+    def _call(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
+        if name == "create":
+            config = {**arguments[0], **{one: self._callback(one) for one in arguments[1]}}
+            self._consumer = Consumer(config)
+            return None
+        if name == "subscribe":
+            callbacks = {one: self._callback(one) for one in arguments[1]}
+            return self._consumer.subscribe(arguments[0], **callbacks)
+        return getattr(self._consumer, name)(*arguments, **named)
+
+    def _callback(self, name: str) -> Any:
+        def call(*arguments: Any) -> None:
+            # The consumer itself, which the callbacks of assignments get first, stays here.
+            given = [one for one in arguments if not isinstance(one, Consumer)]
+            send(self._answers, ("callback", name, given))
+            if not self.serve():
+                raise SystemExit
+
+        return call
+
+
+if __name__ == "__main__":
+    # Whatever the client prints must not come between the answers.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    _Server(sys.stdin.buffer, answers.buffer).serve()
