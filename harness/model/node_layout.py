@@ -17,6 +17,8 @@ FIRST_CONTROLLER_ID = 101
 """Ids of separate controllers begin here."""
 FIRST_ZOOKEEPER_ID = 201
 """Ids of ZooKeeper servers begin here."""
+FIRST_APPLICATION_ID = 301
+"""Ids of the instances of an application under test begin here."""
 
 DATA_DIR = "/var/lib/kafka/data"
 """The log dir of a node."""

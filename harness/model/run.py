@@ -124,6 +124,30 @@ class FaultWindow(Frozen):
     evidence: str = ""
 
 
+class ApplicationMeta(Frozen):
+    """The application under test of a run.
+
+    `output` is its output topic, or the path of its table below the state folder (`table`). `identity` says
+    in words how an output names the inputs that made it, and `outputs_per_input` how many outputs an input
+    has. `records` is the number of records (rows) of the output. `read_complete`: the output was read to its
+    end, and twice alike. `drained`: the application had nothing left to do when it was stopped. `problems`
+    say why one of these is not so.
+    """
+
+    output: str
+    table: bool = False
+    group: str | None = None
+    guarantee: Literal["at-least-once", "at-most-once", "exactly-once"] = "at-least-once"
+    order: Literal["none", "partition", "key"] = "none"
+    identity: str = "value"
+    instances: int = 1
+    outputs_per_input: int = 1
+    records: int = 0
+    read_complete: bool = False
+    drained: bool = False
+    problems: tuple[str, ...] = ()
+
+
 class RunMeta(Frozen):
     """Everything about one run that is not a journal.
 
@@ -158,6 +182,7 @@ class RunMeta(Frozen):
     steps: tuple[StepInfo, ...] = ()
     windows: tuple[FaultWindow, ...] = ()
     final_read: FinalRead | None = None
+    application: ApplicationMeta | None = None
     finished: bool = False
     problems: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()

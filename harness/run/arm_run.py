@@ -30,6 +30,7 @@ from harness.model.progress import progress_under
 from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.model.secrets import masked
 from harness.run import phase_timer
+from harness.run.arm_application import ArmApplication
 from harness.run.clients import RunClients, topics_of, transaction_seconds
 from harness.run.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.phase_timer import PhaseTimer
@@ -66,7 +67,15 @@ class ArmRun:
         # records for their own.
         self.run_id = random.SystemRandom().getrandbits(62) + 1
         self.topic = f"{self.experiment.name}-{self.run_id:x}"
-        self.topics = topics_of(self.experiment, self.arm, self.topic)
+        spec = self.experiment.application_of(self.arm)
+        self.application = (
+            None
+            if spec is None
+            else ArmApplication(spec, self.cluster, self.experiment, self.arm, self.topic)
+        )
+        self._written = topics_of(self.experiment, self.arm, self.topic)
+        output = None if self.application is None else self.application.topic
+        self.topics = self._written if output is None else (*self._written, output)
 
     def create(self, skipped: tuple[str, ...]) -> None:
         """Create the topics, wait until every ISR is full, and save the metadata.
@@ -78,7 +87,7 @@ class ArmRun:
         self.folder.mkdir(parents=True, exist_ok=True)
         topic, admin = self.experiment.topic, self.cluster.admin()
         seconds = _START_SECONDS + topic.partitions / _PARTITIONS_A_SECOND
-        for name in self.topics:
+        for name in self._written:
             admin.create(
                 name,
                 partitions=topic.partitions,
@@ -87,6 +96,8 @@ class ArmRun:
                 assignment=topic.assignment,
             )
             await_isr(self.cluster, name, topic.partitions, topic.replication_factor, seconds)
+        if self.application is not None:
+            self.application.create(seconds)
         self.meta = self._metadata(admin.config(self.topic), skipped)
         self.meta.save(self.folder)
         if self.experiment.workload_of(self.arm).client == "own":
@@ -98,8 +109,11 @@ class ArmRun:
         """Names of the consumer groups of the arm's readers and processors."""
         readers = self.experiment.readers_of(self.arm)
         processing = self.experiment.workload_of(self.arm).process is not None
-        return {reader.group for reader in readers if reader.group is not None} | (
-            {PROCESSORS} if processing else set()
+        application = set() if self.application is None else self.application.groups()
+        return (
+            application
+            | {reader.group for reader in readers if reader.group is not None}
+            | ({PROCESSORS} if processing else set())
         )
 
     def open(self, stack: ExitStack) -> None:
@@ -107,6 +121,8 @@ class ArmRun:
         samples = stack.enter_context(RowJournal(self.folder / SAMPLES_DIR, SAMPLES))
         self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
+        if self.application is not None:
+            self.application.open(stack, self.folder)
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
         self.sampler.start()
@@ -140,6 +156,7 @@ class ArmRun:
             "windows": windows,
             "readers": self.clients.readers.infos(),
             "problems": (*problems, *self.clients.problems),
+            "application": None if self.application is None else self.application.meta(),
         }
         self.meta = self.meta.model_copy(update=update)
         self.meta.save(self.folder)
@@ -179,7 +196,7 @@ class ArmRun:
     def _final_read(self) -> FinalRead:
         topic = self.experiment.topic
         reads = []
-        for number, name in enumerate(self.topics):
+        for number, name in enumerate(self._written):
             subject = FinalReadTarget(
                 name,
                 topic.partitions,
@@ -209,6 +226,7 @@ class ArmRun:
             topic_config=topic_config,
             producer_config={key: masked(key, str(value)) for key, value in given.items()},
             acks=settings.acks,
+            application=None if self.application is None else self.application.meta(),
             idempotent=settings.enable_idempotence
             or workload.transactions is not None
             or workload.drive.transactional

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from checkers.spark.java import java_of_spark
+from harness.application.launch import prepare
 from harness.check.recheck import RESULT_FILE, check_commands
 from harness.check.worker import start_checking
 from harness.cluster.external import ExternalCluster
@@ -122,13 +123,17 @@ def job_of(experiment: Experiment, options: Options, capabilities: Sequence[Capa
     """An experiment ready to run in a new folder; `capabilities` is what kernel and engine can do.
 
     Raises:
-        BadInput: no such arm, a payload that cannot be built, settings that the client refuses, a fault
-            that is impossible on this machine, or a folder that cannot be written.
+        BadInput: no such arm, a payload that cannot be built, settings that the client refuses, no such
+            built-in application, a fault that is impossible on this machine, or a folder that cannot be
+            written.
+        PrerequisiteMissing: what a built-in application runs is not available.
     """
     for arm in choose_arms(experiment, options.arms):
         check_payload(experiment.workload_of(arm))
         for reader in experiment.readers_of(arm):
             check_settings(reader)
+        if (application := experiment.application_of(arm)) is not None:
+            prepare(application)
     left, skipped = feasibility.without_impossible_faults(experiment, capabilities)
     for line in skipped:
         report_progress(line)

@@ -121,6 +121,9 @@ class ExperimentRun:
             try:
                 report_progress("waiting until the producers may begin")
                 for arm_run in self._arm_runs:
+                    if arm_run.application is not None:
+                        arm_run.application.start()
+                for arm_run in self._arm_runs:
                     arm_run.clients.start()
                 self._timer.enter(phase_timer.STEPS)
                 try:
@@ -137,6 +140,9 @@ class ExperimentRun:
                 report_progress("closing the producers, and the readers at the end")
                 for arm_run in self._arm_runs:
                     executor.problems += arm_run.clients.end()
+                for arm_run in self._arm_runs:
+                    if arm_run.application is not None:
+                        arm_run.application.finish()
             except BaseException as error:
                 # Journals first. The cluster may end with this run, so nothing waits until it is healthy.
                 for arm_run in self._arm_runs:

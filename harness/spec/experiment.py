@@ -15,9 +15,10 @@ from faults.schedules.check import Problem, check_schedule
 from faults.schedules.tracks import tracks
 from faults.target_context import ClusterShape
 from harness.model.config_value import Setting
-from harness.model.errors import BadInput, words_of
+from harness.model.errors import BadInput, placed_words_of, words_of
 from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
+from harness.spec.application import ApplicationSpec, merged
 from harness.spec.cluster import ClusterSpec, Metadata
 from harness.spec.steps import KIND, Drive, Heal, Inject, Step, Write
 from workloads.config.java_settings import java_problem, settings_problem
@@ -77,6 +78,9 @@ class Arm(Frozen):
         default=None, description="replaces the experiment's; [] for none"
     )
     topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings for this arm only")
+    application: dict[str, Any] | None = Field(
+        default=None, description="fields of `application` for this arm only"
+    )
     promise: dict[str, Setting] = Field(default_factory=dict)
 
 
@@ -96,6 +100,9 @@ class Experiment(Frozen):
     readers: tuple[ReaderSpec, ...] = Field(
         default=(), description="live readers: they read during the steps"
     )
+    application: ApplicationSpec | None = Field(
+        default=None, description="an application under test, which reads the topic and writes an output"
+    )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
     together: bool = Field(
@@ -110,6 +117,10 @@ class Experiment(Frozen):
 
     def readers_of(self, arm: Arm) -> tuple[ReaderSpec, ...]:
         return self.readers if arm.readers is None else arm.readers
+
+    def application_of(self, arm: Arm) -> ApplicationSpec | None:
+        """The application under test of an arm; None: it has none."""
+        return self.application if arm.application is None else merged(self.application, arm.application)
 
     @property
     def write_names(self) -> tuple[str, ...]:
@@ -168,6 +179,7 @@ class Experiment(Frozen):
         """Promises that cannot be read, and settings that an arm's client does not have."""
         for number, arm in enumerate(self.arms):
             place = f"arms[{number}]"
+            yield from self._application_problems(arm, place)
             for key, text in arm.promise.items():
                 try:
                     check_promise({key: text}, self.write_names)
@@ -181,6 +193,34 @@ class Experiment(Frozen):
                 yield Problem(f"{place}.producer", f"arm {arm.name!r}: {unknown}")
             if workload.client == "java" and (java := java_problem(workload, arm.producer)) is not None:
                 yield Problem(f"{place}.producer", f"arm {arm.name!r}: {java}")
+
+    def _application_problems(self, arm: Arm, place: str) -> Iterator[Problem]:
+        try:
+            application = self.application_of(arm)
+        except ValidationError as error:
+            yield Problem(f"{place}.application", f"arm {arm.name!r}: {placed_words_of(error)}")
+            return
+        if application is None:
+            return
+        where = "application" if arm.application is None else f"{place}.application"
+        if self.cluster.security is not None:
+            yield Problem(where, "an application cannot be tested on a cluster with `security` yet")
+        if self.cluster.existing is not None and application.in_container:
+            yield Problem(
+                f"{where}.run", "a container needs the network of a cluster that kafka-chaos starts"
+            )
+        replicas = application.output.of_topic.replication_factor
+        if replicas is not None and replicas > self.cluster.brokers:
+            yield Problem(
+                f"{where}.output.topic.replication_factor",
+                f"it is {replicas}, but the cluster has {self.cluster.brokers} broker(s)",
+            )
+        if application.group in {reader.group for reader in self.readers_of(arm)} - {None}:
+            yield Problem(
+                f"{where}.group",
+                f"a reader of arm {arm.name!r} is in the group {application.group!r} too, "
+                "so each would get a part of the records",
+            )
 
     @property
     def shape(self) -> ClusterShape:
@@ -231,6 +271,8 @@ class Experiment(Frozen):
         workload = self.workload_of(arm)
         if workload.transactional:
             return "transactional.id"
+        if self.application is not None or arm.application is not None:
+            return "application"
         if any(reader.group for reader in self.readers_of(arm)):
             return "consumer group"
         return None if workload.client in ("librdkafka", "own") else "Java client"

@@ -1,0 +1,1 @@
+"""Applications under test: starts, watches, controls and stops them."""

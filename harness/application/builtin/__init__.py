@@ -1,0 +1,28 @@
+"""The built-in applications, one module each. A new one is a line in `_ALL`."""
+
+from __future__ import annotations
+
+from harness.application.built_in import BuiltIn
+from harness.model.did_you_mean import did_you_mean
+from harness.model.errors import BadInput
+
+_ALL: tuple[BuiltIn, ...] = ()
+
+BUILT_INS: dict[str, BuiltIn] = {one.name: one for one in _ALL}
+"""Every built-in application by its name in experiment files."""
+
+
+def find(name: str) -> BuiltIn:
+    """The built-in application of this name.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if name in BUILT_INS:
+        return BUILT_INS[name]
+    raise BadInput(
+        f"there is no built-in application {name!r}",
+        where="application.run.builtin",
+        expected=f"one of {', '.join(BUILT_INS)}" if BUILT_INS else "a process or a container",
+        next_step=did_you_mean(name, BUILT_INS, "correct the name: docs/applications.md lists them"),
+    )

@@ -1,0 +1,72 @@
+"""When an application is ready, and when it has nothing left to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from harness.application.group_watch import GroupWatch
+from harness.application.instance import Instance
+from harness.spec.application import DrainedWhen, ReadyWhen
+
+
+def describe_unready(
+    when: ReadyWhen, instances: Sequence[Instance], group: GroupWatch, now_ns: int
+) -> str | None:
+    """What is still missing until an application is ready, in words; None: it is."""
+    for one in instances:
+        if when.logged is not None and when.logged not in one.log_since(one.started_ns()):
+            return f"{one.name} has not printed {when.logged!r}"
+        if when.runs is not None and now_ns - one.started_ns() < when.runs * 1e9:
+            return f"{one.name} has not run for {when.runs:g} s"
+    return group.describe_inactive() if when.group is not None else None
+
+
+class Drain:
+    """Looks again and again whether an application has nothing left to do.
+
+    `group` tells its lag, `output_size` is any value that changes when the output does, and `checkpoints`
+    the offsets up to which its instances have processed the input, by partition.
+    """
+
+    def __init__(
+        self,
+        when: DrainedWhen,
+        group: GroupWatch,
+        output_size: Callable[[], object],
+        checkpoints: Callable[[], Mapping[int, int]] | None,
+    ) -> None:
+        self._when, self._group = when, group
+        self._output_size, self._checkpoints = output_size, checkpoints
+        self._last: object = None
+        self._since = time.monotonic()
+
+    def missing(self) -> str | None:
+        """What is left to do, in words; None: nothing."""
+        when = self._when
+        size = self._output_size()
+        if size != self._last:
+            self._last, self._since = size, time.monotonic()
+        if when.lag is not None and (lag := self._group.describe_lag(when.lag)) is not None:
+            return lag
+        if when.checkpoint:
+            done = {} if self._checkpoints is None else self._checkpoints()
+            for partition, end in sorted(self._group.ends().items()):
+                if done.get(partition, 0) < end:
+                    return f"its checkpoint of partition {partition} is {done.get(partition, 0)} of {end}"
+        if when.quiet is not None and time.monotonic() - self._since < when.quiet:
+            return f"its output has not been quiet for {when.quiet:g} s"
+        return None
+
+
+def table_size(folder: Path) -> tuple[tuple[str, int], ...]:
+    """Name and size of every file below a folder, in order of their names."""
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                found.append((str(path.relative_to(folder)), path.stat().st_size))
+        except OSError:
+            continue  # It was renamed or removed meanwhile.
+    return tuple(sorted(found))

@@ -1,0 +1,146 @@
+"""What brokers tell about an application's consumer group and its input: members, lag, ends of partitions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+_SECONDS = 5.0
+_PROBE_SECONDS = 5.0
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+
+
+class GroupWatch:
+    """Asks about `group` (None: it is not known) and the topic `topic`, which it reads.
+
+    `transactional`: transactions write the topic, so that the end of a partition may be a marker, up to which
+    no client commits. Offsets are those of committed records: no reader of committed records gets further.
+    """
+
+    def __init__(
+        self,
+        group: str | None,
+        topic: str,
+        partitions: int,
+        *,
+        bootstrap: str,
+        security: Mapping[str, str],
+        transactional: bool,
+    ) -> None:
+        self.group, self.topic, self.partitions = group, topic, partitions
+        self._transactional = transactional
+        self._settings: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0, **security}
+        self._client = AdminClient({**self._settings, "socket.timeout.ms": int(_SECONDS * 1000)})
+
+    def describe_inactive(self) -> str | None:
+        """Why the group does not read the topic yet, in words; None: it is stable, and its members have
+        every partition."""
+        if self.group is None:
+            return None
+        try:
+            found = self._described(self.group)
+        except KafkaException as error:
+            return f"group {self.group} cannot be described: {error.args[0].str()}"
+        held = {
+            place.partition
+            for member in found.members
+            for place in (member.assignment.topic_partitions or [])
+            if place.topic == self.topic
+        }
+        if found.state is not ConsumerGroupState.STABLE:
+            return f"group {self.group} is {found.state.name}, with {len(found.members)} member(s)"
+        left = set(range(self.partitions)) - held
+        return f"no member of group {self.group} has partition(s) {sorted(left)}" if left else None
+
+    def strangers(self) -> tuple[str, ...]:
+        """The members that the group has now, as "client id at host"; empty also if it does not exist."""
+        if self.group is None:
+            return ()
+        try:
+            members = self._described(self.group).members
+        except KafkaException:
+            return ()
+        return tuple(f"{member.client_id} at {member.host}" for member in members)
+
+    def ends(self, topic: str | None = None, partitions: int | None = None) -> dict[int, int]:
+        """The end of each partition of the topic, or of another one; without those whose leader does not
+        answer."""
+        return self._offsets(topic or self.topic, partitions or self.partitions, _LATEST)
+
+    def describe_lag(self, allowed: int) -> str | None:
+        """How far the group is behind the end of the topic, in words; None: by `allowed` records or less."""
+        if self.group is None:
+            return None
+        try:
+            committed = self._committed(self.group)
+        except KafkaException as error:
+            return f"the offsets of group {self.group} cannot be read: {error.args[0].str()}"
+        ends = self.ends()
+        if len(ends) < self.partitions:
+            return "not every leader tells the end of its partition"
+        starts = self._offsets(self.topic, self.partitions, _EARLIEST)
+        places = {number: max(committed.get(number, 0), starts.get(number, 0)) for number in ends}
+        behind = {number: end - places[number] for number, end in ends.items() if places[number] < end}
+        if self._transactional and sum(behind.values()) > allowed:
+            behind = {number: self._records_from(number, places[number], ends[number]) for number in behind}
+        lag = sum(behind.values())
+        return None if lag <= allowed else f"group {self.group} is {lag:,} record(s) behind"
+
+    def _described(self, group: str) -> Any:
+        return self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result()
+
+    def _committed(self, group: str) -> dict[int, int]:
+        request = [ConsumerGroupTopicPartitions(group)]
+        answer = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result()
+        places = answer.topic_partitions or []
+        return {place.partition: place.offset for place in places if place.topic == self.topic}
+
+    def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
+        wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
+        answers = self._client.list_offsets(
+            wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_SECONDS
+        )
+        found = {}
+        for place, answer in answers.items():
+            try:
+                found[place.partition] = answer.result().offset
+            except KafkaException:
+                continue
+        return found
+
+    def _records_from(self, partition: int, offset: int, end: int) -> int:
+        """The number of committed records of a partition from an offset to its end; without markers."""
+        settings = {
+            "group.id": "kafka-chaos-lag",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+        }
+        consumer = Consumer({**self._settings, **settings})
+        records, deadline = 0, time.monotonic() + _PROBE_SECONDS
+        try:
+            consumer.assign([TopicPartition(self.topic, partition, offset)])
+            while time.monotonic() < deadline:
+                for message in consumer.consume(1000, timeout=0.2):
+                    error = message.error()
+                    if error is None:
+                        records += 1
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        return records
+        finally:
+            consumer.close()
+        return max(records, end - offset)

@@ -1,0 +1,193 @@
+"""An instance of an application as a process of this machine, in a process group of its own.
+
+It is signalled as a group, which the harness made for it, and never by a name. Its first process is not
+reaped before the rest of its group has been killed, so the number of the group cannot belong to others.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.application.places import Command
+from harness.host import process_group
+from harness.host.maven import last_lines
+from harness.model.errors import BadInput, FaultError
+from harness.model.polling import poll_within
+
+MARK = "KAFKA_CHAOS_APPLICATION"
+"""Environment variable of the processes of an application; its value is the name of its cluster."""
+STOP_SECONDS = 20.0
+_KILLED = 128
+
+
+class HostProcess:
+    """One instance. `mark` names what it belongs to, `log` is the file that takes its output.
+
+    Its methods have the names and the meaning of those of a node of the cluster
+    (`faults.fault_cluster.FaultCluster`), so that faults can be aimed at it.
+    """
+
+    def __init__(self, name: str, command: Command, log: Path, mark: str) -> None:
+        self.name, self._command, self._log, self._mark = name, command, log, mark
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_ns = 0
+        self._ended_ns: int | None = None
+        self._code: int | None = None
+        self._begin = 0
+        self._terminated = False
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the first process, which is also the number of the group."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start it, each time with the same command; does nothing if it runs. If it was told to end, that is
+        awaited first.
+
+        Raises:
+            BadInput: the command cannot be started.
+        """
+        if self._terminated:
+            self._await_end(STOP_SECONDS)
+        if self.is_running():
+            return
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, **self._command.environment, MARK: self._mark}
+        with self._log.open("ab") as out:
+            self._begin = out.tell()
+            self._started_ns, self._ended_ns, self._code = time.time_ns(), None, None
+            self._terminated = False
+            try:
+                self._process = subprocess.Popen(
+                    self._command.arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise BadInput(
+                    "the application cannot be started",
+                    where=" ".join(self._command.arguments),
+                    expected="a command that can be executed",
+                    found=error.strerror or str(error),
+                    next_step="correct `run` below `application`",
+                ) from error
+
+    def is_running(self) -> bool:
+        """Whether its first process has not ended. When it has, the rest of its group is killed."""
+        process = self._process
+        if process is None or self._ended_ns is not None:
+            return False
+        with suppress(ChildProcessError):
+            if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                return True
+        process_group.send(process.pid, signal.SIGKILL)
+        code = process.wait()
+        self._code = _KILLED - code if code < 0 else code
+        self._ended_ns = time.time_ns()
+        return False
+
+    def kill(self) -> None:
+        """SIGKILL to its whole group."""
+        self._send(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """SIGTERM to its whole group; returns before it has ended."""
+        self._terminated = True
+        self._send(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """Freeze every process of its group (SIGSTOP)."""
+        self._send(signal.SIGSTOP)
+
+    def unpause(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def is_paused(self) -> bool:
+        """Whether every process of its group is stopped."""
+        states = {one.state for one in self._members()}
+        return bool(states) and states <= {"T", "t"}
+
+    def exit_code(self) -> int | None:
+        """Its exit code, as a shell gives it (137: SIGKILL); None while it runs."""
+        return None if self.is_running() else self._code
+
+    def started_ns(self) -> int:
+        return self._started_ns
+
+    def log_since(self, since_ns: int) -> str:  # noqa: ARG002 - its lines have no times
+        """What it has printed since it was last started."""
+        with suppress(OSError), self._log.open("rb") as log:
+            log.seek(self._begin)
+            return log.read().decode(errors="replace")
+        return ""
+
+    def inspect(self) -> dict[str, Any]:
+        """When it ended last, as `docker inspect` tells it."""
+        self.is_running()
+        ended = datetime.fromtimestamp((self._ended_ns or 0) / 1e9, UTC)
+        return {"State": {"FinishedAt": ended.isoformat()}}
+
+    def stats(self) -> dict[str, Any]:
+        """The CPU time of its group, as `docker stats` tells it."""
+        used = sum(one.cpu_ns for one in self._members())
+        return {"cpu_stats": {"cpu_usage": {"total_usage": used}}}
+
+    def limit(self, **_: int) -> None:
+        """A process of this machine has no control group of ours.
+
+        Raises:
+            FaultError: always.
+        """
+        raise needs_container(self.name)
+
+    def last_lines(self, count: int = 8) -> str:
+        """The last lines that it has printed since it was last started."""
+        return last_lines(self.log_since(0), count)
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """Ask it to end, and kill it if it has not `seconds` later."""
+        if self.is_running():
+            self.unpause()
+            self.terminate()
+            self._await_end(seconds)
+
+    def remove(self) -> None:
+        """End it at once."""
+        self.kill()
+        self._await_end(STOP_SECONDS)
+
+    def _await_end(self, seconds: float) -> None:
+        left = poll_within(seconds, lambda: "running" if self.is_running() else None, every=0.05)
+        if left is not None:
+            self.kill()
+            poll_within(STOP_SECONDS, lambda: "running" if self.is_running() else None, every=0.05)
+        self._terminated = False
+
+    def _members(self) -> tuple[process_group.GroupMember, ...]:
+        return process_group.members(self._process.pid) if self._process and self.is_running() else ()
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None and self.is_running():
+            process_group.send(self._process.pid, number)
+
+
+def needs_container(name: str) -> FaultError:
+    """The error of a fault that is possible in containers only."""
+    return FaultError(
+        "this fault needs an application in a container",
+        where=name,
+        expected="`run: {container: ...}`, which has a network and control groups of its own",
+        found="a process of this machine",
+        next_step="run the application as a `container`",
+    )

@@ -1,0 +1,185 @@
+"""From the description of an application to its instances: what each is told, and how it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.application.built_in import BuiltIn
+from harness.application.builtin import find
+from harness.application.group_watch import GroupWatch
+from harness.application.host_process import HostProcess
+from harness.application.places import Command, Places
+from harness.application.running import RunningApplication
+from harness.model.errors import BadInput
+from harness.model.frozen import Frozen
+from harness.model.journal import APPLICATION_DIR, RowSink
+from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+
+_RUNS_SECONDS = 1.0
+_QUIET_SECONDS = 1.0
+_QUIET_ALONE_SECONDS = 5.0
+"""If nothing but its silence shows that an application is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An application whose built-in, if it is one, was found, and whose jars were fetched."""
+
+    spec: ApplicationSpec
+    built_in: BuiltIn | None = None
+    options: Frozen | None = None
+    jars: tuple[Path, ...] = ()
+
+    @property
+    def reads_in_group(self) -> bool:
+        """Whether the name of its consumer group is known."""
+        if self.built_in is None:
+            return self.spec.knows_group
+        return self.ready.group is not None or self.drained.lag is not None
+
+    @property
+    def ready(self) -> ReadyWhen:
+        """When it is ready: as the experiment says, as its built-in says, or when its group is active."""
+        if self.spec.ready is not None:
+            return self.spec.ready
+        if self.built_in is not None:
+            return self.built_in.ready
+        return ReadyWhen(group="active") if self.spec.knows_group else ReadyWhen(runs=_RUNS_SECONDS)
+
+    @property
+    def drained(self) -> DrainedWhen:
+        """When it has nothing left to do."""
+        if self.spec.drained is not None:
+            return self.spec.drained
+        if self.built_in is not None:
+            return self.built_in.drained
+        if self.spec.knows_group:
+            return DrainedWhen(lag=0, quiet=_QUIET_SECONDS)
+        return DrainedWhen(quiet=_QUIET_ALONE_SECONDS)
+
+
+def prepare(spec: ApplicationSpec) -> Prepared:
+    """Look up what is built in, and fetch what it needs.
+
+    Raises:
+        BadInput: no such built-in application, or it does not take these options.
+        PrerequisiteMissing: its jars are not available.
+    """
+    if spec.run.builtin is None:
+        return Prepared(spec)
+    built_in = find(spec.run.builtin)
+    options = built_in.parsed(spec.run.options)
+    return Prepared(spec, built_in, options, built_in.jars(options))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where an application runs. `output` is its output topic (None: a table), `folder` the run's, `mark`
+    the name of the cluster, `security` the clients' settings by librdkafka's names."""
+
+    bootstrap: str
+    security: Mapping[str, str]
+    input: str
+    partitions: int
+    output: str | None
+    output_partitions: int
+    transactional: bool
+    folder: Path
+    mark: str
+
+
+def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> RunningApplication:
+    """Make the instances of an application; nothing is started yet.
+
+    Raises:
+        BadInput: a state folder cannot be made.
+    """
+    spec = prepared.spec
+    group = spec.group or group_of(around.input)
+    places = [places_of(spec, around, group, number) for number in range(spec.instances)]
+    instances = [
+        HostProcess(
+            f"application {number}",
+            command_of(prepared, place),
+            around.folder / APPLICATION_DIR / f"instance-{number}.log",
+            around.mark,
+        )
+        for number, place in enumerate(places)
+    ]
+    watch = GroupWatch(
+        group if prepared.reads_in_group else None,
+        around.input,
+        around.partitions,
+        bootstrap=around.bootstrap,
+        security=around.security,
+        transactional=around.transactional,
+    )
+    tables = tuple(Path(place.output) for place in places)
+    checkpoint = prepared.built_in.checkpoint if prepared.built_in else None
+
+    def checkpoints() -> dict[int, int]:
+        found: dict[int, int] = {}
+        for place in places:
+            for partition, offset in (checkpoint(place.state) if checkpoint else {}).items():
+                found[partition] = max(offset, found.get(partition, 0))
+        return found
+
+    def after_start(number: int) -> None:
+        if prepared.built_in is not None and prepared.built_in.after_start is not None:
+            prepared.built_in.after_start(prepared.options, places[number])
+
+    return RunningApplication(
+        spec,
+        instances,
+        watch,
+        ready=prepared.ready,
+        drained=prepared.drained,
+        output=tables if around.output is None else (around.output, around.output_partitions),
+        checkpoints=checkpoints if checkpoint else None,
+        after_start=after_start,
+        events=events,
+    )
+
+
+def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> Places:
+    """What an instance is told; its state folder exists afterwards.
+
+    Raises:
+        BadInput: the folder cannot be made.
+    """
+    state = (around.folder / APPLICATION_DIR / f"state-{number}").absolute()
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            "the state folder of the application cannot be made",
+            where=str(state),
+            found=error.strerror or str(error),
+            next_step="name another folder with --results",
+        ) from error
+    return Places(
+        bootstrap=around.bootstrap,
+        input=around.input,
+        output=around.output or str(state / spec.output.path),
+        state=state,
+        group=group,
+        instance=number,
+    )
+
+
+def command_of(prepared: Prepared, places: Places) -> Command:
+    """The command line of an instance."""
+    spec = prepared.spec
+    environment = {name: places.filled(text) for name, text in spec.env.items()}
+    if prepared.built_in is not None:
+        command = prepared.built_in.command(prepared.options, places, prepared.jars)
+        return Command(command.arguments, {**command.environment, **environment})
+    assert spec.run.process is not None, "containers are started elsewhere"
+    return Command(tuple(places.filled(text) for text in spec.run.process), environment)
+
+
+def group_of(topic: str) -> str:
+    """The consumer group of an application that the experiment names no group for."""
+    return f"{topic}-application"

@@ -1,0 +1,38 @@
+"""What an instance of an application is told: the brokers, its topics, its state folder, its group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.spec.application import PLACEHOLDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What one instance is told. `bootstrap` is `host:port` of the brokers as the instance sees them.
+
+    `input` is the topic that it reads, `output` the topic (or the folder of the table) that it writes,
+    `state` a folder of its own that survives restarts.
+    """
+
+    bootstrap: str
+    input: str
+    output: str
+    state: Path
+    group: str
+    instance: int
+
+    def filled(self, text: str) -> str:
+        """The text with the values of its placeholders; other braces stay."""
+        for name in PLACEHOLDERS:
+            text = text.replace(f"{{{name}}}", str(getattr(self, name)))
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What starts one instance: arguments, and variables that are added to the environment."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]

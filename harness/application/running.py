@@ -1,0 +1,244 @@
+"""An application under test as it runs: started, watched, controlled by faults, drained and stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from harness.application.conditions import Drain, describe_unready, table_size
+from harness.application.group_watch import GroupWatch
+from harness.application.instance import Instance
+from harness.model.errors import ClusterError, KafkaChaosError
+from harness.model.journal import RowSink
+from harness.model.node_layout import FIRST_APPLICATION_ID
+from harness.model.polling import poll_within
+from harness.model.progress import report_progress
+from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+
+_WATCH_SECONDS = 0.25
+_FLOOD_SECONDS = 2.0
+_FLOOD_MARGIN = 10_000
+"""Outputs that no flood bound counts: a small input may be multiplied at first."""
+_READY_AGAIN_SECONDS = 60.0
+
+
+class RunningApplication:
+    """All instances of one application, by their node ids (from `FIRST_APPLICATION_ID`).
+
+    `output` is its output topic with the number of its partitions, or the folder of its table. `checkpoint`
+    reads the offsets that the instance in a state folder has processed. `after_start` is called with the
+    number of each instance that has started. `events` takes rows of APPLICATION_EVENTS.
+    """
+
+    def __init__(
+        self,
+        spec: ApplicationSpec,
+        instances: Sequence[Instance],
+        group: GroupWatch,
+        *,
+        ready: ReadyWhen,
+        drained: DrainedWhen,
+        output: tuple[str, int] | tuple[Path, ...],
+        checkpoints: Callable[[], Mapping[int, int]] | None,
+        after_start: Callable[[int], None],
+        events: RowSink,
+    ) -> None:
+        self.spec, self.group = spec, group
+        self.instances = dict(enumerate(instances, start=FIRST_APPLICATION_ID))
+        self.drained = False
+        self.problems: list[str] = []
+        self._ready, self._drained_when, self._output = ready, drained, output
+        self._checkpoints, self._after_start, self._events = checkpoints, after_start, events
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._down: set[int] = set()
+        """Instances that a fault, or the end of the run, has told to end; their end is expected."""
+        self._ended: set[int] = set()
+        self._restarts = dict.fromkeys(self.instances, 0)
+        self._watcher = threading.Thread(target=self._watch, name="application", daemon=True)
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The node ids of the instances, as faults name them."""
+        return tuple(self.instances)
+
+    def start(self) -> None:
+        """Start every instance, and wait until the application is ready.
+
+        Raises:
+            BadInput: an instance cannot be started.
+            ClusterError: its group has members already, an instance ends, or it is not ready in time.
+        """
+        taken = self.group.strangers()
+        if taken:
+            raise ClusterError(
+                "the application's consumer group has members already",
+                where=f"group {self.group.group}",
+                expected="no other member: each would get a part of the records",
+                found=", ".join(taken),
+                next_step="end the other application, or choose another `group`",
+            )
+        for node in self.instances:
+            self.start_instance(node)
+        report_progress("waiting until the application is ready")
+        self._await_ready(tuple(self.instances.values()), self._ready.within)
+        for node in self.instances:
+            self._note(node, "ready")
+        self._watcher.start()
+
+    def start_instance(self, node: int) -> None:
+        """Start an instance that does not run, with the same state as before."""
+        with self._lock:
+            one = self.instances[node]
+            if node not in self._down and one.is_running():
+                return
+            again = one.started_ns() > 0
+            one.start()
+            self._down.discard(node)
+            self._ended.discard(node)
+            self._note(node, "restarted" if again else "started", pid=one.pid)
+        self._after_start(node - FIRST_APPLICATION_ID)
+
+    def end_instance(self, node: int, how: Callable[[Instance], None], event: str) -> None:
+        """End an instance by `how`, so that its end is not taken for one of its own."""
+        with self._lock:
+            self._down.add(node)
+            how(self.instances[node])
+            self._note(node, event, pid=self.instances[node].pid)
+
+    def drain(self) -> None:
+        """Wait until it has nothing left to do. What prevents this is added to `problems`."""
+        report_progress("waiting until the application has nothing left to do")
+        size = self._output_size
+        drain = Drain(self._drained_when, self.group, size, self._checkpoints)
+        ended: list[str] = []
+
+        def missing() -> str | None:
+            ended[:] = [self._end_of(node) for node in self.instances if node in self._ended]
+            return None if ended or self._over.is_set() else drain.missing()
+
+        left = poll_within(self._drained_when.within, missing, every=0.25)
+        if ended or self._over.is_set():
+            return
+        if left is not None:
+            within = self._drained_when.within
+            self.problems.append(f"the application has not drained within {within:g} s: {left}")
+            return
+        self.drained = True
+        offsets = {} if self._checkpoints is None else dict(self._checkpoints())
+        for node in self.instances:
+            self._note(node, "drained", **({"checkpoint": offsets} if offsets else {}))
+
+    def stop(self) -> None:
+        """Stop every instance, gracefully if it does so. Safe to call again."""
+        self._over.set()
+        with self._lock:
+            for node, one in self.instances.items():
+                if node not in self._down and one.is_running():
+                    self._down.add(node)
+                    one.stop()
+                    self._note(node, "stopped", code=one.exit_code())
+
+    def remove(self) -> None:
+        """End every instance at once, and remove what is left of it. Safe to call again."""
+        self._over.set()
+        with self._lock:
+            for one in self.instances.values():
+                with suppress(KafkaChaosError):
+                    one.remove()
+
+    def output_records(self) -> int:
+        """The number of offsets of the output topic that are used now; of a table 0."""
+        match self._output:
+            case (str() as topic, int() as partitions):
+                return sum(self.group.ends(topic, partitions).values())
+        return 0
+
+    def _output_size(self) -> object:
+        match self._output:
+            case (str() as topic, int() as partitions):
+                return self.group.ends(topic, partitions)
+        return [table_size(folder) for folder in self._output if isinstance(folder, Path)]
+
+    def _await_ready(self, instances: Sequence[Instance], within: float) -> None:
+        dead: list[Instance] = []
+
+        def missing() -> str | None:
+            dead[:] = [one for one in instances if not one.is_running()]
+            return None if dead else describe_unready(self._ready, instances, self.group, time.time_ns())
+
+        left = poll_within(within, missing)
+        if dead:
+            one = dead[0]
+            raise ClusterError(
+                "the application ended before it was ready",
+                where=one.name,
+                expected="a process that runs until the end of the run",
+                found=f"exit code {one.exit_code()}; its last lines:\n            {one.last_lines()}",
+                next_step="correct the application, or its arguments and `env`",
+            )
+        if left is not None:
+            lines = instances[0].last_lines()
+            raise ClusterError(
+                f"the application was not ready within {within:g} s",
+                where=instances[0].name,
+                expected="what `ready` below `application` says",
+                found=f"{left}; its last lines:\n            {lines}",
+                next_step="correct the application, or give it more time with `ready: {within: ...}`",
+            )
+
+    def _watch(self) -> None:
+        looked = time.monotonic()
+        while not self._over.wait(_WATCH_SECONDS):
+            for node in self.instances:
+                self._look_at(node)
+            if time.monotonic() - looked > _FLOOD_SECONDS:
+                self._look_for_flood()
+                looked = time.monotonic()
+
+    def _look_at(self, node: int) -> None:
+        with self._lock:
+            one = self.instances[node]
+            if self._over.is_set() or node in self._down or node in self._ended or one.is_running():
+                return
+            self._note(node, "exited", code=one.exit_code(), last_lines=one.last_lines())
+            if self._restarts[node] < self.spec.restarts:
+                self._restarts[node] += 1
+                self._down.add(node)  # Not running, and known to be so.
+                with suppress(KafkaChaosError):
+                    self.start_instance(node)
+                return
+            self._ended.add(node)
+            self.problems.append(self._end_of(node))
+
+    def _end_of(self, node: int) -> str:
+        one = self.instances[node]
+        return f"{one.name} ended by itself with code {one.exit_code()}; its last lines: {one.last_lines()}"
+
+    def _look_for_flood(self) -> None:
+        written, ends = self.output_records(), self.group.ends()
+        bound = self.spec.flood * self.spec.output.per_input * sum(ends.values()) + _FLOOD_MARGIN
+        if written <= bound:
+            return
+        self.problems.append(
+            f"the application was killed: it had written {written:,} records from {sum(ends.values()):,}, "
+            f"more than {self.spec.flood:g} times what they may become (`flood`)"
+        )
+        self._over.set()
+        for node in self.instances:
+            self.end_instance(node, lambda one: one.kill(), "killed")
+
+    def _note(self, node: int, event: str, **detail: Any) -> None:
+        self._events.append(
+            {
+                "at_ns": time.time_ns(),
+                "instance": node - FIRST_APPLICATION_ID,
+                "event": event,
+                "detail": json.dumps({name: value for name, value in detail.items() if value is not None}),
+            }
+        )

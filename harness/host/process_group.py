@@ -1,0 +1,64 @@
+"""Processes of this machine by their process group: what is in it, and whether it is frozen.
+
+A group is known by the process id of its leader, whose start time is recorded too, so that another process
+with the same id is never taken for it. Linux only: it reads /proc.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """One process: its id, its state as one letter (proc(5)), and the CPU time it has used, in ns."""
+
+    pid: int
+    state: str
+    cpu_ns: int
+
+
+def members(group: int) -> tuple[GroupMember, ...]:
+    """The processes of a process group, without those that have ended."""
+    found = (_member(path, group) for path in Path("/proc").glob("[0-9]*/stat"))
+    return tuple(one for one in found if one is not None and one.state not in "ZX")
+
+
+def _member(path: Path, group: int) -> GroupMember | None:
+    try:
+        # The second field may contain spaces and brackets, so count after the last one.
+        fields = path.read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    if len(fields) < 13 or int(fields[2]) != group:
+        return None
+    ticks = int(fields[11]) + int(fields[12])
+    return GroupMember(int(path.parent.name), fields[0], ticks * 10**9 // _TICKS)
+
+
+def send(group: int, number: signal.Signals) -> bool:
+    """Send a signal to every process of a group; returns whether there was one."""
+    if group <= 1:
+        raise ValueError(f"{group} is no process group of ours")
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def carrying(variable: str, value: str) -> Iterator[int]:
+    """The ids of this user's processes that were started with this environment variable."""
+    wanted = f"{variable}={value}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if wanted in path.read_bytes().split(b"\0"):
+                yield int(path.parent.name)
+        except OSError:
+            continue

@@ -1,0 +1,128 @@
+"""The application under test of an arm: its output topic, its life beside the steps, and its metadata."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from harness.application.launch import Prepared, Surroundings, group_of, launch, prepare
+from harness.application.running import RunningApplication
+from harness.cluster.convergence import await_isr
+from harness.cluster.live import LiveCluster
+from harness.model.errors import KafkaChaosError
+from harness.model.journal import APPLICATION_DIR, APPLICATION_EVENTS
+from harness.model.run import ApplicationMeta
+from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
+from harness.spec.experiment import Arm, Experiment
+from workloads.journal.row_journal import RowJournal
+
+
+class ArmApplication:
+    """The application of one arm. Call `create`, `open`, `start`, and after the steps `finish`.
+
+    `topic` is its output topic, derived from the input `source`; None: its output is a table.
+
+    Raises:
+        BadInput: no such built-in, or wrong options.
+        PrerequisiteMissing: what the built-in runs is not available.
+    """
+
+    def __init__(
+        self, spec: ApplicationSpec, cluster: LiveCluster, experiment: Experiment, arm: Arm, source: str
+    ) -> None:
+        self._prepared: Prepared = prepare(spec)
+        self._cluster, self._experiment, self._arm, self._source = cluster, experiment, arm, source
+        self.spec = spec
+        self.topic = None if spec.output.table is not None else output_topic(source)
+        self.partitions = spec.output.of_topic.partitions or experiment.topic.partitions
+        self.replicas = spec.output.of_topic.replication_factor or experiment.topic.replication_factor
+        self.running: RunningApplication | None = None
+        self._problems: list[str] = []
+
+    def create(self, seconds: float) -> None:
+        """Create the output topic, and wait until its ISRs are full.
+
+        Raises:
+            BadInput: the broker refuses its settings.
+            ClusterError: an ISR did not become full within `seconds`.
+        """
+        if self.topic is None:
+            return
+        config = {**self._experiment.topic.config, **self.spec.output.of_topic.config}
+        self._cluster.admin().create(
+            self.topic, partitions=self.partitions, replication_factor=self.replicas, config=config
+        )
+        await_isr(self._cluster, self.topic, self.partitions, self.replicas, seconds)
+
+    def groups(self) -> set[str]:
+        """The consumer groups that a run creates."""
+        return {self.spec.group or group_of(self._source)} if self._prepared.reads_in_group else set()
+
+    def open(self, stack: ExitStack, folder: Path) -> None:
+        """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
+        events = stack.enter_context(RowJournal(folder / APPLICATION_DIR, APPLICATION_EVENTS))
+        around = Surroundings(
+            bootstrap=self._cluster.bootstrap,
+            security=self._cluster.access.properties,
+            input=self._source,
+            partitions=self._experiment.topic.partitions,
+            output=self.topic,
+            output_partitions=self.partitions,
+            transactional=self._experiment.workload_of(self._arm).transactional,
+            folder=folder,
+            mark=self._cluster.name,
+        )
+        self.running = launch(self._prepared, around, events)
+        stack.callback(self.running.remove)
+
+    def start(self) -> None:
+        """Start every instance, and wait until the application is ready."""
+        assert self.running is not None, "open comes first"
+        self.running.start()
+
+    def finish(self) -> None:
+        """Wait until it has drained, and stop it. What goes wrong becomes a problem of the run."""
+        assert self.running is not None, "open comes first"
+        try:
+            self.running.drain()
+            self.running.stop()
+        except KafkaChaosError as error:
+            self._problems.append(str(error))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What prevented it from doing its work, in words."""
+        return (*self._problems, *(self.running.problems if self.running else ()))
+
+    def meta(self) -> ApplicationMeta:
+        """Its metadata as far as it has come."""
+        spec = self.spec
+        return ApplicationMeta(
+            output=self.topic or spec.output.path,
+            table=self.topic is None,
+            group=self.running.group.group if self.running else None,
+            guarantee=spec.guarantee,
+            order=spec.order,
+            identity=describe_identity(spec.identity),
+            instances=spec.instances,
+            outputs_per_input=spec.output.per_input,
+            drained=self.running is not None and self.running.drained,
+            problems=self.problems,
+        )
+
+
+def output_topic(topic: str) -> str:
+    """The topic that an application which reads `topic` writes."""
+    return f"{topic}-output"
+
+
+def describe_identity(identity: Identity) -> str:
+    """How an output names its inputs, in words: "value", "header NAME", "json $.path", "callable m:f"."""
+    match identity:
+        case HeaderIdentity():
+            return f"header {identity.header}"
+        case JsonIdentity():
+            return f"json {identity.json_}"
+        case CallableIdentity():
+            return f"callable {identity.callable}"
+    return identity

@@ -1,0 +1,254 @@
+"""An application under test as data: what it is, where its output goes, and what it promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from harness.model.config_value import Setting
+from harness.model.did_you_mean import closest
+from harness.model.frozen import Frozen
+
+Guarantee = Literal["at-least-once", "at-most-once", "exactly-once"]
+PLACEHOLDERS = ("bootstrap", "input", "output", "state", "group", "instance")
+"""What arguments and environment variables may hold in braces."""
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_PATH = r"^[\w=+.-]+(/[\w=+.-]+)*$"
+_FUNCTION = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
+
+
+class ContainerApplication(Frozen):
+    """A container on the cluster's network. `{bootstrap}` is then the brokers' address inside the network,
+    and `{state}` the folder /state."""
+
+    image: str = Field(min_length=1, description="image reference, local or pulled")
+    command: tuple[str, ...] | None = Field(default=None, description="instead of the image's own command")
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        description="file in the container -> file on this machine, copied before the start",
+    )
+
+
+class ApplicationRun(Frozen):
+    """What runs: a process on this machine, a container, or a built-in application. Exactly one."""
+
+    process: tuple[str, ...] | None = Field(default=None, min_length=1, description="command and arguments")
+    container: ContainerApplication | None = None
+    builtin: str | None = Field(default=None, description="name of a built-in application")
+    options: dict[str, Any] = Field(default_factory=dict, description="options of the built-in application")
+
+    @model_validator(mode="after")
+    def _one(self) -> ApplicationRun:
+        given = [name for name in RUN_KINDS if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise ValueError(f"expected one of {', '.join(RUN_KINDS)}, got {found}")
+        if self.options and self.builtin is None:
+            raise ValueError("`options` are those of a `builtin`; use arguments or `env` instead")
+        return self
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """The texts that may hold placeholders."""
+        yield from self.process or ()
+        yield from (self.container.command or () if self.container else ())
+
+
+RUN_KINDS = ("process", "container", "builtin")
+
+
+class OutputTopic(Frozen):
+    """The output topic, created before the application starts; absent settings are those of the input."""
+
+    partitions: int | None = Field(default=None, ge=1, le=10000)
+    replication_factor: int | None = Field(default=None, ge=1)
+    config: dict[str, Setting] = Field(default_factory=dict)
+
+
+class ApplicationOutput(Frozen):
+    """Where the output goes: a topic that we create, or a table in files below `{state}`.
+
+    `per_input` is the number of outputs that an input has when nothing is doubled.
+    """
+
+    topic: OutputTopic | None = None
+    table: Literal["parquet", "lines"] | None = Field(
+        default=None, description="format of a table: Parquet files, or files with one record per line"
+    )
+    path: str = Field(
+        default="output", pattern=_PATH, description="folder of a table, below the state folder"
+    )
+    per_input: int = Field(default=1, ge=1, le=1000)
+
+    @model_validator(mode="after")
+    def _one(self) -> ApplicationOutput:
+        if self.topic is not None and self.table is not None:
+            raise ValueError("an output is a `topic` or a `table`, not both")
+        if ".." in self.path.split("/"):
+            raise ValueError("`path` stays below the state folder: it cannot contain `..`")
+        return self
+
+    @property
+    def of_topic(self) -> OutputTopic:
+        """The settings of the output topic, if the output is one."""
+        return self.topic or OutputTopic()
+
+
+class HeaderIdentity(Frozen):
+    """The identity is in a header of the output."""
+
+    header: str = Field(min_length=1)
+
+
+class JsonIdentity(Frozen):
+    """The identity is a text (Base64 or hexadecimal of the input's value) at a path of the output's JSON."""
+
+    json_: str = Field(alias="json", pattern=r"^\$", description="path, for example `$.order.id`")
+
+
+class CallableIdentity(Frozen):
+    """A function from an output record to the inputs that made it."""
+
+    callable: str = Field(pattern=_FUNCTION, description='"module:function"')
+
+
+def _kind(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "word"
+    if isinstance(value, Mapping) and len(value) == 1:
+        return str(next(iter(value)))
+    name = type(value).__name__
+    return {"HeaderIdentity": "header", "JsonIdentity": "json", "CallableIdentity": "callable"}.get(name)
+
+
+Identity = Annotated[
+    Annotated[Literal["value", "key"], Tag("word")]
+    | Annotated[HeaderIdentity, Tag("header")]
+    | Annotated[JsonIdentity, Tag("json")]
+    | Annotated[CallableIdentity, Tag("callable")],
+    Discriminator(_kind),
+]
+"""How an output names the inputs that made it."""
+
+
+class ReadyWhen(Frozen):
+    """When an application counts as ready. All that is given must hold."""
+
+    group: Literal["active"] | None = Field(
+        default=None, description="its consumer group has members, and they have partitions"
+    )
+    logged: str | None = Field(
+        default=None, min_length=1, description="a text in the output of every instance"
+    )
+    runs: float | None = Field(
+        default=None, ge=0, description="every instance has run for this number of seconds"
+    )
+    within: float = Field(default=60.0, gt=0, le=3600, description="seconds")
+
+
+class DrainedWhen(Frozen):
+    """When an application has nothing left to do. All that is given must hold at once."""
+
+    lag: int | None = Field(default=None, ge=0, description="its group's lag in records is at most this")
+    quiet: float | None = Field(default=None, gt=0, description="seconds without any change of the output")
+    checkpoint: bool = Field(default=False, description="its checkpoint is at the end of the input")
+    within: float = Field(default=120.0, gt=0, le=3600, description="seconds")
+
+
+class ApplicationSpec(Frozen):
+    """An application under test: it reads the experiment's topic and writes an output.
+
+    Arguments and values of `env` may hold `{bootstrap}`, `{input}`, `{output}`, `{state}` (a folder of each
+    instance that survives restarts), `{group}` and `{instance}` (from 0).
+    """
+
+    run: ApplicationRun
+    instances: int = Field(default=1, ge=1, le=16)
+    env: dict[str, str] = Field(default_factory=dict)
+    group: str | None = Field(
+        default=None,
+        min_length=1,
+        description="its consumer group; absent: a name for each run, as `{group}`",
+    )
+    output: ApplicationOutput = ApplicationOutput()
+    identity: Identity = "value"
+    order: Literal["none", "partition", "key"] = Field(
+        default="none", description="the order of the input that it keeps"
+    )
+    guarantee: Guarantee = "at-least-once"
+    ready: ReadyWhen | None = Field(
+        default=None, description="absent: the built-in's, or its group is active"
+    )
+    drained: DrainedWhen | None = Field(
+        default=None, description="absent: the built-in's, or lag 0 of its group, and the output is quiet"
+    )
+    restarts: int = Field(
+        default=0, ge=0, description="how often an instance that ends by itself starts again"
+    )
+    flood: float = Field(
+        default=20.0, gt=1, description="killed if it has written more than this times what an input may have"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ApplicationSpec:
+        for text in self.texts:
+            for name in _PLACEHOLDER.findall(text):
+                # Other braces may be the application's own.
+                if name not in PLACEHOLDERS and (close := closest(name, PLACEHOLDERS)) is not None:
+                    raise ValueError(f"{text!r} holds {{{name}}}: did you mean {{{close}}}?")
+        if self.run.builtin is None and not self.knows_group:
+            for field, value in (("ready", self.ready and self.ready.group), ("drained", self._lag)):
+                if value is not None:
+                    raise ValueError(
+                        f"`{field}` asks for a group: set `group`, or give it to the application as {{group}}"
+                    )
+        if self.output.table is not None and self.order == "partition":
+            raise ValueError(
+                "a table has no partitions whose order could be kept: use `order: none` or `key`"
+            )
+        return self
+
+    @property
+    def _lag(self) -> int | None:
+        return None if self.drained is None else self.drained.lag
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The arguments and the environment, before placeholders are filled in."""
+        return (*self.run.texts, *self.env.values())
+
+    @property
+    def knows_group(self) -> bool:
+        """Whether it is known in which consumer group a process or container is."""
+        return self.group is not None or any("{group}" in text for text in self.texts)
+
+    @property
+    def in_container(self) -> bool:
+        """Whether its instances are containers."""
+        return self.run.container is not None
+
+
+def merged(base: ApplicationSpec | None, fields: Mapping[str, Any]) -> ApplicationSpec:
+    """The application of an arm: the experiment's with these fields instead of its own.
+
+    `env`, `ready`, `drained` and the options of a built-in are merged name by name; `run` is replaced if it
+    names a process, container or built-in.
+
+    Raises:
+        ValidationError: the result is not an application.
+    """
+    if base is None:
+        return ApplicationSpec.model_validate(fields)
+    before = base.model_dump(by_alias=True, exclude_unset=True)
+    result = {**before, **fields}
+    for name in ("env", "ready", "drained"):
+        if isinstance(before.get(name), dict) and isinstance(fields.get(name), Mapping):
+            result[name] = {**before[name], **fields[name]}
+    run = fields.get("run")
+    if isinstance(run, Mapping) and not set(run) & set(RUN_KINDS):
+        options = {**before["run"].get("options", {}), **(run.get("options") or {})}
+        result["run"] = {**before["run"], **run, **({"options": options} if options else {})}
+    return ApplicationSpec.model_validate(result)

@@ -1,0 +1,105 @@
+"""An application under test in an experiment: what is refused, and what an arm replaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from harness.model.errors import placed_words_of
+from harness.spec.application import ApplicationSpec, merged
+from harness.spec.experiment import Experiment
+
+pytestmark = pytest.mark.pure
+
+PROCESS = {"run": {"process": ["copy", "{input}", "{group}"]}}
+
+
+def _refusal(fields: dict[str, Any]) -> str:
+    with pytest.raises(ValidationError) as refused:
+        ApplicationSpec.model_validate(fields)
+    return placed_words_of(refused.value)
+
+
+def _experiment(tested: Any, **arm: Any) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "name": "one",
+            "title": "one",
+            "application": tested,
+            "steps": [{"write": {"name": "w", "records": 1}}],
+            "arms": [{"name": "a", **arm}],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"run": {}}, "expected one of process, container, builtin, got none"),
+        ({"run": {"process": ["a"], "builtin": "b"}}, "got process and builtin"),
+        ({"run": {"process": ["a"], "options": {"b": 1}}}, "`options` are those of a `builtin`"),
+        ({"run": {"process": ["a", "{inptu}"]}}, "'{inptu}' holds {inptu}: did you mean {input}?"),
+        ({**PROCESS, "output": {"topic": {}, "table": "parquet"}}, "a `topic` or a `table`, not both"),
+        ({**PROCESS, "output": {"table": "parquet", "path": "a/../../b"}}, "cannot contain `..`"),
+        ({**PROCESS, "output": {"table": "lines"}, "order": "partition"}, "a table has no partitions"),
+        ({"run": {"process": ["a"]}, "drained": {"lag": 0}}, "`drained` asks for a group"),
+        ({"run": {"process": ["a"]}, "ready": {"group": "active"}}, "`ready` asks for a group"),
+        ({**PROCESS, "identity": {"callable": "no function"}}, "String should match pattern"),
+        ({**PROCESS, "guarantee": "exactly"}, "Input should be 'at-least-once'"),
+    ],
+)
+def test_what_cannot_be_an_application(fields: dict[str, Any], words: str) -> None:
+    assert words in _refusal(fields)
+
+
+def test_texts_that_only_look_like_placeholders_are_left_alone() -> None:
+    spec = ApplicationSpec.model_validate({"run": {"process": ["a", '{"key": {"inner": 1}}', "{state}"]}})
+    assert not spec.knows_group
+    assert ApplicationSpec.model_validate(PROCESS).knows_group
+
+
+def test_an_arm_replaces_fields_and_merges_names() -> None:
+    base = ApplicationSpec.model_validate(
+        {"run": {"builtin": "x", "options": {"a": 1, "b": 1}}, "env": {"A": "1"}, "drained": {"within": 9}}
+    )
+    arm = merged(
+        base,
+        {"run": {"options": {"b": 2}}, "env": {"B": "2"}, "drained": {"lag": 0}, "guarantee": "exactly-once"},
+    )
+    assert arm.run.builtin == "x"
+    assert arm.run.options == {"a": 1, "b": 2}
+    assert arm.env == {"A": "1", "B": "2"}
+    assert (arm.drained.within, arm.drained.lag) == (9, 0) if arm.drained else False
+    assert arm.guarantee == "exactly-once"
+    other = merged(base, {"run": {"process": ["c"]}})
+    assert (other.run.process, other.run.builtin) == (("c",), None)
+
+
+def test_an_arm_may_have_an_application_of_its_own() -> None:
+    experiment = _experiment(None, application=PROCESS)
+    application = experiment.application_of(experiment.arms[0])
+    assert application is not None
+    assert experiment.application is None
+
+
+@pytest.mark.parametrize(
+    ("application", "arm", "words"),
+    [
+        (PROCESS, {"application": {"guarantee": "none"}}, "arm 'a': guarantee: Input should be"),
+        (PROCESS, {"application": {"run": {"options": {"a": 1}}}}, "`options` are those of a `builtin`"),
+        ({**PROCESS, "group": "g"}, {"readers": [{"name": "r", "group": "g"}]}, "is in the group 'g' too"),
+        (
+            {**PROCESS, "output": {"topic": {"replication_factor": 9}}},
+            {},
+            "it is 9, but the cluster has 3 broker(s)",
+        ),
+    ],
+)
+def test_an_application_that_does_not_fit_the_experiment(
+    application: Any, arm: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        _experiment(application, **arm)
+    assert words in str(refused.value)
