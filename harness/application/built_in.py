@@ -57,5 +57,5 @@ class BuiltIn:
                 where="application.run.options",
                 expected=known,
                 found=placed_words_of(error),
-                next_step="correct the options: docs/applications.md lists them",
+                next_step="correct the options: docs/how-to/applications.md lists them",
             ) from error

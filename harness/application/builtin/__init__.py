@@ -24,5 +24,5 @@ def find(name: str) -> BuiltIn:
         f"there is no built-in application {name!r}",
         where="application.run.builtin",
         expected=f"one of {', '.join(BUILT_INS)}" if BUILT_INS else "a process or a container",
-        next_step=did_you_mean(name, BUILT_INS, "correct the name: docs/applications.md lists them"),
+        next_step=did_you_mean(name, BUILT_INS, "correct the name: docs/how-to/applications.md lists them"),
     )
