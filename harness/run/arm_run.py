@@ -23,6 +23,8 @@ from harness.model.journal import (
     ANSWERS_DIR,
     FAULTS,
     FAULTS_FILE,
+    OFFSETS,
+    OFFSETS_DIR,
     SAMPLES,
     SAMPLES_DIR,
 )
@@ -32,6 +34,7 @@ from harness.model.secrets import masked
 from harness.run import phase_timer
 from harness.run.arm_application import ArmApplication
 from harness.run.clients import RunClients, topics_of, transaction_seconds
+from harness.run.committed_offsets import CommittedOffsets, read_logged
 from harness.run.final_read import FinalReadTarget, final_read, merge_reads
 from harness.run.phase_timer import PhaseTimer
 from harness.run.sampler import Sampler
@@ -40,6 +43,7 @@ from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal, TableFile
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 from workloads.producer.processor import GROUP as PROCESSORS
+from workloads.producer.processor import reader_spec_of
 
 _START_SECONDS = 30.0
 _PARTITIONS_A_SECOND = 50
@@ -116,8 +120,21 @@ class ArmRun:
             | ({PROCESSORS} if processing else set())
         )
 
+    def committing(self) -> dict[str, str]:
+        """The groups that commit offsets, by reader."""
+        readers = [
+            reader
+            for reader in self.experiment.readers_of(self.arm)
+            if reader.group is not None and reader.commits != "none"
+        ]
+        process = self.experiment.workload_of(self.arm).process
+        if process is not None:
+            readers.append(reader_spec_of(process))
+        return {name: str(reader.group) for reader in readers for name in reader.member_names}
+
     def open(self, stack: ExitStack) -> None:
-        """Open the journals and start the sampler; leaving the stack closes both."""
+        """Open the journals, and start the sampler and the questions about committed offsets; leaving the
+        stack ends them."""
         samples = stack.enter_context(RowJournal(self.folder / SAMPLES_DIR, SAMPLES))
         self.faults = stack.enter_context(TableFile(self.folder / FAULTS_FILE, FAULTS))
         self.answers = stack.enter_context(RowJournal(self.folder / ANSWERS_DIR, ANSWERS))
@@ -126,6 +143,18 @@ class ArmRun:
         self.sampler = Sampler(self.cluster.connection, self.cluster.broker_ids, self.topic, samples)
         stack.callback(self.sampler.stop)
         self.sampler.start()
+        self.offsets: CommittedOffsets | None = None
+        groups = self.committing()
+        if groups:
+            self.offsets = CommittedOffsets(
+                self.cluster.connection,
+                self.cluster.broker_ids,
+                groups,
+                [(self.topic, number) for number in range(self.experiment.topic.partitions)],
+                stack.enter_context(RowJournal(self.folder / OFFSETS_DIR, OFFSETS)),
+            )
+            stack.callback(self.offsets.stop)
+            self.offsets.start()
 
     def produce(self, stack: ExitStack) -> None:
         """Create the producers and readers; leaving the stack closes them.
@@ -142,6 +171,7 @@ class ArmRun:
                 run_id=self.run_id,
                 seed=self.seed,
                 folder=self.folder,
+                answered=None if self.offsets is None else self.offsets.answered,
             )
         )
 
@@ -169,7 +199,7 @@ class ArmRun:
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)
             read = self._final_read()
-        problems = self.meta.problems
+        problems = (*self.meta.problems, *self._ask_at_the_end())
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
         cluster = self.cluster.info().model_copy(update={"memory_mib": memory.result()})
@@ -210,6 +240,17 @@ class ArmRun:
             with progress_under(f"{self.experiment.name} · {self.arm.name}"):
                 reads.append(final_read(self.cluster, subject, self.folder))
         return merge_reads(reads)
+
+    def _ask_at_the_end(self) -> tuple[str, ...]:
+        """Journal what the groups' coordinators and the replicas' files hold now; returns what went wrong."""
+        asking = self.offsets
+        if asking is None:
+            return ()
+        asking.last()
+        read_logged(self.cluster, set(asking.groups.values()), self.topics, asking.sink)
+        if asking.failure is None:
+            return ()
+        return (f"asking for committed offsets ended early: {asking.failure}",)
 
     def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:
         settings = self.arm.producer

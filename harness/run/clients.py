@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from harness.cluster.live import LiveCluster
 from harness.host.python_packages import confluent_kafka
@@ -19,6 +20,7 @@ from harness.model.journal import (
     TRANSACTIONS,
     TRANSACTIONS_DIR,
 )
+from harness.run.committed_offsets import AnsweredCommits
 from harness.run.workload_factory import start_workload
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
@@ -35,6 +37,7 @@ _READY_SECONDS = 60.0
 
 class RunClients:
     """The producers and readers of one arm. A journal exists only if the arm has clients that write it.
+    `answered` is called with every commit that was answered, as a row of the commits journal.
 
     Use as a context manager: leaving it closes what is still open.
 
@@ -52,6 +55,7 @@ class RunClients:
         run_id: int,
         seed: int,
         folder: Path,
+        answered: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> None:
         spec = experiment.workload_of(arm)
         partitions = experiment.topic.partitions
@@ -69,7 +73,9 @@ class RunClients:
             if readers or processing:
                 assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
                 commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
-                sinks = ReaderSinks(assignments, commits)
+                sinks = ReaderSinks(
+                    assignments, commits if answered is None else AnsweredCommits(commits, answered)
+                )
             self.readers = stack.enter_context(
                 Readers(
                     readers,

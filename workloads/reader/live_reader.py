@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -72,7 +73,7 @@ class LiveReader:
         self._assigned_partitions: set[int] = set()
         self._positions: dict[int, int] = {}
         self._resets: dict[int, int | None] = {}
-        self._asked: dict[tuple[int, int], int] = {}
+        self._asked: dict[tuple[int, int], deque[int]] = {}
         self._restart = threading.Event()
         self._crashed = threading.Event()
         self._back = threading.Event()
@@ -233,7 +234,13 @@ class LiveReader:
             self._journal.committed(error, partitions, kind=kind, asked=self._asked_at)
 
     def _asked_at(self, place: TopicPartition) -> int | None:
-        return self._asked.pop((place.partition, place.offset), None)
+        waiting = self._asked.get((place.partition, place.offset))
+        if not waiting:
+            return None
+        asked = waiting.popleft()
+        if not waiting:
+            del self._asked[place.partition, place.offset]
+        return asked
 
     def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         # From here on consume() returns records of the new assignment only: the client drops those that it
@@ -345,8 +352,7 @@ class LiveReader:
             return
         now = time.time_ns()
         for place in offsets:
-            # Of two commits of one offset the earlier time counts: it was asked for then or later.
-            self._asked.setdefault((place.partition, place.offset), now)
+            self._asked.setdefault((place.partition, place.offset), deque()).append(now)
         try:
             answered = self._consumer.commit(offsets=offsets, asynchronous=not wait)
         except KafkaException as error:

@@ -26,6 +26,29 @@ def marker(base: int, *, pid: int, commit: bool) -> bytes:
     return _batch(0x30, base, 1, pid, bytes([2 * len(record)]) + record)
 
 
+def record(delta: int, key: bytes | None, value: bytes | None) -> bytes:
+    """A record of format 2 at this offset after the first of its batch, without headers."""
+    body = bytes(2) + _varint(delta) + _field(key) + _field(value) + _varint(0)
+    return _varint(len(body)) + body
+
+
+def batch_of(base: int, *records: bytes, pid: int = -1) -> bytes:
+    """A batch of these records; with a producer id it belongs to a transaction."""
+    return _batch(0x10 if pid >= 0 else 0, base, len(records), pid, b"".join(records))
+
+
+def _field(data: bytes | None) -> bytes:
+    return _varint(-1) if data is None else _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    raw, out = number * 2 if number >= 0 else -2 * number - 1, bytearray()
+    while raw >= 0x80:
+        out.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    return bytes([*out, raw])
+
+
 def _batch(flags: int, base: int, count: int, pid: int, records: bytes) -> bytes:
     covered = _HEAD.pack(flags, count - 1, 0, 0, pid, 0, -1, count) + records
     head = struct.pack(">qiibI", base, len(covered) + 9, 0, 2, crc32c(covered))

@@ -1,0 +1,62 @@
+"""Committed offsets of a consumer group, as one named broker answers them.
+
+OffsetFetch version 5 is understood by brokers from 2.8 to 4.x. It gives what is committed, also while a
+transaction with newer offsets is open (`require_stable`, KIP-447, came with version 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kio.schema.offset_fetch.v5 import request as fetch_request
+from kio.schema.offset_fetch.v5 import response as fetch_response
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import i32
+
+from harness.protocol.connection import BrokerConnection, error_name
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """`offset` None: the group has none (or there is an `error`, with Kafka's name)."""
+
+    offset: int | None
+    leader_epoch: int | None = None
+    error: str | None = None
+
+
+def committed_offsets(
+    connection: BrokerConnection, group: str, partitions: Iterable[tuple[str, int]]
+) -> dict[tuple[str, int], CommittedOffset]:
+    """The committed offset of each (topic, partition) that was asked for.
+
+    Raises:
+        OSError: the broker does not answer.
+    """
+    wanted: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        wanted.setdefault(topic, []).append(partition)
+    request = fetch_request.OffsetFetchRequest(
+        group_id=GroupId(group),
+        topics=tuple(
+            fetch_request.OffsetFetchRequestTopic(
+                name=TopicName(topic), partition_indexes=tuple(i32(number) for number in numbers)
+            )
+            for topic, numbers in wanted.items()
+        ),
+    )
+    answer = connection.ask(request, fetch_response.OffsetFetchResponse)
+    whole = error_name(answer.error_code)
+    if whole is not None:
+        refused = CommittedOffset(None, error=whole)
+        return {(topic, number): refused for topic, numbers in wanted.items() for number in numbers}
+    return {
+        (topic.name, int(part.partition_index)): CommittedOffset(
+            int(part.committed_offset) if part.committed_offset >= 0 else None,
+            int(part.committed_leader_epoch) if part.committed_leader_epoch >= 0 else None,
+            error_name(part.error_code),
+        )
+        for topic in answer.topics
+        for part in topic.partitions
+    }
