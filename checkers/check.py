@@ -140,6 +140,8 @@ def _findings_context(
         ),
         compacts=facts.context.compacts,
         transactional=facts.context.transactional,
+        deleted_before=max((one.before for one in meta.deletions if one.before is not None), default=None),
+        recreated_ns=max((one.at_ns for one in meta.deletions if one.before is None), default=None),
     )
     context = FindingsContext(
         run=facts.context,

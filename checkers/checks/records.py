@@ -155,15 +155,18 @@ def inconsistent_offset(rows: Rows) -> Flags:
 
 def _below_the_start(rows: FindingRows) -> Text:
     start = rows.number("log_start_offset")
-    return say(acked_at(rows), ", below the log start offset ", start, "; retention may delete it")
+    why = when(rows["deleted"], "; a delete_records step deleted it", "; retention may delete it")
+    below = say(", below the log start offset ", start, why)
+    return say(acked_at(rows), when(rows["recreated"], ", before the topic was created again", below))
 
 
 @check(FindingClass.EXPIRED, _below_the_start)
 def expired(rows: Rows) -> Flags:
     """Acknowledged and deleted by policy: its offset is below the log start offset, and the topic's retention
-    may have deleted a record of that age.
+    may have deleted a record of that age, or a delete_records step has deleted it; or a recreate_topic step
+    deleted the topic after the record had been sent.
 
-    Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes.
+    Source: Kafka documentation, Topic Configs, cleanup.policy, retention.ms, retention.bytes; KIP-107.
     Example: acknowledged at offset 9, the log starts at 10, sent 61 s before the end under
     retention.ms=60000.
     """

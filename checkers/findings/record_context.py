@@ -29,19 +29,23 @@ class LogBounds:
 class Policy:
     """What may have deleted a record. `newest_deletable_ns`: retention may have deleted what was sent up to
     then (None: nothing). `compacts`: the topic keeps only the newest record of each key. `transactional`:
-    there was a final read of committed records."""
+    there was a final read of committed records. By steps of the experiment, records below offset
+    `deleted_before` were deleted, and the topic was created again at `recreated_ns` (None: they were not)."""
 
     newest_deletable_ns: int | None
     compacts: bool
     transactional: bool
+    deleted_before: int | None = None
+    recreated_ns: int | None = None
 
 
 def with_context(facts: RecordFacts, bounds: Sequence[LogBounds], policy: Policy) -> RecordFacts:
     """The facts with these columns added.
 
     `log_start_offset`, `end_offset`: of the partition sent to; null: not known. `known`: the acknowledged
-    offset, else the lowest at which a live reader got it. `may_expire` (flag): retention explains that it is
-    absent. `not_committed` (flag): acknowledged in a committed transaction and in the log, but not in the
+    offset, else the lowest at which a live reader got it. `may_expire` (flag): retention, or a step that
+    deletes, explains that it is absent. `deleted`, `recreated` (flags): by a step that deletes records, or
+    the topic. `not_committed` (flag): acknowledged in a committed transaction and in the log, but not in the
     final read of committed records. `compaction_asked` (flag): compaction explains that it is absent, if its
     key has a higher offset.
     """
@@ -60,6 +64,11 @@ def with_context(facts: RecordFacts, bounds: Sequence[LogBounds], policy: Policy
     if policy.newest_deletable_ns is not None:
         old = (facts["sent_ns"] != NULL) & (facts["sent_ns"] <= policy.newest_deletable_ns)
         may_expire = (known != NULL) & (start != NULL) & (known < start) & old
+    deleted, recreated = nothing, nothing
+    if policy.deleted_before is not None:
+        deleted = (known != NULL) & (start != NULL) & (known < start) & (known < policy.deleted_before)
+    if policy.recreated_ns is not None:
+        recreated = (known != NULL) & (facts["sent_ns"] != NULL) & (facts["sent_ns"] <= policy.recreated_ns)
     if policy.transactional:
         ended_well = acked(facts) & txn_outcome(facts, TxnOutcome.COMMITTED)
         not_committed = ended_well & present(facts) & (facts["committed_rows"] == 0)
@@ -69,7 +78,9 @@ def with_context(facts: RecordFacts, bounds: Sequence[LogBounds], policy: Policy
         log_start_offset=start,
         end_offset=end,
         known=known,
-        may_expire=may_expire,
+        may_expire=may_expire | deleted | recreated,
+        deleted=deleted,
+        recreated=recreated,
         not_committed=not_committed,
         compaction_asked=asked,
     )

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from harness.model.errors import BadInput, ClusterError
 
@@ -75,6 +75,35 @@ class TopicAdmin:
             self._client.delete_topics([topic], operation_timeout=_SECONDS)[topic].result()
         except KafkaException as error:
             raise ClusterError("the topic could not be deleted", where=topic, found=str(error)) from error
+
+    def exists(self, topic: str) -> bool:
+        """Whether a broker knows the topic.
+
+        Raises:
+            ClusterError: no broker answers.
+        """
+        try:
+            return topic in self._client.list_topics(timeout=_SECONDS).topics
+        except KafkaException as error:
+            raise ClusterError("the topics could not be listed", where=topic, found=str(error)) from error
+
+    def delete_records(self, topic: str, partitions: int, before: int) -> None:
+        """Delete the records of every partition below an offset (its end, if that is lower).
+
+        Raises:
+            ClusterError: a leader refuses, or does not answer.
+        """
+        places = [TopicPartition(topic, number, before) for number in range(partitions)]
+        try:
+            ends = self._client.list_offsets({place: OffsetSpec.latest() for place in places})
+            wanted = [
+                TopicPartition(topic, place.partition, min(before, done.result(_SECONDS).offset))
+                for place, done in ends.items()
+            ]
+            for done in self._client.delete_records(wanted, operation_timeout=_SECONDS).values():
+                done.result()
+        except KafkaException as error:
+            raise ClusterError("records could not be deleted", where=topic, found=str(error)) from error
 
     def groups(self) -> set[str]:
         """Names of all consumer groups of the cluster, in any state.

@@ -148,6 +148,16 @@ class ApplicationMeta(Frozen):
     problems: tuple[str, ...] = ()
 
 
+class Deletion(Frozen):
+    """Records that a step of the experiment deleted: those of `topic` below offset `before` in every
+    partition, or all of them, because the topic was deleted and created again (None). Every record that had
+    been sent by `at_ns` is concerned."""
+
+    topic: str
+    before: int | None
+    at_ns: int
+
+
 class RunMeta(Frozen):
     """Everything about one run that is not a journal.
 
@@ -181,6 +191,7 @@ class RunMeta(Frozen):
     ended_ns: int | None = None
     steps: tuple[StepInfo, ...] = ()
     windows: tuple[FaultWindow, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
     final_read: FinalRead | None = None
     application: ApplicationMeta | None = None
     finished: bool = False

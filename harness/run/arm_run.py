@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.cluster.convergence import await_isr
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.topic_admin import TopicAdmin
 from harness.model.journal import (
     ANSWERS,
     ANSWERS_DIR,
@@ -28,8 +29,9 @@ from harness.model.journal import (
     SAMPLES,
     SAMPLES_DIR,
 )
+from harness.model.polling import wait_until
 from harness.model.progress import progress_under
-from harness.model.run import FaultWindow, FinalRead, RunMeta, StepInfo
+from harness.model.run import Deletion, FaultWindow, FinalRead, RunMeta, StepInfo
 from harness.model.secrets import masked
 from harness.run import phase_timer
 from harness.run.arm_application import ArmApplication
@@ -89,25 +91,63 @@ class ArmRun:
             ClusterError: an ISR did not become full in time.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        topic, admin = self.experiment.topic, self.cluster.admin()
-        seconds = _START_SECONDS + topic.partitions / _PARTITIONS_A_SECOND
+        admin = self.cluster.admin()
         for name in self._written:
-            admin.create(
-                name,
-                partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                config={**topic.config, **self.arm.topic},
-                assignment=topic.assignment,
-            )
-            await_isr(self.cluster, name, topic.partitions, topic.replication_factor, seconds)
+            self._create(admin, name)
         if self.application is not None:
-            self.application.create(seconds)
+            self.application.create(self._start_seconds)
         self.meta = self._metadata(admin.config(self.topic), skipped)
         self.meta.save(self.folder)
         if self.experiment.workload_of(self.arm).client == "own":
             # Before anyone is told that the topic exists: programs look for it.
             target = ProducerTarget(self.run_id, self.topic, self.arm.producer.acks, self.cluster.bootstrap)
             ProducerFolder(self.folder / PRODUCERS_DIR).create(target)
+
+    def _create(self, admin: TopicAdmin, name: str) -> None:
+        topic = self.experiment.topic
+        admin.create(
+            name,
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            config={**topic.config, **self.arm.topic},
+            assignment=topic.assignment,
+        )
+        await_isr(self.cluster, name, topic.partitions, topic.replication_factor, self._start_seconds)
+
+    @property
+    def _start_seconds(self) -> float:
+        """How long a new topic may take until every ISR is full."""
+        return _START_SECONDS + self.experiment.topic.partitions / _PARTITIONS_A_SECOND
+
+    def delete_records(self, before: int) -> None:
+        """Delete the topic's records below an offset of each partition.
+
+        Raises:
+            ClusterError: a leader refuses, or does not answer.
+        """
+        self.cluster.admin().delete_records(self.topic, self.experiment.topic.partitions, before)
+        self._deleted(before)
+
+    def recreate_topic(self) -> None:
+        """Delete the topic, and create it again.
+
+        Raises:
+            ClusterError: it could not be deleted, was not gone in time, or could not be created.
+        """
+        admin = self.cluster.admin()
+        admin.delete(self.topic)
+        self._deleted(None)
+        wait_until(
+            lambda: "a broker still has it" if admin.exists(self.topic) else None,
+            what="the deleted topic is gone",
+            seconds=_START_SECONDS,
+        )
+        self._create(admin, self.topic)
+
+    def _deleted(self, before: int | None) -> None:
+        deletion = Deletion(topic=self.topic, before=before, at_ns=time.time_ns())
+        self.meta = self.meta.model_copy(update={"deletions": (*self.meta.deletions, deletion)})
+        self.meta.save(self.folder)
 
     def groups(self) -> set[str]:
         """Names of the consumer groups of the arm's readers and processors."""

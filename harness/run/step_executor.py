@@ -24,6 +24,7 @@ from harness.run.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, RestartReader, Wait, Write
+from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.producer.tally import Progress
 
 _GRACE_SECONDS = 30.0
@@ -113,6 +114,14 @@ class StepExecutor:
             self._say(f"restarting reader {action.reader}")
             for arm in self.arms:
                 restart_reader(arm.clients.readers.members(action.reader), action)
+        elif isinstance(action, DeleteRecords):
+            self._say(f"deleting the records below offset {action.before}")
+            for arm in self.arms:
+                arm.delete_records(action.before)
+        elif isinstance(action, RecreateTopic):
+            self._say("deleting the topic and creating it again")
+            for arm in self.arms:
+                arm.recreate_topic()
         else:
             self._say(f"sleeping for {action.seconds:g} s")
             time.sleep(action.seconds)

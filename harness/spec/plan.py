@@ -13,6 +13,7 @@ from faults.target_context import ClusterShape
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, RestartReader, SendCall, Sleep, Wait, Write
+from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,10 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"
     elif isinstance(action, RestartReader):
         what = f"{'crash' if action.crash else 'restart'} reader {action.reader}"
+    elif isinstance(action, DeleteRecords):
+        what = f"delete the records below offset {action.before} of every partition"
+    elif isinstance(action, RecreateTopic):
+        what = "delete the topic and create it again"
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):

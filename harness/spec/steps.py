@@ -1,4 +1,4 @@
-"""The steps of an experiment, as data: write, drive, wait, inject, heal, ask, restart_reader, sleep."""
+"""The steps of an experiment, as data: what is written, waited for, broken, healed, asked and changed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from harness.spec.conditions import (
     Logged,
     Members,
 )
+from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.record.identity import PREFIX
 
 
@@ -245,7 +246,7 @@ class Sleep(Frozen):
     seconds: float = Field(gt=0)
 
 
-Action = Write | Drive | Wait | Inject | Heal | Ask | RestartReader | Sleep
+Action = Write | Drive | Wait | Inject | Heal | Ask | RestartReader | DeleteRecords | RecreateTopic | Sleep
 STEPS: dict[str, type[Frozen]] = {
     "write": Write,
     "drive": Drive,
@@ -254,9 +255,13 @@ STEPS: dict[str, type[Frozen]] = {
     "heal": Heal,
     "ask": Ask,
     "restart_reader": RestartReader,
+    "delete_records": DeleteRecords,
+    "recreate_topic": RecreateTopic,
     "sleep": Sleep,
 }
 KIND = {model: name for name, model in STEPS.items()}
+_BARE = ("heal", "recreate_topic")
+"""Steps that are complete without settings."""
 
 
 class Step(Frozen):
@@ -269,13 +274,15 @@ class Step(Frozen):
     heal: Heal | None = None
     ask: Ask | None = None
     restart_reader: RestartReader | None = None
+    delete_records: DeleteRecords | None = None
+    recreate_topic: RecreateTopic | None = None
     sleep: Sleep | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
         # YAML reads `- heal:` as null.
-        return {"heal": {}} if value == {"heal": None} else value
+        return next(({name: {}} for name in _BARE if value == {name: None}), value)
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Step:

@@ -230,12 +230,21 @@ def _at(row: Row) -> tuple[str, int, int]:
 
 def _expired(meta: RunMeta, send: Row, known: int | None) -> bool:
     final = meta.final_read
+    if known is not None and any(
+        one.before is None and send["sent_ns"] <= one.at_ns for one in meta.deletions
+    ):
+        return True
     rule = retention(meta.topic_config, meta.cluster.properties)
-    if final is None or not rule.deletes or known is None:
+    if final is None or known is None:
         return False
     starts = [item.log_start_offset for item in final.bounds if item.partition == send["partition"]]
+    below = any(known < start for start in starts)
+    if below and any(one.before is not None and known < one.before for one in meta.deletions):
+        return True
+    if not rule.deletes:
+        return False
     old = rule.retention_ms >= 0 and send["sent_ns"] + rule.retention_ms * 10**6 <= (final.finished_ns or 0)
-    return any(known < start for start in starts) and (rule.retention_bytes >= 0 or old)
+    return below and (rule.retention_bytes >= 0 or old)
 
 
 def _compacted(meta: RunMeta, history: History, send: Row, known: int | None) -> bool:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from checkers.check import check_run
-from harness.model.run import FinalRead, PartitionBounds, ReaderInfo, RunMeta
+from harness.model.run import Deletion, FinalRead, PartitionBounds, ReaderInfo, RunMeta
 from tests.support.history import (
     FINISHED,
     OTHER_RUN,
@@ -36,6 +36,11 @@ pytestmark = pytest.mark.spark
 SIDE_BY_SIDE = 40
 """Histories in one run, so that one Spark job answers for all: producers 10 and partitions 2 apart."""
 
+DELETIONS = (
+    (),
+    (Deletion(topic="t", before=2, at_ns=ns(20) or 0),),
+    (Deletion(topic="t", before=None, at_ns=ns(5) or 0), Deletion(topic="t", before=1, at_ns=ns(20) or 0)),
+)
 small = st.integers(0, 2)
 offsets = st.integers(0, 5)
 times = st.sampled_from([1.0, 4.0, 5.0, 8.0, 12.0, 39.0, 41.0])
@@ -174,7 +179,9 @@ def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., N
 
     def drawn(test: Callable[..., None]) -> Callable[..., None]:
         given_them = given(
-            drawn=st.lists(stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE), policy=policies
+            drawn=st.lists(stories(), min_size=SIDE_BY_SIDE, max_size=SIDE_BY_SIDE),
+            policy=policies,
+            deletions=st.sampled_from(DELETIONS),
         )(test)
         return settings(
             max_examples=examples,
@@ -192,20 +199,34 @@ Drawn = list[tuple[History, tuple[PartitionBounds, ...]]]
 
 @_histories(2)
 def test_same_as_the_oracle(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, policy: dict[str, str]
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: Drawn,
+    policy: dict[str, str],
+    deletions: tuple[Deletion, ...],
 ) -> None:
-    _agree(spark, tmp_path_factory.mktemp("random"), drawn, policy)
+    _agree(spark, tmp_path_factory.mktemp("random"), drawn, policy, deletions)
 
 
 @pytest.mark.soak
 @_histories(20)
 def test_same_as_the_oracle_for_long(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, policy: dict[str, str]
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: Drawn,
+    policy: dict[str, str],
+    deletions: tuple[Deletion, ...],
 ) -> None:
-    _agree(spark, tmp_path_factory.mktemp("random"), drawn, policy)
+    _agree(spark, tmp_path_factory.mktemp("random"), drawn, policy, deletions)
 
 
-def _agree(spark: SparkSession, folder: Path, drawn: Drawn, policy: dict[str, str]) -> None:
+def _agree(
+    spark: SparkSession,
+    folder: Path,
+    drawn: Drawn,
+    policy: dict[str, str],
+    deletions: tuple[Deletion, ...],
+) -> None:
     histories = [_moved(history, index) for index, (history, _) in enumerate(drawn)]
     final = FinalRead(
         complete=True,
@@ -218,6 +239,7 @@ def _agree(spark: SparkSession, folder: Path, drawn: Drawn, policy: dict[str, st
     )
     meta = run_meta(
         topic_config=policy,
+        deletions=deletions,
         final_read=final,
         transactional=True,
         readers=READERS,
