@@ -95,7 +95,8 @@ class TopicAdmin:
         """
         places = [TopicPartition(topic, number, before) for number in range(partitions)]
         try:
-            ends = self._client.list_offsets({place: OffsetSpec.latest() for place in places})
+            latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            ends = self._client.list_offsets(dict.fromkeys(places, latest))
             wanted = [
                 TopicPartition(topic, place.partition, min(before, done.result(_SECONDS).offset))
                 for place, done in ends.items()
