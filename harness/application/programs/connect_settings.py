@@ -1,0 +1,136 @@
+"""The settings of a Connect worker, of its connectors, and of MirrorMaker, as data."""
+
+from __future__ import annotations
+
+import zlib
+
+MIRROR, FILE_SOURCE, FILE_SINK = "mirror", "file-source", "file-sink"
+EXACTLY_ONCE = "exactly-once"
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_TEXT = "org.apache.kafka.connect.storage.StringConverter"
+
+
+def aliases(topic: str) -> tuple[str, str]:
+    """Names of the source and of the target cluster, different for each topic, since MirrorMaker names its
+    internal topics and groups after them: runs on one cluster do not see each other's."""
+    number = f"{zlib.crc32(topic.encode()):08x}"
+    return f"a{number}", f"b{number}"
+
+
+def _route(source: str, topic: str, output: str) -> dict[str, str]:
+    """MirrorMaker names the copy `source.topic`; the records go to the output topic, partitions kept."""
+    escaped = f"{source}.{topic}".replace(".", "[.]")
+    return {
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": escaped,
+        "transforms.route.replacement": output,
+    }
+
+
+def worker_settings(
+    *, bootstrap: str, group: str, replicas: int, exactly_once: bool, commit_ms: int
+) -> dict[str, str]:
+    """A distributed worker that is alone in its Connect cluster."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "group.id": f"{group}-workers",
+        **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
+        **{f"{kind}.storage.replication.factor": str(replicas) for kind in ("config", "offset", "status")},
+        "offset.storage.partitions": "1",
+        "status.storage.partitions": "1",
+        "key.converter": _BYTES,
+        "value.converter": _BYTES,
+        "header.converter": _BYTES,
+        "listeners": "http://127.0.0.1:0",
+        "plugin.discovery": "service_load",
+        "offset.flush.interval.ms": str(commit_ms),
+        "session.timeout.ms": "6000",
+        "heartbeat.interval.ms": "1500",
+        # A worker that comes back gets its tasks at once, not after 5 minutes.
+        "scheduled.rebalance.max.delay.ms": "0",
+        "exactly.once.source.support": "enabled" if exactly_once else "disabled",
+    }
+
+
+def connector_settings(
+    kind: str, *, bootstrap: str, topic: str, output: str, group: str, exactly_once: bool, replicas: int
+) -> dict[str, str]:
+    """A connector; `output` is a topic, and of a file sink its file. `topic` of a file source is its file."""
+    once = {"exactly.once.support": "required"} if exactly_once else {}
+    common = {"tasks.max": "1"}
+    if kind == FILE_SOURCE:
+        source = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+        text = {"value.converter": _TEXT, "batch.size": "100"}
+        return {**common, **once, **text, "connector.class": source, "file": topic, "topic": output}
+    if kind == FILE_SINK:
+        return {
+            **common,
+            "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
+            "topics": topic,
+            "file": output,
+            # Connect's own transformation of bytes to text: Base64.
+            "transforms": "text",
+            "transforms.text.type": "org.apache.kafka.connect.transforms.Cast$Value",
+            "transforms.text.spec": "string",
+            "consumer.override.group.id": group,
+            "consumer.override.auto.offset.reset": "earliest",
+            "consumer.override.session.timeout.ms": "6000",
+            "consumer.override.heartbeat.interval.ms": "1500",
+        }
+    source, target = aliases(topic)
+    return {
+        **common,
+        **once,
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "source.cluster.alias": source,
+        "target.cluster.alias": target,
+        "source.cluster.bootstrap.servers": bootstrap,
+        "target.cluster.bootstrap.servers": bootstrap,
+        "topics": topic,
+        "replication.factor": str(replicas),
+        "offset-syncs.topic.replication.factor": str(replicas),
+        "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        **({"consumer.isolation.level": "read_committed"} if exactly_once else {}),
+        **_route(source, topic, output),
+    }
+
+
+def mirrormaker_settings(
+    *, bootstrap: str, topic: str, output: str, exactly_once: bool, replicas: int, commit_ms: int
+) -> dict[str, str]:
+    """MirrorMaker 2 in its own process, from a cluster to itself under two aliases."""
+    source, target = aliases(topic)
+    flow = f"{source}->{target}"
+    settings = {
+        "clusters": f"{source},{target}",
+        f"{source}.bootstrap.servers": bootstrap,
+        f"{target}.bootstrap.servers": bootstrap,
+        f"{flow}.enabled": "true",
+        f"{target}->{source}.enabled": "false",
+        f"{flow}.topics": topic,
+        f"{flow}.groups": "none",
+        # With heartbeats, one cluster under two names mirrors them to itself for ever.
+        "emit.heartbeats.enabled": "false",
+        "heartbeats.replication.enabled": "false",
+        "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        "tasks.max": "1",
+        f"{target}.offset.flush.interval.ms": str(commit_ms),
+        f"{target}.session.timeout.ms": "6000",
+        f"{target}.heartbeat.interval.ms": "1500",
+        f"{target}.scheduled.rebalance.max.delay.ms": "0",
+        **{f"{flow}.{name}": value for name, value in _route(source, topic, output).items()},
+    }
+    for name in ("", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic."):
+        settings[f"{name}replication.factor"] = str(replicas)
+    for name in ("offset", "status", "config"):
+        settings[f"{name}.storage.replication.factor"] = str(replicas)
+    if exactly_once:
+        # The key without the target's alias is ignored.
+        settings[f"{target}.exactly.once.source.support"] = "enabled"
+        settings[f"{flow}.consumer.isolation.level"] = "read_committed"
+        settings["dedicated.mode.enable.internal.rest"] = "true"
+        settings["listeners"] = "http://127.0.0.1:0"
+    return settings

@@ -1,0 +1,139 @@
+"""A distributed worker of Kafka Connect with one connector.
+
+`mirror` mirrors the input to the output topic, `file-source` sends the lines of a file that a thread of this
+process feeds from the input, `file-sink` writes the values of the input as lines of Base64 to a file of the
+folder `--output`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from harness.application.kafka_jars import connect_jars
+from harness.application.programs.arguments import assignments, java_parser
+from harness.application.programs.broker_count import replicas_for
+from harness.application.programs.connect_settings import (
+    EXACTLY_ONCE,
+    FILE_SINK,
+    FILE_SOURCE,
+    MIRROR,
+    connector_settings,
+    worker_settings,
+)
+from harness.application.programs.feeder import Feeder
+from harness.application.programs.jvm_process import LOG_TO_STDERR, java_map, start_jvm
+from harness.application.programs.lifecycle import ready, say, stop_event
+
+_POLL_SECONDS = 0.3
+_REQUEST_SECONDS = 60.0
+_CONNECTOR = "subject"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = java_parser(__doc__, "connect")
+    made.add_argument("--connector", choices=(MIRROR, FILE_SOURCE, FILE_SINK), required=True)
+    made.add_argument("--guarantee", choices=("at-least-once", EXACTLY_ONCE), default="at-least-once")
+    made.add_argument("--commit-interval-ms", type=int, default=1000)
+    return made
+
+
+def main() -> int:
+    options = parser().parse_args()
+    options.state.mkdir(parents=True, exist_ok=True)
+    stopping = stop_event()
+    once = options.guarantee == EXACTLY_ONCE
+    replicas = replicas_for(options.bootstrap)
+    topic, output = options.input, options.output
+    if options.connector == FILE_SOURCE:
+        file = options.state / "lines"
+        Feeder(options.bootstrap, options.input, file).start()
+        topic = str(file)
+    elif options.connector == FILE_SINK:
+        Path(options.output).mkdir(parents=True, exist_ok=True)
+        output = str(Path(options.output) / "lines.txt")
+    connector = connector_settings(
+        options.connector,
+        bootstrap=options.bootstrap,
+        topic=topic,
+        output=output,
+        group=options.group,
+        exactly_once=once,
+        replicas=replicas,
+    )
+    worker = worker_settings(
+        bootstrap=options.bootstrap,
+        group=options.group,
+        replicas=replicas,
+        exactly_once=once,
+        commit_ms=options.commit_interval_ms,
+    )
+    gateway = start_jvm(connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
+    cli = gateway.jvm.org.apache.kafka.connect.cli.ConnectDistributed(
+        gateway.new_array(gateway.jvm.String, 0)
+    )
+    connect = cli.startConnect(java_map(gateway, {**worker, **assignments(options.setting)}))
+    url = connect.rest().advertisedUrl().toString().rstrip("/")
+    _configure(url, connector)
+    told = failed = False
+    while not failed and not stopping.wait(_POLL_SECONDS):
+        states = _states(url)
+        failed = "FAILED" in states
+        if not told and states and set(states) == {"RUNNING"}:
+            told = True
+            ready()
+    if failed:
+        say("the connector or its task has failed")
+        return 3
+    connect.stop()
+    gateway.shutdown()
+    return 0
+
+
+def _configure(url: str, settings: dict[str, str]) -> None:
+    """Create the connector, unless the worker has it with these settings from before it was killed."""
+    path = f"{url}/connectors/{_CONNECTOR}/config"
+    present = _request(path)
+    if present is None or {name: value for name, value in present.items() if name != "name"} != settings:
+        _request(path, settings)
+
+
+def _states(url: str) -> list[str]:
+    """The states of the connector's tasks."""
+    status = _request(f"{url}/connectors/{_CONNECTOR}/status")
+    return [] if status is None else [one["state"] for one in status["tasks"]]
+
+
+def _request(url: str, content: dict[str, str] | None = None) -> Any:
+    """The answer of the worker to GET, or to PUT with a content; None: it knows of no such thing yet.
+
+    Raises:
+        SystemExit: it refuses the content.
+    """
+    data = None if content is None else json.dumps(content).encode()
+    request = urllib.request.Request(
+        url, data, {"Content-Type": "application/json"}, method="GET" if data is None else "PUT"
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        if data is None:
+            return None
+        say(f"the worker refuses the connector: {error.read().decode(errors='replace')[:500]}")
+        raise SystemExit(3) from error
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Py4JError as error:
+        say(str(error).splitlines()[0])
+        sys.exit(3)

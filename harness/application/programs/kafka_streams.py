@@ -1,0 +1,89 @@
+"""Copies a topic with Kafka Streams: one source node, one sink node, no state.
+
+`--guarantee` is Streams' `processing.guarantee`; `--group` is its `application.id`, and so the consumer group
+and the prefix of its transactional ids. Values, keys, headers and timestamps are copied.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from harness.application.kafka_jars import streams_jars
+from harness.application.programs.arguments import assignments, java_parser
+from harness.application.programs.jvm_process import LOG_TO_STDERR, start_jvm
+from harness.application.programs.lifecycle import ready, say, stop_event
+
+_POLL_SECONDS = 0.2
+_SESSION_MS = 6000
+"""A restarted instance gets partitions only when the session of the killed one has ended; Kafka's default is
+45 s."""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = java_parser(__doc__, "streams")
+    made.add_argument("--guarantee", choices=("at_least_once", "exactly_once_v2"), default="at_least_once")
+    made.add_argument("--commit-interval-ms", type=int, default=1000)
+    return made
+
+
+def settings(options: argparse.Namespace) -> dict[str, str]:
+    """The settings of Streams, those of `--setting` last."""
+    bytes_serde = "org.apache.kafka.common.serialization.Serdes$ByteArraySerde"
+    return {
+        "application.id": options.group,
+        "bootstrap.servers": options.bootstrap,
+        "state.dir": str(options.state),
+        "default.key.serde": bytes_serde,
+        "default.value.serde": bytes_serde,
+        "processing.guarantee": options.guarantee,
+        "commit.interval.ms": str(options.commit_interval_ms),
+        "consumer.auto.offset.reset": "earliest",
+        "consumer.session.timeout.ms": str(_SESSION_MS),
+        "consumer.heartbeat.interval.ms": "1500",
+        **assignments(options.setting),
+    }
+
+
+def main() -> int:
+    options = parser().parse_args()
+    options.state.mkdir(parents=True, exist_ok=True)
+    stopping = stop_event()
+    gateway = start_jvm(streams_jars(options.version), ("-Xmx256m", *LOG_TO_STDERR))
+    jvm = gateway.jvm
+    properties = jvm.java.util.Properties()
+    for name, value in settings(options).items():
+        properties.setProperty(name, value)
+    builder = jvm.org.apache.kafka.streams.StreamsBuilder()
+    builder.stream(options.input).to(options.output)
+    streams = jvm.org.apache.kafka.streams.KafkaStreams(builder.build(), properties)
+    streams.start()
+    code = _until_stopped(streams, stopping)
+    gateway.shutdown()
+    return code
+
+
+def _until_stopped(streams: Any, stopping: threading.Event) -> int:
+    told = False
+    while not stopping.wait(_POLL_SECONDS):
+        state = streams.state().toString()
+        if state == "RUNNING" and not told:
+            told = True
+            ready()
+        if state in ("ERROR", "NOT_RUNNING"):
+            say(f"Kafka Streams has ended with the state {state}")
+            return 3
+    streams.close()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Py4JError as error:
+        say(str(error).splitlines()[0])
+        sys.exit(3)

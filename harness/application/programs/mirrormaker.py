@@ -1,0 +1,78 @@
+"""Mirrors a topic with MirrorMaker 2 in its dedicated mode, from a cluster to itself under two aliases.
+
+The records go to the output topic, each to the partition that it has in the input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from harness.application.kafka_jars import connect_jars
+from harness.application.programs.arguments import assignments, java_parser
+from harness.application.programs.broker_count import replicas_for
+from harness.application.programs.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
+from harness.application.programs.jvm_process import LOG_TO_STDERR, java_map, start_jvm
+from harness.application.programs.lifecycle import ready, say, stop_event
+
+_POLL_SECONDS = 0.3
+_CONNECTOR = "MirrorSourceConnector"
+
+
+def parser() -> argparse.ArgumentParser:
+    made = java_parser(__doc__, "mirrormaker")
+    made.add_argument("--guarantee", choices=("at-least-once", EXACTLY_ONCE), default="at-least-once")
+    made.add_argument("--commit-interval-ms", type=int, default=1000)
+    return made
+
+
+def main() -> int:
+    options = parser().parse_args()
+    stopping = stop_event()
+    settings = mirrormaker_settings(
+        bootstrap=options.bootstrap,
+        topic=options.input,
+        output=options.output,
+        exactly_once=options.guarantee == EXACTLY_ONCE,
+        replicas=replicas_for(options.bootstrap),
+        commit_ms=options.commit_interval_ms,
+    )
+    gateway = start_jvm(connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
+    mirror = gateway.jvm.org.apache.kafka.connect.mirror
+    maker = mirror.MirrorMaker(java_map(gateway, {**settings, **assignments(options.setting)}))
+    maker.start()
+    flow = mirror.SourceAndTarget(*aliases(options.input))
+    told = failed = False
+    while not failed and not stopping.wait(_POLL_SECONDS):
+        states = _states(maker, flow)
+        failed = "FAILED" in states
+        if not told and states and set(states) == {"RUNNING"}:
+            told = True
+            ready()
+    if failed:
+        say("the connector or its task has failed")
+        return 3
+    maker.stop()
+    gateway.shutdown()
+    return 0
+
+
+def _states(maker: Any, flow: Any) -> list[str]:
+    """The states of the connector's tasks."""
+    try:
+        status = maker.connectorStatus(flow, _CONNECTOR)
+    except Py4JError:
+        return []  # It has no configuration yet.
+    tasks = status.tasks()
+    return [tasks.get(number).state() for number in range(tasks.size())]
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Py4JError as error:
+        say(str(error).splitlines()[0])
+        sys.exit(3)
