@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from harness.application.built_in import BuiltIn
+from harness.application.builtin.connect import CONNECT
+from harness.application.builtin.kafka_streams import KAFKA_STREAMS
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 
-_ALL: tuple[BuiltIn, ...] = ()
+_ALL: tuple[BuiltIn, ...] = (KAFKA_STREAMS, *CONNECT)
 
 BUILT_INS: dict[str, BuiltIn] = {one.name: one for one in _ALL}
 """Every built-in application by its name in experiment files."""

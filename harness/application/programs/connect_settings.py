@@ -8,6 +8,8 @@ MIRROR, FILE_SOURCE, FILE_SINK = "mirror", "file-source", "file-sink"
 EXACTLY_ONCE = "exactly-once"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _TEXT = "org.apache.kafka.connect.storage.StringConverter"
+_TRANSACTIONS = {"transaction.timeout.ms": "10000"}
+"""Until the transaction of a killed worker ends, its successor waits, by default a minute."""
 
 
 def aliases(topic: str) -> tuple[str, str]:
@@ -50,6 +52,7 @@ def worker_settings(
         # A worker that comes back gets its tasks at once, not after 5 minutes.
         "scheduled.rebalance.max.delay.ms": "0",
         "exactly.once.source.support": "enabled" if exactly_once else "disabled",
+        **{f"producer.{name}": value for name, value in _TRANSACTIONS.items() if exactly_once},
     }
 
 
@@ -130,6 +133,7 @@ def mirrormaker_settings(
     if exactly_once:
         # The key without the target's alias is ignored.
         settings[f"{target}.exactly.once.source.support"] = "enabled"
+        settings |= {f"{target}.producer.{name}": value for name, value in _TRANSACTIONS.items()}
         settings[f"{flow}.consumer.isolation.level"] = "read_committed"
         settings["dedicated.mode.enable.internal.rest"] = "true"
         settings["listeners"] = "http://127.0.0.1:0"

@@ -29,8 +29,9 @@ from harness.application.programs.connect_settings import (
     worker_settings,
 )
 from harness.application.programs.feeder import Feeder
-from harness.application.programs.jvm_process import LOG_TO_STDERR, java_map, start_jvm
-from harness.application.programs.lifecycle import ready, say, stop_event
+from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
+from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 _POLL_SECONDS = 0.3
 _REQUEST_SECONDS = 60.0
@@ -75,7 +76,7 @@ def main() -> int:
         exactly_once=once,
         commit_ms=options.commit_interval_ms,
     )
-    gateway = start_jvm(connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
+    gateway = start_jvm(jars() or connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
     cli = gateway.jvm.org.apache.kafka.connect.cli.ConnectDistributed(
         gateway.new_array(gateway.jvm.String, 0)
     )
@@ -124,6 +125,9 @@ def _request(url: str, content: dict[str, str] | None = None) -> Any:
     try:
         with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS) as answer:
             return json.load(answer)
+    except TimeoutError:
+        # It is still reading its topics, for example up to the end of a killed worker's transaction.
+        return _request(url, content)
     except urllib.error.HTTPError as error:
         if data is None:
             return None

@@ -1,33 +1,27 @@
 """Feeds a file with the records of a topic, each exactly once, whatever kills the process.
 
-A line is `partition:offset:Base64 of the value`. The file itself tells where to go on: after the offset of the
-last line of each partition. A torn last line is cut off. So what a reader of the file doubles comes from that
-reader.
+A line is a JSON object: partition, offset and the Base64 of the value. The file itself tells where to go on:
+after the offset of the last line of each partition. A torn last line is cut off. So what a reader of the file
+doubles comes from that reader.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import threading
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 _POLL_SECONDS = 0.2
 _BATCH = 500
 
 
 def fed_line(partition: int, offset: int, value: bytes) -> bytes:
-    return b"%d:%d:%s\n" % (partition, offset, base64.b64encode(value))
-
-
-def value_of_line(line: bytes) -> bytes:
-    """The value of the record that a line holds.
-
-    Raises:
-        ValueError: it is no such line.
-    """
-    return base64.b64decode(line.split(b":", 2)[2], validate=True)
+    """The line of a record; an application's identity `{json: $.value}` finds the value."""
+    text = base64.b64encode(value).decode()
+    return json.dumps({"partition": partition, "offset": offset, "value": text}).encode() + b"\n"
 
 
 def continue_at(file: Path) -> dict[int, int]:
@@ -41,8 +35,8 @@ def continue_at(file: Path) -> dict[int, int]:
             stream.truncate(len(whole))
     found: dict[int, int] = {}
     for line in whole.splitlines():
-        partition, offset, _ = line.split(b":", 2)
-        found[int(partition)] = int(offset) + 1
+        record = json.loads(line)
+        found[record["partition"]] = record["offset"] + 1
     return found
 
 
@@ -71,10 +65,12 @@ class Feeder(threading.Thread):
         with self._file.open("ab") as stream:
             while True:
                 messages = self._consumer.consume(_BATCH, _POLL_SECONDS)
-                lines = [
-                    fed_line(one.partition(), one.offset(), one.value())
-                    for one in messages
-                    if one.error() is None and one.value() is not None
-                ]
-                stream.write(b"".join(lines))
+                stream.write(b"".join(filter(None, map(_line_of, messages))))
                 stream.flush()
+
+
+def _line_of(message: Message) -> bytes | None:
+    partition, offset, value = message.partition(), message.offset(), message.value()
+    if message.error() is not None or partition is None or offset is None or value is None:
+        return None
+    return fed_line(partition, offset, value)

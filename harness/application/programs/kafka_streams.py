@@ -15,8 +15,9 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.application.kafka_jars import streams_jars
 from harness.application.programs.arguments import assignments, java_parser
-from harness.application.programs.jvm_process import LOG_TO_STDERR, start_jvm
-from harness.application.programs.lifecycle import ready, say, stop_event
+from harness.application.programs.java_settings import LOG_TO_STDERR
+from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 _POLL_SECONDS = 0.2
 _SESSION_MS = 6000
@@ -53,7 +54,7 @@ def main() -> int:
     options = parser().parse_args()
     options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
-    gateway = start_jvm(streams_jars(options.version), ("-Xmx256m", *LOG_TO_STDERR))
+    gateway = start_jvm(jars() or streams_jars(options.version), ("-Xmx256m", *LOG_TO_STDERR))
     jvm = gateway.jvm
     properties = jvm.java.util.Properties()
     for name, value in settings(options).items():

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+from pathlib import Path
 
 READY = "kafka-chaos application: ready"
 """The line that an application prints once it reads; its `ready` condition waits for it."""
+
+
+JARS_VARIABLE = "APPLICATION_JARS"
+"""Names the jars of an application that has some, as a class path."""
+
+
+def jars() -> tuple[Path, ...]:
+    """The jars that this application was given."""
+    return tuple(Path(one) for one in os.environ.get(JARS_VARIABLE, "").split(os.pathsep) if one)
 
 
 def ready() -> None:

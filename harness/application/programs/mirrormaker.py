@@ -15,8 +15,9 @@ from harness.application.kafka_jars import connect_jars
 from harness.application.programs.arguments import assignments, java_parser
 from harness.application.programs.broker_count import replicas_for
 from harness.application.programs.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
-from harness.application.programs.jvm_process import LOG_TO_STDERR, java_map, start_jvm
-from harness.application.programs.lifecycle import ready, say, stop_event
+from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
+from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 _POLL_SECONDS = 0.3
 _CONNECTOR = "MirrorSourceConnector"
@@ -40,7 +41,7 @@ def main() -> int:
         replicas=replicas_for(options.bootstrap),
         commit_ms=options.commit_interval_ms,
     )
-    gateway = start_jvm(connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
+    gateway = start_jvm(jars() or connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
     mirror = gateway.jvm.org.apache.kafka.connect.mirror
     maker = mirror.MirrorMaker(java_map(gateway, {**settings, **assignments(options.setting)}))
     maker.start()
