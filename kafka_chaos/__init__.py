@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from harness.spec.experiment import Arm, Experiment, TopicSpec
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
+    from harness.spec.topic_steps import DeleteRecords, RecreateTopic
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
     from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
