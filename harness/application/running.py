@@ -18,7 +18,7 @@ from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
 from harness.model.progress import report_progress
-from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+from harness.spec.application import ApplicationSpec, ApplicationState, DrainedWhen, ReadyWhen
 
 _WATCH_SECONDS = 0.25
 _FLOOD_SECONDS = 2.0
@@ -114,8 +114,7 @@ class RunningApplication:
     def drain(self) -> None:
         """Wait until it has nothing left to do. What prevents this is added to `problems`."""
         report_progress("waiting until the application has nothing left to do")
-        size = self._output_size
-        drain = Drain(self._drained_when, self.group, size, self._checkpoints)
+        drain = self._drain()
         ended: list[str] = []
 
         def missing() -> str | None:
@@ -133,6 +132,24 @@ class RunningApplication:
         offsets = {} if self._checkpoints is None else dict(self._checkpoints())
         for node in self.instances:
             self._note(node, "drained", **({"checkpoint": offsets} if offsets else {}))
+
+    @property
+    def failed(self) -> bool:
+        """Whether every instance has ended by itself with an error, as `must_fail` asks."""
+        return self.spec.must_fail and self._ended == set(self.instances)
+
+    def await_state(self, wanted: ApplicationState, within: float) -> str | None:
+        """Wait until it has drained, or its output has a number of offsets; returns what is missing after
+        `within` seconds."""
+        if wanted == "drained":
+            return poll_within(within, self._drain().missing, every=0.25)
+        at_least = wanted.output
+
+        def missing() -> str | None:
+            records = self.output_records()
+            return None if records >= at_least else f"its output has {records:,} offsets of {at_least:,}"
+
+        return poll_within(within, missing)
 
     def stop(self) -> None:
         """Stop every instance, gracefully if it does so. Safe to call again."""
@@ -158,6 +175,9 @@ class RunningApplication:
             case (str() as topic, int() as partitions):
                 return sum(self.group.ends(topic, partitions).values())
         return 0
+
+    def _drain(self) -> Drain:
+        return Drain(self._drained_when, self.group, self._output_size, self._checkpoints)
 
     def _output_size(self) -> object:
         match self._output:
@@ -214,7 +234,8 @@ class RunningApplication:
                     self.start_instance(node)
                 return
             self._ended.add(node)
-            self.problems.append(self._end_of(node))
+            if not (self.spec.must_fail and one.exit_code()):
+                self.problems.append(self._end_of(node))
 
     def _end_of(self, node: int) -> str:
         one = self.instances[node]

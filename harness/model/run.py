@@ -130,8 +130,9 @@ class ApplicationMeta(Frozen):
     `output` is its output topic, or the path of its table below the state folder (`table`). `identity` says
     in words how an output names the inputs that made it, and `outputs_per_input` how many outputs an input
     has. `records` is the number of records (rows) of the output. `read_complete`: the output was read to its
-    end, and twice alike. `drained`: the application had nothing left to do when it was stopped. `problems`
-    say why one of these is not so.
+    end, and twice alike. `drained`: the application had nothing left to do when it was stopped. `failed`: it
+    ended by itself with an error, as its `must_fail` asks; it then owes no output for what it had not
+    processed. `problems` say why one of these is not so.
     """
 
     output: str
@@ -145,6 +146,7 @@ class ApplicationMeta(Frozen):
     records: int = 0
     read_complete: bool = False
     drained: bool = False
+    failed: bool = False
     problems: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from harness.model.journal import APPLICATION_DIR, APPLICATION_EVENTS
 from harness.model.run import ApplicationMeta
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
 from harness.spec.experiment import Arm, Experiment
+from harness.spec.steps import Wait
 from workloads.journal.row_journal import RowJournal
 
 
@@ -50,7 +51,11 @@ class ArmApplication:
             return
         config = {**self._experiment.topic.config, **self.spec.output.of_topic.config}
         self._cluster.admin().create(
-            self.topic, partitions=self.partitions, replication_factor=self.replicas, config=config
+            self.topic,
+            partitions=self.partitions,
+            replication_factor=self.replicas,
+            config=config,
+            assignment=self.spec.output.of_topic.assignment,
         )
         await_isr(self._cluster, self.topic, self.partitions, self.replicas, seconds)
 
@@ -80,6 +85,12 @@ class ArmApplication:
         assert self.running is not None, "open comes first"
         self.running.start()
 
+    def await_state(self, wait: Wait) -> str | None:
+        """What is missing when a wait step for the application has timed out; None: nothing."""
+        assert self.running is not None, "open comes first"
+        assert wait.application is not None, "this wait step is about the application"
+        return self.running.await_state(wait.application, wait.within)
+
     def finish(self) -> None:
         """Wait until it has drained, and stop it. What goes wrong becomes a problem of the run."""
         assert self.running is not None, "open comes first"
@@ -107,6 +118,7 @@ class ArmApplication:
             instances=spec.instances,
             outputs_per_input=spec.output.per_input,
             drained=self.running is not None and self.running.drained,
+            failed=self.running is not None and self.running.failed,
             problems=self.problems,
         )
 

@@ -12,6 +12,7 @@ from faults.schedules.state import Schedule
 from harness.cluster.convergence import await_isr, unsettled_reason
 from harness.cluster.live import LiveCluster
 from harness.model.broker_views import TopologyView
+from harness.model.errors import ClusterError
 from harness.model.polling import wait_until
 from harness.model.progress import report_progress
 from harness.model.run import StepInfo
@@ -191,6 +192,15 @@ class StepExecutor:
             self._say(f"waiting for {condition}, at most {wait.within:g} s")
             observer = self._observer(arm)
             wait_until(lambda: condition.missing(observer), what=str(condition), seconds=seconds)
+            return
+        if wait.application is not None:
+            self._say(f"waiting for the application, at most {wait.within:g} s")
+            if arm.application is not None and (what := arm.application.await_state(wait)) is not None:
+                raise ClusterError(
+                    f"timed out after {wait.within:g} s",
+                    expected=f"application: {wait.application}",
+                    found=what,
+                )
             return
         if isinstance(wait.isr, int):
             self._say(f"waiting for an ISR of {wait.isr}, at most {wait.within:g} s")

@@ -65,7 +65,18 @@ class OutputTopic(Frozen):
 
     partitions: int | None = Field(default=None, ge=1, le=10000)
     replication_factor: int | None = Field(default=None, ge=1)
+    assignment: tuple[tuple[int, ...], ...] | None = Field(
+        default=None, min_length=1, description="each partition's brokers, as in `topic`"
+    )
     config: dict[str, Setting] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counts_of_assignment(cls, value: Any) -> Any:
+        assigned = value.get("assignment") if isinstance(value, dict) else None
+        if isinstance(assigned, (list, tuple)) and assigned and isinstance(assigned[0], (list, tuple)):
+            return {"partitions": len(assigned), "replication_factor": len(assigned[0]), **value}
+        return value
 
 
 class ApplicationOutput(Frozen):
@@ -158,6 +169,16 @@ class DrainedWhen(Frozen):
     within: float = Field(default=120.0, gt=0, le=3600, description="seconds")
 
 
+class OutputAtLeast(Frozen):
+    """The output topic has at least this number of offsets, those of markers included."""
+
+    output: int = Field(ge=1)
+
+
+ApplicationState = Literal["drained"] | OutputAtLeast
+"""What a wait step may wait for: nothing left to do, as `drained` says, or a number of outputs."""
+
+
 class ApplicationSpec(Frozen):
     """An application under test: it reads the experiment's topic and writes an output.
 
@@ -187,6 +208,10 @@ class ApplicationSpec(Frozen):
     )
     restarts: int = Field(
         default=0, ge=0, description="how often an instance that ends by itself starts again"
+    )
+    must_fail: bool = Field(
+        default=False,
+        description="it must end by itself with an error; then what it has not processed is no finding",
     )
     flood: float = Field(
         default=20.0, gt=1, description="killed if it has written more than this times what an input may have"

@@ -123,6 +123,8 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
     if isinstance(action, Wait):
         size = f"the ISR has {action.isr} members" if isinstance(action.isr, int) else "replicated"
         until = size if action.condition is None else f"{action.condition}"
+        if action.application is not None:
+            until = f"the application: {action.application}"
         what = f"wait until {until}, {action.within:g} s at most"
     elif isinstance(action, Drive):
         what = f"drive {action.name}, {action.by}: {', '.join(map(_call, action.do))}"

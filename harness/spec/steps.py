@@ -12,6 +12,7 @@ from faults.schedules.entries import ScheduleEntry
 from faults.schedules.fields import NAME, IfImpossible, WrittenFault
 from faults.targets import Target
 from harness.model.frozen import Frozen
+from harness.spec.application import ApplicationState
 from harness.spec.conditions import (
     Checkpoint,
     ClusterCondition,
@@ -99,8 +100,9 @@ class Wait(Frozen):
     `isr: N` - every partition's ISR has N members, according to its leader; `isr: {is: TARGET}` - exactly
     these. `leader: {is: TARGET}` - one of these leads. `log_end`, `high_watermark`: {of: TARGET, at_least: N}
     (or `exactly: N`) - as each of these brokers reports its own. `checkpoint: {of, file, exactly}` - on their
-    disks. `logged: {of, text}` - printed since the run began. All but the first are about one `partition`
-    (default 0).
+    disks. `logged: {of, text}` - printed since the run began. `application: drained` - the application under
+    test has nothing left to do; `application: {output: N}` - its output topic has N offsets. All but
+    `replicated` and `application` are about one `partition` (default 0).
     """
 
     replicated: Literal[True] | None = None
@@ -110,6 +112,7 @@ class Wait(Frozen):
     high_watermark: HighWatermark | None = None
     checkpoint: Checkpoint | None = None
     logged: Logged | None = None
+    application: ApplicationState | None = None
     within: float = Field(default=30.0, gt=0, description="seconds")
 
     @model_validator(mode="after")

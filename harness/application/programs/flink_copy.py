@@ -1,0 +1,165 @@
+"""Copies a topic with Apache Flink: KafkaSource to KafkaSink, with checkpoints, in a cluster of one process.
+
+The values are copied, keys are not. `--guarantee` is the sink's delivery guarantee. The newest checkpoint in
+the state folder is the one that a restart continues from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.lifecycle import jars, ready, say, stop_event
+
+CHECKPOINTS = "checkpoints"
+"""Their folder in the state folder."""
+# Flink's own list for Java 17 (flink-dist, conf/config.yaml: env.java.opts.all), as far as it matters here.
+_JAVA_17 = tuple(
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in (
+        "java.lang",
+        "java.net",
+        "java.io",
+        "java.nio",
+        "sun.nio.ch",
+        "java.lang.reflect",
+        "java.text",
+        "java.time",
+        "java.util",
+        "java.util.concurrent",
+        "java.util.concurrent.atomic",
+        "java.util.concurrent.locks",
+    )
+)
+_POLL_SECONDS = 0.2
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--bootstrap", required=True)
+    made.add_argument("--input", required=True)
+    made.add_argument("--output", required=True)
+    made.add_argument("--state", required=True, type=Path)
+    made.add_argument("--group", default="flink")
+    made.add_argument("--guarantee", choices=("at-least-once", "exactly-once"), default="at-least-once")
+    made.add_argument("--checkpoint-ms", type=int, default=1000)
+    made.add_argument("--producer", action="append", default=[], metavar="NAME=VALUE")
+    return made
+
+
+def newest_checkpoint(state: Path) -> Path | None:
+    """The newest complete checkpoint: `chk-N` of some job, with its `_metadata`."""
+    found = [
+        (one.stat().st_mtime, int(match[1]), one)
+        for one in (state / CHECKPOINTS).glob("*/chk-*")
+        if (match := re.fullmatch(r"chk-(\d+)", one.name)) and (one / "_metadata").exists()
+    ]
+    return max(found)[2] if found else None
+
+
+def main() -> int:
+    options = parser().parse_args()
+    (options.state / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+    stopping = stop_event()
+    gateway = start_jvm(jars(), ("-Xmx512m", *_JAVA_17))
+    job = _start(gateway, options)
+    ready()
+    status = gateway.jvm.org.apache.flink.api.common.JobStatus
+    while not stopping.wait(_POLL_SECONDS):
+        seen = job.getJobStatus().get()
+        if seen.equals(status.FAILED):
+            say("the job failed")
+            return 3
+    job.cancel().get()
+    gateway.shutdown()
+    return 0
+
+
+def _start(gateway: Any, options: argparse.Namespace) -> Any:
+    jvm = gateway.jvm
+    flink = jvm.org.apache.flink
+    settings = flink.configuration.Configuration()
+    for name, value in _settings(options).items():
+        settings.setString(name, value)
+    environments = flink.streaming.api.environment.StreamExecutionEnvironment
+    environment = environments.createLocalEnvironment(1, settings)
+    environment.enableCheckpointing(options.checkpoint_ms)
+    source = (
+        flink.connector.kafka.source.KafkaSource.builder()
+        .setBootstrapServers(options.bootstrap)
+        .setTopics(_texts(gateway, options.input))
+        .setGroupId(options.group)
+        .setStartingOffsets(flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer.earliest())
+        .setProperty("isolation.level", "read_committed")
+        .setDeserializer(
+            flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema.valueOnly(
+                _class(gateway, "org.apache.kafka.common.serialization.ByteArrayDeserializer")
+            )
+        )
+        .build()
+    )
+    guarantee = options.guarantee.upper().replace("-", "_")
+    sink = (
+        flink.connector.kafka.sink.KafkaSink.builder()
+        .setBootstrapServers(options.bootstrap)
+        .setDeliveryGuarantee(flink.connector.base.DeliveryGuarantee.valueOf(guarantee))
+        .setTransactionalIdPrefix(options.group)
+        .setRecordSerializer(
+            flink.connector.kafka.sink.KafkaRecordSerializationSchema.builder()
+            .setTopic(options.output)
+            .setKafkaValueSerializer(
+                _class(gateway, "org.apache.kafka.common.serialization.ByteArraySerializer")
+            )
+            .build()
+        )
+    )
+    producer = {"transaction.timeout.ms": "60000", **dict(one.split("=", 1) for one in options.producer)}
+    for name, value in producer.items():
+        sink.setProperty(name, value)
+    watermarks = flink.api.common.eventtime.WatermarkStrategy.noWatermarks()
+    environment.fromSource(source, watermarks, "input").uid("input").sinkTo(sink.build()).uid("output")
+    return environment.executeAsync("kafka-chaos")
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    settings = {
+        "state.backend.type": "hashmap",
+        "state.checkpoints.dir": (options.state / CHECKPOINTS).resolve().as_uri(),
+        "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        "execution.checkpointing.mode": "EXACTLY_ONCE",
+        "execution.checkpointing.tolerable-failed-checkpoints": "100",
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "1000",
+        "restart-strategy.fixed-delay.delay": "1 s",
+        "taskmanager.memory.network.min": "16m",
+        "taskmanager.memory.network.max": "16m",
+        "taskmanager.memory.managed.size": "16m",
+    }
+    if (newest := newest_checkpoint(options.state)) is not None:
+        settings["execution.savepoint.path"] = newest.resolve().as_uri()
+    return settings
+
+
+def _texts(gateway: Any, *texts: str) -> Any:
+    made = gateway.new_array(gateway.jvm.String, len(texts))
+    for number, text in enumerate(texts):
+        made[number] = text
+    return made
+
+
+def _class(gateway: Any, name: str) -> Any:
+    return gateway.jvm.Class.forName(name)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Py4JError as error:
+        say(str(error).splitlines()[0])
+        sys.exit(3)

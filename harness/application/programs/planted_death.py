@@ -1,0 +1,61 @@
+"""A driver of Spark that dies between the write of a batch and its commit, in every run and not by luck.
+
+Spark writes `offsets/N` before batch N, and `commits/N` after the batch's sink has written. Killing the
+driver from outside needs luck on a busy machine: it may be in the next batch by then. Here the folder
+`commits` is put away once batch N has begun, with a file in its place. The next commit (of batch N, or of a
+later one) fails after the sink's write; the folder is put back, and Spark and this process are killed with
+SIGKILL. What is left on disk is what a driver leaves that dies at that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+_POLL_SECONDS = 0.005
+_MARK = "died"
+
+
+class PlantedDeath:
+    """The death of a driver in batch `batch` or a later one of this checkpoint, once; None: none."""
+
+    def __init__(self, checkpoint: Path, batch: int | None) -> None:
+        self._commits = checkpoint / "commits"
+        self._away = checkpoint / "commits.away"
+        self._offsets = checkpoint / "offsets"
+        self._mark = checkpoint.parent / _MARK
+        self._batch = batch
+        self._jvm = 0
+        self._planted = threading.Event()
+
+    def clear(self) -> None:
+        """Put the folder of commits back, if another death left it away."""
+        if self._away.is_dir():
+            self._commits.unlink(missing_ok=True)
+            self._away.rename(self._commits)
+
+    def plant(self, jvm: int) -> None:
+        """Wait for the batch in a thread; `jvm` is the process that dies with this one."""
+        self._jvm = jvm
+        if self._batch is not None and not self._mark.exists():
+            threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        # The folder of commits exists from the first commit on, so that batch 0 is not a case of its own.
+        while not (self._offsets / str(self._batch)).exists() or not self._commits.is_dir():
+            time.sleep(_POLL_SECONDS)
+        self._planted.set()
+        self._commits.rename(self._away)
+        self._commits.touch()
+
+    def die_if_planted(self) -> None:
+        """Called when the query has failed: does not return if the planted death was the reason."""
+        if not self._planted.is_set():
+            return
+        self._mark.touch()
+        self.clear()
+        os.kill(self._jvm, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
