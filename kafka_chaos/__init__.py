@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from harness.pytest_plugin.single_fault import OpenedFault
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
     from harness.spec.experiment import Arm, Experiment, TopicSpec
+    from harness.spec.group_steps import CommitOffsets, RestartReader
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
     from harness.spec.topic_steps import DeleteRecords, RecreateTopic
@@ -59,6 +60,7 @@ __all__ = [
     "CheckError",
     "ClusterError",
     "ClusterSpec",
+    "CommitOffsets",
     "CountRow",
     "DeleteRecords",
     "Drive",
@@ -83,6 +85,7 @@ __all__ = [
     "Profile",
     "ReaderSpec",
     "RecreateTopic",
+    "RestartReader",
     "RunMeta",
     "Running",
     "SecuritySpec",
@@ -118,6 +121,7 @@ _HOME = {
     "harness.pytest_plugin.single_fault": "OpenedFault",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",
     "harness.spec.experiment": "Arm Experiment TopicSpec",
+    "harness.spec.group_steps": "CommitOffsets RestartReader",
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
     "harness.spec.topic_steps": "DeleteRecords RecreateTopic",

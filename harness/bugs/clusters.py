@@ -47,3 +47,20 @@ OLD_PROTOCOL = ClusterSpec(
 """Two brokers that use the inter-broker protocol of Kafka 1.1."""
 OWN_PROTOCOL = OLD_PROTOCOL.model_copy(update={"properties": {"auto.leader.rebalance.enable": "false"}})
 """Two brokers of Kafka 2.8 with their own protocol version."""
+ONE_COORDINATOR = ClusterSpec(
+    properties={
+        # One broker coordinates every group, and another one after it.
+        "offsets.topic.num.partitions": "1",
+        # A commit waits until the network is healed; the default is 5 s.
+        "offsets.commit.timeout.ms": "20000",
+        # A broker that is back fetches as soon as it can; the default is to try again after 1 s.
+        "replica.fetch.backoff.ms": "100",
+        "auto.leader.rebalance.enable": "false",
+    }
+)
+"""Three brokers and a controller, with one partition of `__consumer_offsets`."""
+EXPIRING = ClusterSpec(
+    brokers=1,
+    properties={"offsets.topic.num.partitions": "1", "offsets.retention.check.interval.ms": "1000"},
+)
+"""One broker, which looks for expired offsets every second."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from harness.java.java_client import error_of
 from harness.model.journal import RowSink, SendOutcome, TxnOutcome
+from harness.spec.group_steps import SendOffsets
 from harness.spec.steps import Send
 from workloads.producer.java_outcomes import outcome_of
 from workloads.producer.open_sends import NO_KEY, NO_TXN, SendBatch
@@ -26,6 +27,7 @@ class _Transaction:
     number: int
     begun_ns: int
     records: int = 0
+    offsets: list[SendOffsets] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class ScriptedProducer:
         size: int,
         journal: SendJournal,
         transactions: RowSink | None,
+        commits: RowSink | None = None,
     ) -> None:
         self.number = number
         self.tally = Tally()
@@ -67,6 +70,7 @@ class ScriptedProducer:
         self._size = size
         self._journal = journal
         self._transactions = transactions
+        self._commits = commits
         self._builders: dict[int, ValueBuilder] = {}
         self._next = 0
         self._waiting: list[_Waiting] = []
@@ -88,7 +92,7 @@ class ScriptedProducer:
     def end(self, request: str) -> None:
         """Commit or abort (`request`) the open transaction, and journal its outcome."""
         ending, self._open = self._open, None
-        error = None
+        asked_ns, error = time.time_ns(), None
         try:
             if request == "commit":
                 self._producer.commitTransaction()
@@ -114,6 +118,43 @@ class ScriptedProducer:
                 "error": error,
             }
         )
+        self._journal_offsets(ending, TxnOutcome.INDETERMINATE if unclear else done, asked_ns)
+
+    def send_offsets(self, offsets: SendOffsets) -> str | None:
+        """Add an offset to the open transaction; returns the exception in words if that failed, else None."""
+        kafka = self._jvm.org.apache.kafka
+        committed = self._jvm.java.util.HashMap()
+        committed.put(
+            kafka.common.TopicPartition(self._topic, offsets.partition),
+            kafka.clients.consumer.OffsetAndMetadata(offsets.offset),
+        )
+        try:
+            self._producer.sendOffsetsToTransaction(
+                committed, kafka.clients.consumer.ConsumerGroupMetadata(offsets.group)
+            )
+        except Py4JJavaError as error:
+            return error_of(error).str()
+        if self._open is not None:
+            self._open.offsets.append(offsets)
+        return None
+
+    def _journal_offsets(self, ended: _Transaction, outcome: TxnOutcome, asked_ns: int) -> None:
+        """Journal the offsets of a transaction as commits of groups without members."""
+        for one in ended.offsets if self._commits is not None else ():
+            assert self._commits is not None
+            self._commits.append(
+                {
+                    "reader": one.group,
+                    "session": 0,
+                    "at_ns": time.time_ns(),
+                    "topic": self._topic,
+                    "partition": one.partition,
+                    "offset": one.offset,
+                    "error": None if outcome is TxnOutcome.COMMITTED else outcome.name,
+                    "kind": "transaction",
+                    "asked_ns": asked_ns,
+                }
+            )
 
     def flush(self) -> None:
         """Send what is buffered, and wait for all reports."""

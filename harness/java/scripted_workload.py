@@ -14,6 +14,7 @@ from harness.java.jvm import Jvm, client_jar
 from harness.java.scripted_producer import ScriptedProducer
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
+from harness.spec.group_steps import SendOffsetsCall
 from harness.spec.steps import Drive, SendCall
 from workloads.config.java_settings import scripted_properties
 from workloads.config.spec import ProducerSettings, WorkloadSpec
@@ -46,6 +47,7 @@ class PyScriptedWorkload:
         seed: int,
         journal: SendJournal,
         transactions: RowSink | None,
+        commits: RowSink | None = None,
     ) -> None:
         self._spec = spec
         self._settings = settings
@@ -55,6 +57,7 @@ class PyScriptedWorkload:
         self._seed = seed
         self._journal = journal
         self._transactions = transactions
+        self._commits = commits
         self._producers: dict[str, ScriptedProducer] = {}
         self._closed = False
         self._names = (f"kafka-chaos-driven-{number}" for number in count())
@@ -73,6 +76,9 @@ class PyScriptedWorkload:
         for call in drive.do:
             if isinstance(call, SendCall):
                 producer.send(step, call.send)
+            elif isinstance(call, SendOffsetsCall):
+                refusal = producer.send_offsets(call.send_offsets)
+                problems += [f"step {drive.name}: send_offsets: {refusal}"] if refusal else []
             elif call == "begin":
                 refusal = producer.begin()
                 problems += [f"step {drive.name}: begin: {refusal}"] if refusal else []
@@ -101,6 +107,7 @@ class PyScriptedWorkload:
                 size=self._spec.record_size,
                 journal=self._journal,
                 transactions=self._transactions,
+                commits=self._commits,
             )
         except Py4JJavaError as error:
             raise ClusterError(

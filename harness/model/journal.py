@@ -216,7 +216,8 @@ COMMITS = _journal(
         "kind",
         pa.string(),
         "`request`: the application called for it; `auto`: the client made it by itself; `transaction`: "
-        "offsets that were committed or aborted with a transaction (KIP-447)",
+        "offsets that were committed or aborted with a transaction (KIP-447); `alone`: a raw request for a "
+        "group without members, which has the reader's name",
         "the folder is from before this column",
     ),
     Column(

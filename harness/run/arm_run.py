@@ -185,7 +185,7 @@ class ArmRun:
         self.sampler.start()
         self.offsets: CommittedOffsets | None = None
         groups = self.committing()
-        if groups:
+        if groups or self.experiment.commits_offsets:
             self.offsets = CommittedOffsets(
                 self.cluster.connection,
                 self.cluster.broker_ids,
@@ -224,7 +224,7 @@ class ArmRun:
         update = {
             "steps": tuple(steps),
             "windows": windows,
-            "readers": self.clients.readers.infos(),
+            "readers": (*self.clients.readers.infos(), *self.clients.commits.infos()),
             "problems": (*problems, *self.clients.problems),
             "application": None if self.application is None else self.application.meta(),
         }
@@ -286,6 +286,8 @@ class ArmRun:
         asking = self.offsets
         if asking is None:
             return ()
+        asking.stop()
+        asking.add(self.clients.commits.answered)
         asking.last()
         read_logged(self.cluster, set(asking.groups.values()), self.topics, asking.sink)
         if asking.failure is None:

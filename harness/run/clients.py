@@ -21,6 +21,7 @@ from harness.model.journal import (
     TRANSACTIONS_DIR,
 )
 from harness.run.committed_offsets import AnsweredCommits
+from harness.run.group_commits import GroupCommits
 from harness.run.workload_factory import start_workload
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
@@ -70,12 +71,14 @@ class RunClients:
                 transactions = stack.enter_context(RowJournal(folder / TRANSACTIONS_DIR, TRANSACTIONS))
             readers = experiment.readers_of(arm)
             sinks = NO_SINKS
-            if readers or processing:
+            if readers or processing or experiment.commits_offsets:
                 assignments = stack.enter_context(RowJournal(folder / ASSIGNMENTS_DIR, ASSIGNMENTS))
                 commits = stack.enter_context(RowJournal(folder / COMMITS_DIR, COMMITS))
                 sinks = ReaderSinks(
                     assignments, commits if answered is None else AnsweredCommits(commits, answered)
                 )
+            self.commits = GroupCommits(cluster, topic, sinks.commits)
+            stack.callback(self.commits.end)
             self.readers = stack.enter_context(
                 Readers(
                     readers,
@@ -120,6 +123,7 @@ class RunClients:
                 journal=journal,
                 transactions=transactions if spec.process is None or spec.transactions else None,
                 folder=folder,
+                commits=self.commits,
             )
             stack.callback(self.workload.close)
             self._open = stack.pop_all()
@@ -141,6 +145,7 @@ class RunClients:
         seconds = _CATCH_UP_SECONDS + (self.transaction_seconds or 0.0)
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
         self.readers.close()
+        self.commits.end()
         return [] if caught_up else [f"not every reader reached the end of the topic within {seconds:g} s"]
 
     def abort(self) -> None:

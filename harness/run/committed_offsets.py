@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,13 @@ class CommittedOffsets:
         if group is not None:
             self._committed[group, (row["topic"], row["partition"])] = row["offset"]
             self._wake.set()
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Ask from now on about groups whose reader has their name, too: rows of commits that were answered.
+        To be called when the thread has ended."""
+        for row in rows:
+            self.groups = {**self.groups, row["reader"]: row["reader"]}
+            self.answered(row)
 
     def start(self) -> None:
         self._thread.start()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from harness.model.polling import wait_until
-from harness.spec.steps import RestartReader
+from harness.spec.group_steps import RestartReader
 from workloads.reader.live_reader import LiveReader
 
 

@@ -24,7 +24,8 @@ from harness.run.fault_scheduler import Scheduler
 from harness.run.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, RestartReader, Wait, Write
+from harness.spec.group_steps import CommitOffsets, RestartReader
+from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.producer.tally import Progress
 
@@ -123,6 +124,10 @@ class StepExecutor:
             self._say("deleting the topic and creating it again")
             for arm in self.arms:
                 arm.recreate_topic()
+        elif isinstance(action, CommitOffsets):
+            self._say(f"committing offsets {action.name}")
+            for arm in self.arms:
+                arm.clients.commits.carry_out(action, self._observer(arm).nodes)
         else:
             self._say(f"sleeping for {action.seconds:g} s")
             time.sleep(action.seconds)

@@ -41,8 +41,9 @@ def start_workload(
     journal: SendJournal,
     transactions: RowSink | None,
     folder: Path,
+    commits: RowSink | None = None,
 ) -> WorkloadBackend:
-    """Create a workload; `folder` is the run's.
+    """Create a workload; `folder` is the run's. `commits` takes what producers commit for groups.
 
     Raises:
         BadInput: the client refuses the settings, or the cluster's image does not name the version of the
@@ -72,6 +73,7 @@ def start_workload(
             seed=seed,
             journal=journal,
             transactions=transactions,
+            commits=commits,
         )
     client: Callable[..., Any] = Producer
     if spec.client == "java":

@@ -223,6 +223,14 @@ class Experiment(Frozen):
             )
 
     @property
+    def commits_offsets(self) -> bool:
+        """Whether a step commits offsets of groups without members."""
+        return any(
+            step.commit_offsets is not None or (step.drive is not None and step.drive.offsets)
+            for step in self.steps
+        )
+
+    @property
     def shape(self) -> ClusterShape:
         """The shape of cluster and topic, which faults check before a run."""
         return ClusterShape(
@@ -264,6 +272,7 @@ class Experiment(Frozen):
                     yield Problem(f"arms[{number}]", f"its workload has transactions: {_message_of(error)}")
         yield from self._driving_problems()
         yield from self._restart_problems()
+        yield from self._commit_problems()
         yield from self._fault_problems()
 
     def _not_together(self, arm: Arm) -> str | None:
@@ -295,11 +304,16 @@ class Experiment(Frozen):
                 continue
             if False in driven:
                 yield Problem(f"{place}.drive", "drive steps need `client: driven`: set it below `workload`")
-            for send in step.drive.sends:
-                if send.partition >= self.topic.partitions:
+            numbers = [
+                *(send.partition for send in step.drive.sends),
+                *(one.partition for one in step.drive.offsets),
+            ]
+            for partition in numbers:
+                if partition >= self.topic.partitions:
                     last = self.topic.partitions - 1
                     yield Problem(f"{place}.drive.do", f"the topic has partitions 0 to {last}")
-            if not set(step.drive.do).isdisjoint({"begin", "commit", "abort"}) and not all(
+            calls = {"begin", "commit", "abort"}
+            if (step.drive.offsets or not calls.isdisjoint(step.drive.do)) and not all(
                 self.workload_of(arm).transactional for arm in self.arms
             ):
                 yield Problem(f"{place}.drive.do", "transactions need `driven: {transactional: true}`")
@@ -320,6 +334,26 @@ class Experiment(Frozen):
                         f"a crash needs a reader whose clients have their own processes: set `process: true` "
                         f"for reader {restart.reader!r}",
                     )
+
+    def _commit_problems(self) -> Iterator[Problem]:
+        """Commits to partitions that the topic has not, or through the broker of a step that comes later."""
+        earlier: set[str] = set()
+        for number, step in enumerate(self.steps):
+            commit = step.commit_offsets
+            if commit is None:
+                continue
+            place = f"steps[{number}].commit_offsets"
+            if commit.partition >= self.topic.partitions:
+                yield Problem(
+                    f"{place}.partition", f"the topic has partitions 0 to {self.topic.partitions - 1}"
+                )
+            for key in ("same_as", "other_than"):
+                name = getattr(commit, key)
+                if name is not None and name not in earlier:
+                    yield Problem(f"{place}.{key}", f"no earlier step commits offsets as {name!r}")
+            if commit.name in earlier:
+                yield Problem(f"{place}.name", f"two such steps are named {commit.name!r}")
+            earlier.add(commit.name)
 
     def _reader_problems(self, readers: tuple[ReaderSpec, ...], place: str) -> Iterator[Problem]:
         taken: set[str] = set()

@@ -12,7 +12,8 @@ from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.target_context import ClusterShape
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.steps import KIND, Ask, Drive, Heal, Inject, RestartReader, SendCall, Sleep, Wait, Write
+from harness.spec.group_steps import CommitOffsets, RestartReader, SendOffsetsCall
+from harness.spec.steps import KIND, Ask, Call, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 
 
@@ -134,6 +135,9 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
         what = f"delete the records below offset {action.before} of every partition"
     elif isinstance(action, RecreateTopic):
         what = "delete the topic and create it again"
+    elif isinstance(action, CommitOffsets):
+        groups = "a group" if action.groups == 1 else f"{action.groups:,} groups"
+        what = f"commit offsets {action.name} of {groups}"
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):
@@ -144,7 +148,9 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
     return PlannedStep(index, what, (), min(experiment.shape.brokers, down))
 
 
-def _call(call: str | SendCall) -> str:
+def _call(call: Call) -> str:
+    if isinstance(call, SendOffsetsCall):
+        return f"send offset {call.send_offsets.offset} for group {call.send_offsets.group}"
     if not isinstance(call, SendCall):
         return call
     send = call.send

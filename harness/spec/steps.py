@@ -22,6 +22,7 @@ from harness.spec.conditions import (
     Logged,
     Members,
 )
+from harness.spec.group_steps import CommitOffsets, RestartReader, SendOffsets, SendOffsetsCall
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.record.identity import PREFIX
 
@@ -74,14 +75,14 @@ class SendCall(Frozen):
     send: Send
 
 
-Call = Literal["begin", "commit", "abort", "flush"] | SendCall
+Call = Literal["begin", "commit", "abort", "flush"] | SendCall | SendOffsetsCall
 
 
 class Drive(Frozen):
     """A Java producer makes calls one after the other, each when the previous one has returned.
 
     `by` names the producer, which is created when it is first named. The journals have the outcome of each
-    call, even if it fails. `begin`, `commit` and `abort` are for transactions.
+    call, even if it fails. `begin`, `commit`, `abort` and `send_offsets` are for transactions.
     """
 
     name: str = Field(pattern=NAME)
@@ -91,6 +92,10 @@ class Drive(Frozen):
     @property
     def sends(self) -> tuple[Send, ...]:
         return tuple(call.send for call in self.do if isinstance(call, SendCall))
+
+    @property
+    def offsets(self) -> tuple[SendOffsets, ...]:
+        return tuple(call.send_offsets for call in self.do if isinstance(call, SendOffsetsCall))
 
 
 class Wait(Frozen):
@@ -226,30 +231,25 @@ class Ask(Frozen):
         return self
 
 
-class RestartReader(Frozen):
-    """Give every member of a reader a new client, `after` seconds after they have received `received` records
-    together, counted from the beginning of the run.
-
-    The old client is closed as an application does when it ends. With `crash: true` its process is killed
-    (the reader needs `process: true`). The step ends when the new clients have subscribed. With `away: true`
-    there are no new clients until the next such step, which does nothing but create them.
-    """
-
-    reader: str = Field(pattern=NAME)
-    received: int = Field(default=0, ge=0)
-    after: float = Field(default=0.0, ge=0, description="seconds")
-    crash: bool = False
-    away: bool = False
-    within: float = Field(default=60.0, gt=0, description="seconds for each of both waits")
-
-
 class Sleep(Frozen):
     """Do nothing for a while. Prefer a wait step, which verifies a state."""
 
     seconds: float = Field(gt=0)
 
 
-Action = Write | Drive | Wait | Inject | Heal | Ask | RestartReader | DeleteRecords | RecreateTopic | Sleep
+Action = (
+    Write
+    | Drive
+    | Wait
+    | Inject
+    | Heal
+    | Ask
+    | RestartReader
+    | CommitOffsets
+    | DeleteRecords
+    | RecreateTopic
+    | Sleep
+)
 STEPS: dict[str, type[Frozen]] = {
     "write": Write,
     "drive": Drive,
@@ -260,6 +260,7 @@ STEPS: dict[str, type[Frozen]] = {
     "restart_reader": RestartReader,
     "delete_records": DeleteRecords,
     "recreate_topic": RecreateTopic,
+    "commit_offsets": CommitOffsets,
     "sleep": Sleep,
 }
 KIND = {model: name for name, model in STEPS.items()}
@@ -279,6 +280,7 @@ class Step(Frozen):
     restart_reader: RestartReader | None = None
     delete_records: DeleteRecords | None = None
     recreate_topic: RecreateTopic | None = None
+    commit_offsets: CommitOffsets | None = None
     sleep: Sleep | None = None
 
     @model_validator(mode="before")

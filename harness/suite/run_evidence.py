@@ -18,6 +18,7 @@ from harness.model.journal import (
     CHECKPOINTS_DIR,
     COMMITS_DIR,
     LIVE_DIR,
+    OFFSETS_DIR,
     READS_DIR,
     REPLICAS_DIR,
     SAMPLES_DIR,
@@ -105,6 +106,11 @@ class FinishedRun:
     def commits(self) -> list[JournalRow]:
         """What live readers have committed or tried to commit, in order of time."""
         return sorted(self._rows(COMMITS_DIR), key=lambda row: row["at_ns"])
+
+    @cached_property
+    def offsets(self) -> list[JournalRow]:
+        """What coordinators answered about committed offsets, and what replicas' files hold."""
+        return self._rows(OFFSETS_DIR)
 
     @cached_property
     def final_log(self) -> list[JournalRow]:

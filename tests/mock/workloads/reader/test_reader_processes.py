@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from harness.run.reader_steps import restart_reader
-from harness.spec.steps import RestartReader
+from harness.spec.group_steps import RestartReader
 from tests.mock.workloads.reader.test_readers import (
     PARTITIONS,
     QUICK,

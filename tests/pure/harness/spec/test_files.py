@@ -250,7 +250,7 @@ def test_the_schema_accepts_what_the_reader_does(name: str, validator: Draft2020
 
 def test_the_schema_knows_every_step() -> None:
     known = {"write", "drive", "wait", "inject", "heal", "ask", "restart_reader", "sleep"}
-    known |= {"delete_records", "recreate_topic"}
+    known |= {"commit_offsets", "delete_records", "recreate_topic"}
     assert set(EXPERIMENT.json_schema()["$defs"]["Step"]["properties"]) == known
 
 
