@@ -23,18 +23,29 @@ from checkers.facts.encoding import spot_number
 from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.facts.planning import BLOCK_ROWS
 from checkers.facts.replicas import ReplicaLog
-from checkers.finding_tasks import FindingsContext, FindingTask, OfBlock, OfDeliveries, OfReplicas, OfValues
+from checkers.finding_tasks import (
+    FindingsContext,
+    FindingTask,
+    OfBlock,
+    OfDeliveries,
+    OfReplicas,
+    OfValues,
+)
+from checkers.findings.application_history import ApplicationHistory, read_application
 from checkers.findings.delivery_findings import units_of
 from checkers.findings.evidence import RunNames
 from checkers.findings.leadership_history import LeadershipHistory, read_leadership
 from checkers.findings.newest_keys import find_newest_on_spark
+from checkers.findings.output_findings import OutputNames
 from checkers.findings.record_context import LogBounds, Policy
 from checkers.findings.table import FINDINGS
 from checkers.journals.footers import row_groups
 from checkers.journals.load import RunJournals, load_run
+from checkers.judgement.output_rules import output_rules
 from checkers.judgement.partial import PartialSummary
 from checkers.judgement.policy import compacts, retention
 from checkers.judgement.summary import summarise
+from checkers.output_tasks import output_tasks
 from checkers.running import LOCAL_ROWS, OnSpark, Runner, ThisProcess
 from harness.model.errors import CheckError
 from harness.model.journal import FINDINGS_DIR, SUMMARY_FILE
@@ -85,6 +96,7 @@ def check_run(
             runner,
             on_spark,
             compacts=compacts(journals.meta.topic_config, journals.meta.cluster.properties),
+            outputs=output_rules(journals.meta),
             force=plan,
             block_rows=block_rows,
         )
@@ -160,7 +172,15 @@ def _findings_context(
         newest_on_spark=False,
         target=str(target),
     )
-    return context, [problem] if problem else []
+    problems = [problem] if problem else []
+    if facts.outputs is not None:
+        history, problem = attempt(
+            "blame", lambda: read_application(files.application, topics.index(meta.topic))
+        )
+        problems += [problem] if problem else []
+        names = OutputNames(topics, tuple(meta.windows), history or ApplicationHistory())
+        context = replace(context, outputs=names)
+    return context, problems
 
 
 def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsContext) -> list[FindingTask]:
@@ -176,6 +196,7 @@ def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsCont
             for spot, ranges in bad.items()
         )
     ]
+    tasks += output_tasks(journals.files.outputs, facts.outputs)
     tasks += [
         FindingTask(f"values-{number:06}", OfValues(tuple(damaged[begin : begin + _GROUPS])))
         for number, begin in enumerate(range(0, len(damaged), _GROUPS))

@@ -17,6 +17,7 @@ from checkers.facts.tasks import RunContext, SelectedRecords, read_given
 from checkers.findings.delivery_findings import delivery_findings
 from checkers.findings.evidence import Holders, RunNames, classified, evidence, lost_of
 from checkers.findings.newest_keys import newest_here, newest_of_block
+from checkers.findings.output_findings import OutputNames
 from checkers.findings.record_context import (
     LogBounds,
     Policy,
@@ -41,7 +42,8 @@ class FindingsContext:
     """What all of these tasks need.
 
     `final` are the row groups of the final read, `blocks` the numbers of all blocks; `replicas_read`:
-    replicas' files were read. `newest_on_spark`: Spark has looked up keys for compaction.
+    replicas' files were read. `newest_on_spark`: Spark has looked up keys for compaction. `outputs` is for
+    the tasks of an application's outputs.
     """
 
     run: RunContext
@@ -53,6 +55,7 @@ class FindingsContext:
     replicas_read: bool
     newest_on_spark: bool
     target: str
+    outputs: OutputNames | None = None
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
     committed = block.committed if block.committed is not None else ColumnBatch.empty(READ_COLUMNS)
     places = Places(block.sends["producer"], block.sends["seq"])
     n = places.size
-    sends, place, journaled = _deduplicated(block.sends, places)
+    sends, place, journaled = deduplicated(block.sends, places)
     send_of = np.full(n, -1, np.int64)
     send_of[place] = np.arange(len(place))
     anomalous: Flags = np.zeros(n, bool)
@@ -151,7 +151,7 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
         elif block.committed_readers:
             given_committed[here[np.isin(rows["source"], list(block.committed_readers))]] = True
 
-    txn_outcome = _txn_outcomes(block.txns, sends)
+    txn_outcome = txn_outcomes(block.txns, sends)
     given = ColumnBatch.empty(GIVEN_COLUMNS)
     if block.committed is not None:
         given = _distinct_txns(sends.where(np.flatnonzero(in_committed[place] & (sends["txn"] != NULL))))
@@ -193,7 +193,7 @@ def _same_key(rows: ColumnBatch, sends: ColumnBatch, sent: Ints) -> Flags:
     return np.asarray(rows["key"] == sends["key"][sent])
 
 
-def _deduplicated(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints, Ints]:
+def deduplicated(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints, Ints]:
     """One row per send, its place, and the number of rows that the journal has of it.
 
     Of several rows, the greatest value of each column counts, so that their order does not matter.
@@ -212,7 +212,7 @@ def _deduplicated(sends: ColumnBatch, places: Places) -> tuple[ColumnBatch, Ints
     return ColumnBatch(columns), once, np.bincount(place, minlength=places.size)[once]
 
 
-def _txn_outcomes(txns: ColumnBatch, sends: ColumnBatch) -> Ints:
+def txn_outcomes(txns: ColumnBatch, sends: ColumnBatch) -> Ints:
     """How the transaction of each send ended; NULL: it was sent in none, or its end is not known."""
     found = np.full(len(sends), NULL, np.int64)
     if not len(txns) or not len(sends):

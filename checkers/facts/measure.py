@@ -10,12 +10,14 @@ from typing import Any, Literal
 
 from checkers.facts.availability import AckTimes
 from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes, merge_indexes
+from checkers.facts.outputs import OutputRules
 from checkers.facts.planning import BLOCK_ROWS, REPLICAS, ReadPlan, plan
+from checkers.facts.run_outputs import RunOutputs
 from checkers.facts.tasks import IndexGroups, Later, RunContext, SelectBlock, SharedOfBlocks, TaskReport
 from checkers.journals.footers import JournalFile, NoStatistics, RowGroup, distinct_words, row_groups
 from checkers.journals.load import RunJournals
 from checkers.running import OnSpark, Runner, Task
-from harness.model.journal import ReadState, SendOutcome
+from harness.model.journal import UNMAPPED, ReadState, SendOutcome
 from harness.model.storage import StoragePath
 
 PlanName = Literal["blocks", "shuffle"]
@@ -34,7 +36,8 @@ class RunFacts:
 
     `blocks` are the numbers of all blocks and `selected` of those with records that are not clean, which
     `tasks.SelectedRecords` keeps. `outcomes` counts sends by outcome and `acked_by_step` acknowledged ones by
-    step index; `reports` says when sends were reported. `repeated` is the number of sends that the journal
+    step index; `reports` says when sends were reported. `outputs` is about the application under test (None:
+    there was none). `repeated` is the number of sends that the journal
     holds more than once. `held` is the index of the final read. `problems` are reasons why the verdict is
     unknown.
     """
@@ -49,6 +52,7 @@ class RunFacts:
     repeated: int
     held: OffsetIndex
     plan: PlanName
+    outputs: RunOutputs | None
     problems: tuple[str, ...]
 
 
@@ -59,6 +63,7 @@ def measure(
     spark: OnSpark,
     *,
     compacts: bool = False,
+    outputs: OutputRules | None = None,
     force: PlanName | None = None,
     block_rows: int = BLOCK_ROWS,
 ) -> RunFacts:
@@ -67,6 +72,7 @@ def measure(
     Args:
         small: runs the tasks of blocks; a shuffle needs `spark`.
         compacts: the topic keeps only the newest record of each key.
+        outputs: what the application under test promises of its outputs (None: there is none).
         force: use this plan, whatever the statistics of the files say (None: the better one).
         block_rows: number of sends in a block.
     """
@@ -80,7 +86,10 @@ def measure(
         compacts=compacts,
         txns=tuple(file.path for file in files.txns),
         scratch=str(scratch),
+        outputs=outputs,
     )
+    if context.outputs is not None:
+        (scratch / "order").mkdir()
     if context.compacts:
         (scratch / "wanted").mkdir()
     chosen = None if force == "shuffle" else _plan(journals, block_rows, small.side_by_side)
@@ -143,6 +152,7 @@ def measure(
         repeated=sum(report.repeated for report in reports),
         held=held,
         plan="shuffle" if chosen is None else "blocks",
+        outputs=None if context.outputs is None else RunOutputs.of(reports),
         problems=_unknown_words(journals, outcomes),
     )
 
@@ -196,6 +206,8 @@ def _plan(journals: RunJournals, block_rows: int, side_by_side: int) -> ReadPlan
             "live": live,
             REPLICAS: row_groups(files.replicas),
         }
+        if files.outputs:
+            groups["outputs"] = row_groups(files.outputs)
     except NoStatistics:
         return None
     chosen = None
@@ -280,7 +292,7 @@ def _topics(journals: RunJournals) -> tuple[str, ...]:
     found = {journals.meta.topic}
     if journals.meta.final_read is not None:
         found |= {bound.topic for bound in journals.meta.final_read.bounds}
-    for parts in (files.sends, files.opened, *_reads(journals)):
+    for parts in (files.sends, files.opened, files.outputs, *_reads(journals)):
         found |= distinct_words(parts, "topic")
     return tuple(sorted(found))
 
@@ -294,12 +306,14 @@ def _unknown_words(journals: RunJournals, outcomes: Mapping[str, Any]) -> tuple[
     states: set[str] = set()
     for parts in _reads(journals):
         states |= distinct_words(parts, "state")
+    outputs = distinct_words(journals.files.outputs, "state")
     return tuple(
         f"the {journal} journal holds the {what} '{word}', which this version does not know, "
         "so the verdict is unknown"
         for journal, what, found, known in (
             ("sends", "outcome", set(outcomes), {outcome.value for outcome in SendOutcome}),
             ("reads", "state", states, {state.value for state in ReadState}),
+            ("outputs", "state", outputs, {*(state.value for state in ReadState), UNMAPPED}),
         )
         for word in sorted(found - known)
     )

@@ -24,10 +24,12 @@ from checkers.facts.columns import (
     Ints,
     Words,
     codes,
+    flags,
     integers,
     spots,
     words,
 )
+from checkers.facts.outputs import OUTPUT_COLUMNS
 from checkers.journals.footers import RowGroup
 from harness.model.journal import ReadState
 from harness.model.storage import open_parquet
@@ -39,6 +41,9 @@ _OF_SENDS = [
 ]
 _OF_READS = ["topic", "partition", "offset", "leader_epoch", "state", "run", "producer", "seq", "key"]
 _OF_REPLICAS = ["broker", "state", "run", "producer", "seq"]
+_OF_OUTPUTS = [
+    *("topic", "partition", "offset", "timestamp_ms", "state", "run", "producer", "seq", "committed"),
+]
 _OF_INDEX = ["topic", "partition", "offset", "leader_epoch", "state"]
 
 REPLICA_COLUMNS = ("run", "producer", "seq", "broker")
@@ -181,6 +186,36 @@ def read_replicas(groups: Sequence[RowGroup], wanted: Wanted) -> ColumnBatch:
 
 
 _STATE_OK = {ReadState.OK.value: 0}
+
+
+def read_outputs(
+    groups: Sequence[RowGroup], topics: Mapping[str, int], wanted: Wanted, *, committed_only: bool
+) -> ColumnBatch:
+    """Outputs of a block whose identity can be trusted, as `OUTPUT_COLUMNS`."""
+    parts = []
+    for _, table in tables(groups, _OF_OUTPUTS):
+        rows, good = outputs_of(table, topics, committed_only=committed_only)
+        chosen = good & (codes(table.column("state"), _STATE_OK) == 0)
+        chosen &= wanted(rows["producer"], rows["seq"])
+        parts.append(rows if chosen.all() else rows.where(chosen))
+    return ColumnBatch.joined(parts, OUTPUT_COLUMNS)
+
+
+def outputs_of(table: Any, topics: Mapping[str, int], *, committed_only: bool) -> tuple[ColumnBatch, Flags]:
+    """Rows of the outputs journal as `OUTPUT_COLUMNS`, and which of them count: with `committed_only`, those
+    that readers of committed records get."""
+    stamp = integers(table.column("timestamp_ms"))
+    columns = {
+        **{name: integers(table.column(name)) for name in ("run", "producer", "seq", "offset")},
+        "spot": spots(table.column("topic"), table.column("partition"), topics),
+        # The end of the millisecond, so that an output is not before the send that made it.
+        "moment": np.where(stamp == NULL, NULL, np.where(stamp == NULL, 0, stamp) * _MS + _MS - 1),
+    }
+    good = flags(table.column("committed")) if committed_only else np.ones(table.num_rows, bool)
+    return ColumnBatch({name: columns[name] for name in OUTPUT_COLUMNS}), good
+
+
+_MS = 1_000_000
 
 
 def read_txns(paths: Sequence[str]) -> ColumnBatch:

@@ -18,11 +18,13 @@ from pyspark.sql import functions as F
 from checkers.facts.block import READ_COLUMNS, SEND_COLUMNS, BlockFacts
 from checkers.facts.columns import OTHER, OUTCOMES, READABLE, ColumnBatch, integers
 from checkers.facts.encoding import spot
+from checkers.facts.outputs import OUTPUT_COLUMNS, OutputRules
 from checkers.facts.planning import BLOCK_ROWS, MOST_PRODUCERS, Bands
 from checkers.facts.reading import REPLICA_COLUMNS, SendWords, read_txns
-from checkers.facts.tasks import Later, RunContext, TaskReport, select
+from checkers.facts.tasks import Later, RunContext, TaskReport, select, select_outputs
 from checkers.journals.frames import (
     LIVE_READ,
+    OUTPUTS_READ,
     READS_READ,
     REPLICAS_READ,
     all_sends,
@@ -35,7 +37,7 @@ from checkers.running import ANSWER_DDL, answer_batch
 from harness.model.errors import CheckError
 from harness.model.journal import ReadState
 
-_SEND, _FINAL, _COMMITTED, _LIVE, _REPLICA = range(5)
+_SEND, _FINAL, _COMMITTED, _LIVE, _REPLICA, _OUTPUT = range(6)
 _NUMBERS = (
     *("run", "producer", "seq", "spot", "key", "offset"),
     *("epoch", "source", "step", "sent_ns", "closed_ns", "txn"),
@@ -94,6 +96,9 @@ def _blocks(spark: SparkSession, files: Journals, context: RunContext, bands: Ba
     ]
     if files.replicas:
         parts.append(_replicas(journal_frame(spark, files.replicas, REPLICAS_READ)))
+    if files.outputs and context.outputs is not None:
+        outputs = journal_frame(spark, files.outputs, OUTPUTS_READ)
+        parts.append(_outputs(outputs, context.outputs, context.topics))
     rows = reduce(DataFrame.unionByName, parts)
     limits = list(
         zip(
@@ -148,6 +153,21 @@ def _replicas(replicas: DataFrame) -> DataFrame:
     )
 
 
+def _outputs(outputs: DataFrame, rules: OutputRules, topics: tuple[str, ...]) -> DataFrame:
+    counted = F.col("state") == ReadState.OK.value
+    if rules.committed_only:
+        counted &= F.col("committed")
+    return outputs.where(counted).select(
+        F.lit(_OUTPUT).alias("kind"),
+        *(_big(name) for name in ("run", "producer", "seq", "offset")),
+        F.expr(spot("topic", "partition", topics)).alias("spot"),
+        # The end of the millisecond, as in `checkers.facts.reading.outputs_of`.
+        F.expr("timestamp_ms * 1000000 + 999999").alias("closed_ns"),
+        *_nothing("key", "epoch", "source", "step", "sent_ns", "txn"),
+        *_nothing("word", "error", kind="string"),
+    )
+
+
 def _nothing(*names: str, kind: str = "bigint") -> list[Column]:
     return [F.lit(None).cast(kind).alias(name) for name in names]
 
@@ -182,6 +202,9 @@ class _ShuffleTask:
                 self.later.get(block, {}),
                 replicas=self._replica_rows(here),
             )
+            if self.context.outputs is not None:
+                block_rows, outputs = self._block_rows(here), self._output_rows(here)
+                select_outputs(self.context, self.context.outputs, block_rows, outputs, report)
             yield answer_batch(report.to_bytes())
 
     def _rows(self, table: pa.Table, sent_words: SendWords) -> ColumnBatch:
@@ -206,6 +229,11 @@ class _ShuffleTask:
             txns=read_txns(self.context.txns),
             committed_readers=self.context.committed_readers,
         )
+
+    def _output_rows(self, rows: ColumnBatch) -> ColumnBatch:
+        chosen = rows.where(np.flatnonzero(rows["kind"] == _OUTPUT))
+        names = {name: "closed_ns" if name == "moment" else name for name in OUTPUT_COLUMNS}
+        return ColumnBatch({name: chosen[column] for name, column in names.items()})
 
     def _replica_rows(self, rows: ColumnBatch) -> ColumnBatch:
         chosen = rows.where(np.flatnonzero(rows["kind"] == _REPLICA))

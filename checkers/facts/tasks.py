@@ -15,11 +15,14 @@ from checkers.facts.availability import AckTimes, reports_of
 from checkers.facts.block import SEND_COLUMNS, AnomalousRecords, BlockFacts, Edge, select_anomalous
 from checkers.facts.columns import NULL, ColumnBatch, Flags, Ints
 from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_offsets, index_to_bytes, merge_indexes
+from checkers.facts.output_order import save_order
+from checkers.facts.outputs import OutputRules, measure_outputs
 from checkers.facts.places import Places, ranked
 from checkers.facts.planning import Bands, JournalBlock
 from checkers.facts.reading import (
     SendWords,
     read_index,
+    read_outputs,
     read_reads,
     read_replicas,
     read_sends,
@@ -40,6 +43,7 @@ class RunContext:
 
     `scratch` is the folder for files that tasks write for each other. `transactional`: there was a second
     final read, of committed records. `compacts`: the topic keeps only the newest record of each key.
+    `outputs`: what the application under test promises (None: there is none).
     """
 
     run: int
@@ -49,6 +53,7 @@ class RunContext:
     compacts: bool
     txns: tuple[str, ...]
     scratch: str
+    outputs: OutputRules | None = None
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -96,7 +101,9 @@ class TaskReport:
     """What a task reports to the driver about its block.
 
     The number of records that are not clean and of repeated sends, sends by step and outcome, edges, when
-    sends were reported, and the index of row groups of the final read.
+    sends were reported, and the index of row groups of the final read. Of an application: how many inputs it
+    had to process, how many of them it processed, how many rows `outputs.OutputFacts` has of the block, and
+    the partitions of the output that hold outputs of it.
     """
 
     number: int
@@ -105,6 +112,10 @@ class TaskReport:
     sends: list[tuple[int, str, int]] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     reports: list[AckTimes] = field(default_factory=list)
+    inputs: int = 0
+    processed: int = 0
+    outputs: int = 0
+    output_spots: list[int] = field(default_factory=list)
     index: bytes = b""
 
     def to_bytes(self) -> bytes:
@@ -165,6 +176,14 @@ class SelectBlock:
         )
         groups = block.groups.get("replicas", ())
         report = select(context, block.number, rows, sent_words, self.later, groups)
+        if context.outputs is not None:
+            outputs = read_outputs(
+                block.groups.get("outputs", ()),
+                topics,
+                belongs_here,
+                committed_only=context.outputs.committed_only,
+            )
+            select_outputs(context, context.outputs, rows, outputs, report)
         report.index = index_to_bytes(merge_indexes(index.parts))
         return report.to_bytes()
 
@@ -221,6 +240,21 @@ def select(
             np.stack([rest.given["producer"], rest.given["txn"]]).astype("<i8").tobytes()
         )
     return report
+
+
+def select_outputs(
+    context: RunContext, rules: OutputRules, rows: BlockFacts, outputs: ColumnBatch, report: TaskReport
+) -> None:
+    """Keep what is to be looked at of the outputs of a block's inputs, and add their numbers to its report.
+
+    Args:
+        outputs: rows of `outputs.OUTPUT_COLUMNS` of these records.
+    """
+    found = measure_outputs(rows, outputs, rules, context.numbers)
+    report.inputs, report.processed, report.outputs = found.inputs, found.processed, len(found.facts.rows)
+    if report.outputs:
+        found.facts.save(context.scratch, report.number)
+    report.output_spots = save_order(context.scratch, report.number, found.order)
 
 
 def given_file(scratch: str, number: int) -> StoragePath:

@@ -38,6 +38,7 @@ FINDINGS = pa.schema(
         ("acked_by", pa.int32()),
         ("acked_epoch", pa.int32()),
         ("replaced_epoch", pa.int32()),
+        ("checkpoint", pa.int64()),
     ]
 )
 """The findings journal, one row per finding; columns that do not apply are null.
@@ -54,6 +55,13 @@ finding about deliveries: the reader or group), `count` the number of deliveries
 stands for, `txn` the producer's transaction. Of a lost record: `acked_by` and `acked_epoch` are the broker
 that led when it was acknowledged and its leader epoch, as brokers themselves reported; `replaced_epoch` is
 the epoch of the record in its place.
+
+Of a finding about an application's output, `offsets` and `copies` are of its outputs and `partition` is that
+of the input (of an invented one: of the output). `place` is "expired" if retention has deleted the input,
+"aborted" if its transaction was aborted, "not in the log"; of an invented output it says why: "never sent",
+"foreign", "corrupt", "undecodable" or "unmapped". `reader` is the instance that was started again between the
+send and the last output, such as "instance 1", `checkpoint` the last offset of the input's partition that the
+application had checkpointed before (of an unprocessed input: the highest one that is not beyond it).
 """
 
 

@@ -57,6 +57,10 @@ LIVE_READ = schema_of(
     "seq bigint, key bigint, session int, position bigint"
 )
 TXNS_READ = schema_of("producer int, txn bigint, outcome string")
+OUTPUTS_READ = schema_of(
+    "topic string, partition int, offset bigint, timestamp_ms bigint, state string, run bigint, "
+    "producer int, seq bigint, committed boolean"
+)
 REPLICAS_READ = schema_of("broker int, state string, run bigint, producer int, seq bigint")
 
 GLOB_PATHS = "__globPaths__"

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from checkers.journals.footers import JournalFile
-from checkers.journals.missing_journals import ReadableJournal, missing_live, missing_reads
+from checkers.journals.missing_journals import (
+    ReadableJournal,
+    missing_live,
+    missing_outputs,
+    missing_reads,
+)
 from harness.model.errors import JournalError
 from harness.model.journal import (
     ADDED_COLUMNS,
+    APPLICATION_DIR,
+    APPLICATION_EVENTS,
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
     COMMITS,
@@ -20,6 +27,8 @@ from harness.model.journal import (
     OFFSETS,
     OFFSETS_DIR,
     OPEN_SENDS,
+    OUTPUTS,
+    OUTPUTS_DIR,
     READS,
     READS_DIR,
     REPLICAS,
@@ -53,11 +62,13 @@ class Journals:
     offsets: tuple[JournalFile, ...] = ()
     samples: tuple[JournalFile, ...] = ()
     replicas: tuple[JournalFile, ...] = ()
+    outputs: tuple[JournalFile, ...] = ()
+    application: tuple[JournalFile, ...] = ()
 
     @property
     def rows(self) -> int:
         """Number of rows in the journals of records."""
-        parts = (self.sends, self.opened, self.final, self.committed, *self.live, self.replicas)
+        parts = (self.sends, self.opened, self.final, self.committed, *self.live, self.replicas, self.outputs)
         return sum(file.rows for files in parts for file in files)
 
 
@@ -108,6 +119,8 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
             (OFFSETS_DIR, OFFSETS),
             (SAMPLES_DIR, SAMPLES),
             (REPLICAS_DIR, REPLICAS),
+            (OUTPUTS_DIR, OUTPUTS),
+            (APPLICATION_DIR, APPLICATION_EVENTS),
         )
     }
     readers = _readers(folder, meta)
@@ -126,6 +139,7 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
     ]
     problems += missing_reads(meta, reads_folder.is_dir(), reads, others[COMMITTED_DIR])
     problems += missing_live(meta, readers, live)
+    problems += missing_outputs(meta, others[OUTPUTS_DIR])
     if meta.transactional and not others[TRANSACTIONS_DIR].files and not others[TRANSACTIONS_DIR].problems:
         problems.append("the run is transactional but has no transactions journal, so the verdict is unknown")
     return RunJournals(
@@ -143,6 +157,8 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
             offsets=others[OFFSETS_DIR].files,
             samples=others[SAMPLES_DIR].files,
             replicas=others[REPLICAS_DIR].files,
+            outputs=others[OUTPUTS_DIR].files,
+            application=others[APPLICATION_DIR].files,
         ),
         problems=tuple(problems),
     )

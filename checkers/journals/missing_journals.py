@@ -64,3 +64,16 @@ def missing_live(
                 f"{reader.records:,}, so the verdict is unknown"
             )
     return problems
+
+
+def missing_outputs(meta: RunMeta, outputs: ReadableJournal) -> list[str]:
+    application = meta.application
+    if application is None or outputs.problems or not application.read_complete:
+        return []
+    # An output of several inputs has as many rows.
+    if outputs.rows >= application.records:
+        return []
+    return [
+        f"the outputs journal holds {outputs.rows:,} rows, the output had {application.records:,} records, "
+        "so the verdict is unknown"
+    ]

@@ -14,6 +14,18 @@ MOST_SENTENCES = 100
 
 ALLOWED = tuple(finding.value for finding in FindingClass if finding.breaks is Breaks.NEVER)
 """Classes that never break a verdict, of which no sentence tells."""
+OF_OUTPUTS = tuple(
+    finding.value
+    for finding in (
+        FindingClass.INVENTED,
+        FindingClass.PREMATURE,
+        FindingClass.UNPROCESSED,
+        FindingClass.REPROCESSED,
+        FindingClass.REORDERED_OUTPUT,
+    )
+)
+"""Classes about the outputs of an application, whose sentences name the instance that was started again and
+the last checkpoint."""
 OF_READERS = (FindingClass.SKIPPED.value, FindingClass.NONMONOTONIC_READ.value)
 """Classes whose sentences name the reader."""
 
@@ -37,6 +49,7 @@ class BlameCell(NamedTuple):
     acked_epoch: int | None
     replaced_epoch: int | None
     reader: str | None
+    checkpoint: int | None = None
 
 
 def blame(cells: Mapping[BlameCell, int], meta: RunMeta) -> tuple[str, ...]:
@@ -60,7 +73,7 @@ def sentence(row: BlameCell, count: int, meta: RunMeta) -> str:
         parts.append(f"sent in {name} to partition {row.partition}")
     elif row.partition is not None:
         parts.append(f"in partition {row.partition}")
-    if row.reader is not None:
+    if row.reader is not None and row.finding not in OF_OUTPUTS:
         parts.append(f"by {row.reader}")
     when = when_acknowledged(row.ended, row.during)
     if row.acked_by is not None:
@@ -76,6 +89,9 @@ def sentence(row: BlameCell, count: int, meta: RunMeta) -> str:
         parts.append("the log ends before")
     elif row.place is not None:
         parts.append({"unknown": "not in the log"}.get(row.place, row.place))
+    if row.finding in OF_OUTPUTS:
+        parts += [f"after {row.reader} was started again"] if row.reader is not None else []
+        parts += [f"last checkpoint at offset {row.checkpoint}"] if row.checkpoint is not None else []
     if row.later:
         parts.append(f"{'missing' if row.place == NOT_COMMITTED else 'gone'} after {row.later}")
     return f"{count:,} {row.finding}: {', '.join(parts)}"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from checkers.judgement.promise import Bound, bounds_of, check_promise, parse_promise
+from checkers.judgement.promise import (
+    Bound,
+    bounds_of,
+    check_promise,
+    doubles_nothing,
+    leaves_out_nothing,
+    parse_promise,
+)
 from harness.model.journal import SendOutcome
 from harness.model.result import Breaks, BrokenPromise, FindingClass, Judgement, Summary, VerdictWord
 from harness.model.run import RunMeta
@@ -27,7 +34,10 @@ def judge(meta: RunMeta, summary: Summary | None) -> Judgement:
     bounds = {
         finding: bound if bound.step is None else Bound.exactly(summary.acked_by_step[bound.step])
         for finding, bound in bounds_of(
-            meta.promise, idempotent=meta.idempotent, ordered=_order_guarantee(meta) is not None
+            meta.promise,
+            idempotent=meta.idempotent,
+            ordered=_order_guarantee(meta) is not None,
+            guarantee=meta.application.guarantee if meta.application is not None else None,
         ).items()
     }
     broken = tuple(
@@ -63,6 +73,7 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
     doubts += [
         f"fault {window.name} was not shown to take effect" for window in meta.windows if not window.verified
     ]
+    doubts += _application_doubts(meta)
     if summary is None:
         return doubts
     doubts += summary.problems
@@ -82,6 +93,19 @@ def _doubts(meta: RunMeta, summary: Summary | None) -> list[str]:
     return doubts
 
 
+def _application_doubts(meta: RunMeta) -> list[str]:
+    """Reasons why the outputs of an application prove nothing."""
+    application = meta.application
+    if application is None:
+        return []
+    doubts = list(application.problems)
+    if not application.drained and not doubts:
+        doubts.append("the application was not drained, so what it left out is not known")
+    if not application.read_complete and not application.problems:
+        doubts.append("the application's output was not read to its end, so what it left out is not known")
+    return doubts
+
+
 def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Bound]) -> list[str]:
     held = meta.final_read.held if meta.final_read is not None else ()
     faults = [
@@ -92,6 +116,7 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
     settings = {
         Breaks.WHEN_IDEMPOTENT: "the producer is idempotent" if meta.idempotent else None,
         Breaks.WHEN_ORDERED: _order_guarantee(meta),
+        **_application_guarantees(meta),
     }
     for finding in sorted(FindingClass, key=lambda one: list(Breaks).index(one.breaks)):
         count, reason = summary.count(finding), settings.get(finding.breaks)
@@ -106,6 +131,16 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
         elif bounds[finding].exceeded(count):
             faults.append(f"{words}, the experiment allows {_promise_text(meta, finding, bounds[finding])}")
     return faults
+
+
+def _application_guarantees(meta: RunMeta) -> dict[Breaks, str | None]:
+    """What the application's guarantee rules out, in words."""
+    guarantee = meta.application.guarantee if meta.application is not None else None
+    words = f"the application promises {guarantee}"
+    return {
+        Breaks.UNLESS_AT_MOST_ONCE: words if leaves_out_nothing(guarantee) else None,
+        Breaks.UNLESS_AT_LEAST_ONCE: words if doubles_nothing(guarantee) else None,
+    }
 
 
 def _order_guarantee(meta: RunMeta) -> str | None:
@@ -136,6 +171,8 @@ def _valid_reasons(summary: Summary) -> list[str]:
     for finding in (FindingClass.REORDERED, FindingClass.DUPLICATE):
         if count := summary.count(finding):
             shown.append(f"{_count_phrase(count, finding.reason)}, as the settings allow")
+    if summary.inputs is not None and summary.processed is not None:
+        shown.append(_processed_phrase(summary.inputs, summary.processed, summary))
     unconfirmed = summary.outcomes.get(SendOutcome.UNCONFIRMED, 0)
     if unconfirmed:
         absent = summary.count(FindingClass.UNCONFIRMED_ABSENT)
@@ -143,11 +180,32 @@ def _valid_reasons(summary: Summary) -> list[str]:
     return shown or ["nothing was acknowledged, so nothing could be lost"]
 
 
+def _processed_phrase(inputs: int, processed: int, summary: Summary) -> str:
+    """ "all 3,000 inputs have their outputs, none twice"."""
+    most = f"all {inputs:,}" if processed == inputs else f"{processed:,} of {inputs:,}"
+    again = summary.count(FindingClass.REPROCESSED)
+    twice = f"{again:,} more than they should" if again else "none twice"
+    return f"{most} inputs have their outputs, {twice}"
+
+
 def _count_phrase(count: int, plural: str) -> str:
     """ "3 records are lost", "1 record is lost"; "2 times a reader ...", "1 time a reader ..."."""
     if count == 1:
-        plural = plural.replace("records are", "record is", 1).replace("times", "time", 1)
+        for many, one in _SINGULAR:
+            plural = plural.replace(many, one, 1)
     return f"{count:,} {plural}"
+
+
+_SINGULAR = (
+    ("records are", "record is"),
+    ("times", "time"),
+    ("outputs are", "output is"),
+    ("inputs have outputs but are", "input has outputs but is"),
+    ("inputs have more outputs than they should", "input has more outputs than it should"),
+    ("inputs have their", "input has its"),
+    ("inputs have", "input has"),
+)
+"""Of what `FindingClass.reason` says, in this order."""
 
 
 def _promise_text(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from checkers.facts.columns import MOST, Ints, flags, integers
 from checkers.findings.fault_windows import split_windows
 from checkers.findings.table import Labels
-from checkers.judgement.blame import ALLOWED, OF_READERS, BlameCell
+from checkers.judgement.blame import ALLOWED, OF_OUTPUTS, OF_READERS, BlameCell
 from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
 
@@ -159,7 +159,7 @@ def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[Blame
         vanished,
         Labels(integers(during.indices), during.dictionary.to_pylist()),
     )
-    of_reader = pc.is_in(finding, pa.array(OF_READERS, pa.string()))
+    of_reader = pc.is_in(finding, pa.array(OF_READERS + OF_OUTPUTS, pa.string()))
     concerned = pc.if_else(of_reader, rows.column("reader"), pa.scalar(None, pa.string()))
     table = pa.table(
         {
@@ -170,7 +170,15 @@ def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[Blame
             "reader": concerned,
             **{
                 name: rows.column(name)
-                for name in ("step", "partition", "place", "acked_by", "acked_epoch", "replaced_epoch")
+                for name in (
+                    "step",
+                    "partition",
+                    "place",
+                    "acked_by",
+                    "acked_epoch",
+                    "replaced_epoch",
+                    "checkpoint",
+                )
             },
         }
     )

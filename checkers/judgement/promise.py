@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.model.did_you_mean import did_you_mean
 from harness.model.errors import BadInput
 from harness.model.result import Breaks, FindingClass
+from harness.model.run import Guarantee
 
 FORMS = '"0", "12", ">= 1", "<= 5", "any" or "acked in STEP"'
 
@@ -100,15 +101,36 @@ def check_promise(mapping: Mapping[str, str], step_names: Collection[str]) -> No
             )
 
 
+def leaves_out_nothing(guarantee: Guarantee | None) -> bool:
+    """Whether an application with this guarantee gives an output for every input."""
+    return guarantee in ("at-least-once", "exactly-once")
+
+
+def doubles_nothing(guarantee: Guarantee | None) -> bool:
+    """Whether an application with this guarantee gives no output twice."""
+    return guarantee in ("at-most-once", "exactly-once")
+
+
 def bounds_of(
-    promise: Mapping[str, str], *, idempotent: bool, ordered: bool = False
+    promise: Mapping[str, str],
+    *,
+    idempotent: bool,
+    ordered: bool = False,
+    guarantee: Guarantee | None = None,
 ) -> dict[FindingClass, Bound]:
     """The bounds of every class; a class that the promise does not name has its default.
 
     Defaults: none where a finding breaks the verdict (`FindingClass.breaks`): always, because the producer is
-    idempotent, or because its settings keep the order (`ordered`); any number of everything else.
+    idempotent, because its settings keep the order (`ordered`), or because the application under test
+    promises a `guarantee` that rules it out; any number of everything else.
     """
-    broken_if = {Breaks.ALWAYS: True, Breaks.WHEN_IDEMPOTENT: idempotent, Breaks.WHEN_ORDERED: ordered}
+    broken_if = {
+        Breaks.ALWAYS: True,
+        Breaks.WHEN_IDEMPOTENT: idempotent,
+        Breaks.WHEN_ORDERED: ordered,
+        Breaks.UNLESS_AT_MOST_ONCE: leaves_out_nothing(guarantee),
+        Breaks.UNLESS_AT_LEAST_ONCE: doubles_nothing(guarantee),
+    }
     return {
         finding: parse_promise(promise.get(finding.value, "0" if broken_if.get(finding.breaks) else "any"))
         for finding in FindingClass

@@ -72,6 +72,8 @@ def summarise(
         check_seconds=0.0,
         problems=problems,
         blame=blame(found.blamed, meta),
+        inputs=None if facts.outputs is None else facts.outputs.inputs,
+        processed=None if facts.outputs is None else facts.outputs.processed,
     )
 
 

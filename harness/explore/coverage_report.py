@@ -17,7 +17,8 @@ def broken_in(result: ArmResult) -> tuple[FindingClass, ...]:
     if summary is None:
         return ()
     ordered = meta.idempotent or meta.max_in_flight == 1
-    bounds = bounds_of(meta.promise, idempotent=meta.idempotent, ordered=ordered)
+    guarantee = meta.application.guarantee if meta.application is not None else None
+    bounds = bounds_of(meta.promise, idempotent=meta.idempotent, ordered=ordered, guarantee=guarantee)
     return tuple(finding for finding, bound in bounds.items() if bound.exceeded(summary.count(finding)))
 
 

@@ -20,6 +20,10 @@ class Breaks(StrEnum):
     """And more of them than an explicit promise allows."""
     WHEN_ORDERED = "when the settings keep the order"
     """And more of them than an explicit promise allows."""
+    UNLESS_AT_MOST_ONCE = "unless the application promises at-most-once"
+    """Then only more of them than an explicit promise allows."""
+    UNLESS_AT_LEAST_ONCE = "unless the application promises at-least-once"
+    """Then only more of them than an explicit promise allows."""
     AS_PROMISED = "as promised"
     """Only more of them than an explicit promise allows."""
     NEVER = "no"
@@ -28,9 +32,9 @@ class Breaks(StrEnum):
 class FindingClass(StrEnum):
     """The classes of findings: name, when a finding breaks the verdict, and how the verdict words it.
 
-    A record is in at most one of the classes about records; those from `skipped` on are about deliveries,
-    groups and replicas and are counted in addition. Classes that always break the verdict are named worst
-    first. Definitions: ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
+    A record is in at most one of the classes about records; those from `invented` on are about outputs of
+    applications, deliveries, groups and replicas and are counted in addition. Classes that always break the
+    verdict are named worst first. Definitions: ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
     """
 
     _value_: str
@@ -70,6 +74,15 @@ class FindingClass(StrEnum):
     UNCONFIRMED_ABSENT = "unconfirmed_absent", Breaks.AS_PROMISED, "unconfirmed records are absent"
     EXPIRED = "expired", Breaks.NEVER
     COMPACTED = "compacted", Breaks.NEVER
+    INVENTED = "invented", Breaks.ALWAYS, "outputs are of no input of this run"
+    PREMATURE = "premature", Breaks.ALWAYS, "inputs have outputs but are not, or no longer, in the log"
+    UNPROCESSED = "unprocessed", Breaks.UNLESS_AT_MOST_ONCE, "inputs have no output"
+    REPROCESSED = "reprocessed", Breaks.UNLESS_AT_LEAST_ONCE, "inputs have more outputs than they should"
+    REORDERED_OUTPUT = (
+        "reordered_output",
+        Breaks.ALWAYS,
+        "inputs have their output after that of a later input, though the application promises an order",
+    )
     SKIPPED = "skipped", Breaks.ALWAYS, "times a reader passed over records that the log holds"
     NONMONOTONIC_READ = (
         "nonmonotonic_read",
@@ -159,7 +172,8 @@ class Summary(Frozen):
     `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
     step was going on, counted from one second up (0.0: none). `blame` says in sentences where the findings
     come from: by class, write step, partition, faults open at the acknowledgement and begun after it, and
-    leader epochs, the most first.
+    leader epochs, the most first. Of an application under test: `inputs` is the number of inputs that it had
+    to process, `processed` how many of them have the outputs that they should have (None: no application).
     """
 
     sent: int
@@ -178,6 +192,8 @@ class Summary(Frozen):
     check_seconds: float
     problems: tuple[str, ...] = ()
     blame: tuple[str, ...] = ()
+    inputs: int | None = None
+    processed: int | None = None
 
     def count(self, finding: FindingClass) -> int:
         return self.findings.get(finding, 0)

@@ -124,6 +124,10 @@ class FaultWindow(Frozen):
     evidence: str = ""
 
 
+Guarantee = Literal["at-least-once", "at-most-once", "exactly-once"]
+"""What an application promises of its outputs (Kafka documentation, Message Delivery Semantics)."""
+
+
 class ApplicationMeta(Frozen):
     """The application under test of a run.
 
@@ -138,7 +142,7 @@ class ApplicationMeta(Frozen):
     output: str
     table: bool = False
     group: str | None = None
-    guarantee: Literal["at-least-once", "at-most-once", "exactly-once"] = "at-least-once"
+    guarantee: Guarantee = "at-least-once"
     order: Literal["none", "partition", "key"] = "none"
     identity: str = "value"
     instances: int = 1

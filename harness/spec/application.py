@@ -11,8 +11,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from harness.model.config_value import Setting
 from harness.model.did_you_mean import closest
 from harness.model.frozen import Frozen
+from harness.model.run import Guarantee
 
-Guarantee = Literal["at-least-once", "at-most-once", "exactly-once"]
 PLACEHOLDERS = ("bootstrap", "input", "output", "state", "group", "instance")
 """What arguments and environment variables may hold in braces."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")

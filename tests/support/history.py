@@ -11,11 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.model.journal import (
+    APPLICATION_DIR,
+    APPLICATION_EVENTS,
     COMMITS,
     COMMITS_DIR,
     COMMITTED_DIR,
     LIVE_DIR,
     OPEN_SENDS,
+    OUTPUTS,
+    OUTPUTS_DIR,
     READS,
     READS_DIR,
     REPLICAS,
@@ -28,6 +32,7 @@ from harness.model.journal import (
     TRANSACTIONS_DIR,
 )
 from harness.model.run import (
+    ApplicationMeta,
     ClusterInfo,
     FaultWindow,
     FinalRead,
@@ -40,6 +45,8 @@ from harness.model.run import (
 RUN = 4242
 OTHER_RUN = 7
 TOPIC = "t"
+OUTPUT = "t-out"
+"""Output topic of the application of histories that have one."""
 SECOND = 1_000_000_000
 T0 = 1_700_000_000 * SECOND
 """Times in histories are seconds after this moment."""
@@ -121,6 +128,12 @@ def run_meta(**changes: Any) -> RunMeta:
     return meta.model_copy(update=changes)
 
 
+def application(**changes: Any) -> ApplicationMeta:
+    """An application that was drained and whose output was read to its end; `changes` replace fields."""
+    whole = ApplicationMeta(output=OUTPUT, guarantee="exactly-once", read_complete=True, drained=True)
+    return whole.model_copy(update=changes)
+
+
 @dataclass
 class History:
     """What clients saw. `producer` and `partition` are added to those of every row, so that many histories
@@ -136,6 +149,7 @@ class History:
     live: list[Row] = field(default_factory=list)
     txns: list[Row] = field(default_factory=list)
     commits: list[Row] = field(default_factory=list)
+    outputs: list[Row] = field(default_factory=list)
 
     def send(
         self,
@@ -294,6 +308,44 @@ class History:
             "position": None,
         }
 
+    def output(
+        self,
+        seq: int | None,
+        *,
+        at: int,
+        producer: int | None = 0,
+        partition: int = 0,
+        state: str = "ok",
+        run: int | None = RUN,
+        part: int = 0,
+        parts: int = 1,
+        made: float | None = 3.0,
+        error: str | None = None,
+        committed: bool = True,
+    ) -> History:
+        """An output of an application, made of record `seq`."""
+        self.outputs.append(
+            {
+                "topic": OUTPUT,
+                "partition": self.partition + partition,
+                "offset": at,
+                "leader_epoch": 0,
+                "timestamp_ms": None if made is None else (T0 + round(made * SECOND)) // 1_000_000,
+                "part": part,
+                "parts": parts,
+                "state": state,
+                "run": run,
+                "producer": None if producer is None else self.producer + producer,
+                "seq": seq,
+                "key": None,
+                "value": None if state == "ok" else b"value",
+                "error": error,
+                "read_ns": ns(FINISHED),
+                "committed": committed,
+            }
+        )
+        return self
+
     def replica(
         self,
         broker: int,
@@ -346,6 +398,11 @@ def sample(
     }
 
 
+def event(at: float, name: str, *, instance: int = 0, detail: str = "{}") -> Row:
+    """An event in the life of an application's instance."""
+    return {"at_ns": ns(at), "instance": instance, "event": name, "detail": detail}
+
+
 def write_part(path: Path, rows: Sequence[Row], schema: pa.Schema, row_group: int = 1_000_000) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path, row_group_size=row_group)
@@ -358,6 +415,7 @@ def write_run(
     files: int = 1,
     reverse: bool = False,
     samples: Sequence[Row] = (),
+    events: Sequence[Row] = (),
     row_group: int = 1_000_000,
 ) -> Path:
     """Write a run folder of all these histories; `files` parts a journal, rows backwards if `reverse`.
@@ -383,6 +441,7 @@ def write_run(
         (COMMITTED_DIR, "committed", READS, meta.transactional),
         (TRANSACTIONS_DIR, "txns", TRANSACTIONS, meta.transactional),
         (COMMITS_DIR, "commits", COMMITS, False),
+        (OUTPUTS_DIR, "outputs", OUTPUTS, meta.application is not None),
     ):
         rows = rows_of(attribute)
         if rows or needed:
@@ -397,10 +456,15 @@ def write_run(
         readers.append(reader.model_copy(update={"records": len(given), "closed": True}))
     if samples:
         write(SAMPLES_DIR, list(samples), SAMPLES)
+    if events:
+        write(APPLICATION_DIR, list(events), APPLICATION_EVENTS)
     opened = [row for history in histories for row in history.opened]
     if opened:
         write_part(folder / SENDS_DIR / OPEN_SENDS, opened, SENDS)
     meta = meta.model_copy(update={"readers": tuple(readers)})
+    if meta.application is not None:
+        application = meta.application.model_copy(update={"records": len(rows_of("outputs"))})
+        meta = meta.model_copy(update={"application": application})
     if final is not None:
         meta = meta.model_copy(update={"final_read": final.model_copy(update=counts)})
     meta.save(folder)
