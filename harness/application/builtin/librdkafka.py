@@ -11,7 +11,7 @@ from pydantic import Field
 from harness.application.built_in import BuiltIn
 from harness.application.places import Command, Places
 from harness.model.frozen import Frozen
-from harness.spec.application import Guarantee
+from harness.model.run import Guarantee
 
 
 class LibrdkafkaOptions(Frozen):
