@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from faults.fault_cluster import FaultCluster
 from faults.target_context import ClusterShape, TargetContext
 from harness.model.frozen import Frozen
-from harness.model.node_layout import CLIENT, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
+from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID, FIRST_ZOOKEEPER_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class InjectionContext:
             coordinator=self.cluster.coordinator,
             seed=self.seed,
             zookeepers=self.cluster.zookeeper_ids,
+            applications=self.cluster.application_ids,
             resolved=self.chosen,
         )
 
@@ -144,12 +145,13 @@ class FaultSpec(Frozen, ABC):
     not start: requests to brokers alone, the brokers' containers from outside, or more than such a cluster
     offers. `leaves` declares what stays when the fault is healed: in words -> patterns, as of a shell, of
     what the check after it (`harness.run.traces`) would report, such as a file's path; none where it does not
-    look.
+    look. `applications`: at which applications under test it can be aimed.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     external: ClassVar[Literal["requests", "containers", "impossible"]] = "impossible"
+    applications: ClassVar[Literal["all", "containers", "none"]] = "none"
     injection: ClassVar[type[Injection]]
 
     @classmethod
@@ -188,7 +190,22 @@ class FaultSpec(Frozen, ABC):
         """
         for target in self.targets():
             target.check(shape)
+            if target.may_include_application():
+                self._check_application(target, shape)
         return ()
+
+    def _check_application(self, target: Any, shape: ClusterShape) -> None:
+        if self.applications == "none":
+            able = sorted(name for name, kind in KINDS.items() if kind.applications != "none")
+            raise ValueError(
+                f"target `{target}`: {self.name()} cannot be aimed at an application; possible are "
+                f"{', '.join(able)}"
+            )
+        if self.applications == "containers" and not shape.application_in_container:
+            raise ValueError(
+                f"target `{target}`: {self.name()} needs an application with a network and control groups of "
+                "its own: run it as a `container`"
+            )
 
     def max_brokers_down(self, shape: ClusterShape) -> int:  # noqa: ARG002
         """The greatest number of brokers that do not serve while this is open; schedules limit the sum."""
@@ -214,9 +231,11 @@ def node_names(nodes: Iterable[int]) -> str:
     numbers = sorted(nodes)
     brokers = [str(node) for node in numbers if CLIENT < node < FIRST_CONTROLLER_ID]
     controllers = [str(node) for node in numbers if FIRST_CONTROLLER_ID <= node < FIRST_ZOOKEEPER_ID]
-    keepers = [str(node) for node in numbers if node >= FIRST_ZOOKEEPER_ID]
+    keepers = [str(node) for node in numbers if FIRST_ZOOKEEPER_ID <= node < FIRST_APPLICATION_ID]
+    applications = [str(node - FIRST_APPLICATION_ID) for node in numbers if node >= FIRST_APPLICATION_ID]
     parts = ["broker " + ", ".join(brokers)] if brokers else []
     parts += ["controller " + ", ".join(controllers)] if controllers else []
     parts += ["ZooKeeper " + ", ".join(keepers)] if keepers else []
+    parts += ["application " + ", ".join(applications)] if applications else []
     parts += ["the client"] if CLIENT in numbers else []
     return ", ".join(parts)

@@ -86,6 +86,7 @@ class CpuLimit(ProcessFault):
     kind: Literal["cpu_limit"] = "cpu_limit"
     cpus: float = Field(ge=0.01, allow_inf_nan=False, description="number of CPUs that a node may use")
     needs: ClassVar[tuple[str, ...]] = ("cpu limit",)
+    applications = "containers"
     injection: ClassVar[type[Injection]] = CpuLimited
 
     def aim(self, context: InjectionContext) -> CpuLimited:

@@ -34,6 +34,11 @@ class FaultCluster(Protocol):
     def zookeeper_ids(self) -> tuple[int, ...]: ...
 
     @property
+    def application_ids(self) -> tuple[int, ...]:
+        """The instances of the application under test."""
+        ...
+
+    @property
     def client_address(self) -> str:
         """The source address of clients on the harness's machine, as a node sees it."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext, node_names
-from faults.leadership import describe_moves, describe_unmoved, leaders_of
+from faults.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
 from faults.process_fault import Halted, ProcessFault
 from harness.model.polling import poll_within
 
@@ -49,7 +49,7 @@ class Killed(Halted):
         what = (
             f"leadership moved: {describe_moves(self.led, now)}"
             if self.led
-            else "it led no partition of the topic"
+            else describe_leaderless(self.nodes)
         )
         if self.active_controller in self.nodes:
             facts["controller_now"] = cluster.controller()
@@ -73,4 +73,5 @@ class Kill(ProcessFault):
 
     kind: Literal["kill"] = "kill"
     external = "containers"
+    applications = "all"
     injection: ClassVar[type[Injection]] = Killed

@@ -7,6 +7,7 @@ from itertools import product
 from faults.base import InjectionContext, node_names
 from faults.waiting import await_or_fail
 from harness.model.broker_views import TopologyView
+from harness.model.node_layout import FIRST_APPLICATION_ID
 
 REJOIN_SECONDS = 90.0
 _LISTED = 8
@@ -52,6 +53,12 @@ def describe_moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None])
     return ", ".join(shortened([f"partition {part} from {old} to {now[part]}" for part, old in led]))
 
 
+def describe_leaderless(nodes: tuple[int, ...]) -> str:
+    """What a proof says of nodes that led no partition; applications never do."""
+    brokers = any(node < FIRST_APPLICATION_ID for node in nodes)
+    return "it led no partition of the topic" if brokers else "the application does not run"
+
+
 def shortened(words: list[str]) -> list[str]:
     """The first eight, and the number of the others."""
     return words if len(words) <= _LISTED else [*words[:_LISTED], f"and {len(words) - _LISTED:,} more"]
@@ -68,6 +75,8 @@ def await_rejoined(context: InjectionContext, nodes: tuple[int, ...]) -> None:
     cluster = context.cluster
     brokers = tuple(node for node in nodes if node in cluster.broker_ids)
     controllers = tuple(node for node in nodes if node in cluster.controller_ids)
+    # An application ends with its run, which may be over: then nothing has to come back.
+    nodes = tuple(node for node in nodes if node < FIRST_APPLICATION_ID or node in cluster.application_ids)
 
     def missing() -> str | None:
         stopped = [node for node in nodes if not cluster.is_running(node)]

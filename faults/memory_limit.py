@@ -111,6 +111,7 @@ class MemoryLimit(ProcessFault):
     kind: Literal["memory_limit"] = "memory_limit"
     mib: int = Field(ge=64, description="maximum memory of a node, in MiB")
     needs: ClassVar[tuple[str, ...]] = ("memory limit",)
+    applications = "containers"
     injection: ClassVar[type[Injection]] = MemoryLimited
     leaves: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "a limit of 4 EiB, which is none, but under cgroup v2 leaves the node without swap": ()

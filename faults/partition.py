@@ -66,6 +66,7 @@ class Partition(FaultSpec):
     kind: Literal["partition"] = "partition"
     needs: ClassVar[tuple[str, ...]] = ("iptables",)
     external = "containers"
+    applications = "containers"
     injection: ClassVar[type[Injection]] = PartitionCuts
     side: Target = Field(alias="from", description="the nodes of one side")
     other: Target = Field(alias="to", description="the nodes of the other side")
@@ -108,6 +109,8 @@ class Partition(FaultSpec):
         return tuple(warnings)
 
     def max_brokers_down(self, shape: ClusterShape) -> int:
+        if any(side.may_include_application() for side in (self.side, self.other)):
+            return 0
         return min(
             self.side.max_brokers(shape) or shape.brokers, self.other.max_brokers(shape) or shape.brokers
         )

@@ -41,7 +41,9 @@ class Paused(OnNodes):
 
         left = poll_within(_SECONDS, missing)
         facts: dict[str, object] = {"nodes": list(self.nodes)}
-        return Evidence(left is None, left or "frozen: uses no CPU time and answers no request", facts)
+        brokers = any(node in cluster.broker_ids for node in self.nodes)
+        what = "frozen: uses no CPU time" + (" and answers no request" if brokers else "")
+        return Evidence(left is None, left or what, facts)
 
     def undo(self, context: InjectionContext) -> None:
         for node in self.nodes:
@@ -74,4 +76,5 @@ class Pause(ProcessFault):
     kind: Literal["pause"] = "pause"
     needs: ClassVar[tuple[str, ...]] = ("cgroup freezer",)
     external = "containers"
+    applications = "all"
     injection: ClassVar[type[Injection]] = Paused

@@ -175,6 +175,7 @@ class Restart(ProcessFault):
     """
 
     kind: Literal["restart"] = "restart"
+    applications = "all"
     injection: ClassVar[type[Injection]] = Restarted
 
     target: Target = Field(default=All(all=True), description="the nodes to restart; default: every broker")

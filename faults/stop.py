@@ -6,7 +6,7 @@ import time
 from typing import ClassVar, Literal
 
 from faults.base import Evidence, Injection, InjectionContext
-from faults.leadership import describe_moves, describe_unmoved, leaders_of
+from faults.leadership import describe_leaderless, describe_moves, describe_unmoved, leaders_of
 from faults.process_fault import Halted, ProcessFault
 
 _SECONDS = 60.0
@@ -42,7 +42,7 @@ class Stopped(Halted):
         if unclean:
             return Evidence(False, f"not a clean exit: {unclean}", facts)
         if not self.led:
-            return Evidence(True, "clean exit; it led no partition of the topic", facts)
+            return Evidence(True, f"clean exit; {describe_leaderless(self.nodes)}", facts)
         if moved_while_running is None:
             return Evidence(False, "leadership was not seen to move before the exit", facts)
         facts["leaders_before_exit"] = moved_while_running
@@ -64,4 +64,5 @@ class Stop(ProcessFault):
 
     kind: Literal["stop"] = "stop"
     external = "containers"
+    applications = "all"
     injection: ClassVar[type[Injection]] = Stopped

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.model.broker_views import TopologyView
-from harness.model.node_layout import FIRST_CONTROLLER_ID
+from harness.model.node_layout import FIRST_APPLICATION_ID, FIRST_CONTROLLER_ID
 
 
 class Coordinators(Protocol):
@@ -33,6 +33,7 @@ class TargetContext:
     coordinator: Coordinators
     seed: str
     zookeepers: tuple[int, ...] = ()
+    applications: tuple[int, ...] = ()
     resolved: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     def rng(self) -> random.Random:
@@ -46,7 +47,7 @@ class ClusterShape:
 
     `zookeepers` are the servers of a ZooKeeper cluster, where any broker may be the controller (`combined`).
     `disk_mib` is the size of each broker's log dir volume (None: not limited); `skewable` says whether the
-    brokers' clocks can be shifted.
+    brokers' clocks can be shifted. `applications` is the number of instances of the application under test.
     """
 
     brokers: int
@@ -57,6 +58,8 @@ class ClusterShape:
     zookeepers: tuple[int, ...] = ()
     disk_mib: int | None = None
     skewable: bool = False
+    applications: int = 0
+    application_in_container: bool = False
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -67,3 +70,7 @@ class ClusterShape:
         if self.combined:
             return self.broker_ids
         return tuple(range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + self.controllers))
+
+    @property
+    def application_ids(self) -> tuple[int, ...]:
+        return tuple(range(FIRST_APPLICATION_ID, FIRST_APPLICATION_ID + self.applications))

@@ -13,10 +13,17 @@ from faults.network.proof import both_directions, judge, parse_report, probe_scr
 from faults.network.rules import IptablesRule, Placed, drop_rule, place
 from faults.waiting import await_or_fail, evidence_within, in_parallel
 from harness.model.errors import FaultError
-from harness.model.node_layout import CLIENT, CONTROLLER_PORT, INTERNAL_PORT, ZOOKEEPER_PORT
+from harness.model.node_layout import (
+    CLIENT,
+    CONTROLLER_PORT,
+    FIRST_APPLICATION_ID,
+    INTERNAL_PORT,
+    ZOOKEEPER_PORT,
+)
 
 _PROOF_SECONDS = 6.0
 _HEAL_SECONDS = 20.0
+_DISCARD_PORT = 9
 
 
 class Cuts(IptablesInjection):
@@ -79,9 +86,7 @@ class Cuts(IptablesInjection):
         )
         # One direction of each pair is enough: a connection needs both.
         tries = {
-            node: [
-                way.receiver for way in ways if way.sender == node and way < way.back and way.receiver in up
-            ]
+            node: [way.receiver for way in ways if way.sender == node and _tried(way) and way.receiver in up]
             for node in up
         }
 
@@ -129,6 +134,13 @@ def place_cuts(kind: type[Cuts], context: InjectionContext, cuts: Iterable[Link]
     return kind(placed=place(possible, nodes - set(context.running(nodes))), words=words)
 
 
+def _tried(way: Link) -> bool:
+    """Whether a connection is opened this way: one of both directions, and towards a node that listens."""
+    if max(way) >= FIRST_APPLICATION_ID:
+        return way.receiver < FIRST_APPLICATION_ID
+    return way < way.back
+
+
 def _ports(context: InjectionContext) -> Mapping[int, int]:
     cluster = context.cluster
     return {
@@ -136,4 +148,6 @@ def _ports(context: InjectionContext) -> Mapping[int, int]:
         **dict.fromkeys(cluster.zookeeper_ids, ZOOKEEPER_PORT),
         # For a broker that is also a controller: the brokers' listener.
         **dict.fromkeys(cluster.broker_ids, INTERNAL_PORT),
+        # Nothing listens there: an answer is a refusal, which needs both directions as well.
+        **dict.fromkeys(cluster.application_ids, _DISCARD_PORT),
     }

@@ -6,6 +6,7 @@ from faults.target_context import ClusterShape
 from faults.targets import (  # fmt: skip
     All,
     AnyOf,
+    Application,
     Both,
     BrokerId,
     Clients,
@@ -18,7 +19,7 @@ from faults.targets import (  # fmt: skip
     RandomBrokers,
 )
 from faults.targets.base import BaseTarget
-from harness.model.node_layout import CLIENT
+from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
 
 
 def fixed_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | None:
@@ -33,6 +34,10 @@ def fixed_nodes(target: BaseTarget, shape: ClusterShape) -> frozenset[int] | Non
             return frozenset(target.nodes)
         case All():
             return brokers
+        case Application():
+            every = frozenset(shape.application_ids)
+            number = target.application
+            return every if number == "all" else frozenset({FIRST_APPLICATION_ID + number})
         case RandomBrokers() if target.random == shape.brokers:
             return brokers
         case Controllers():

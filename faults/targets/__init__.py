@@ -18,6 +18,7 @@ from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget
 from faults.targets.nodes import (
     All,
+    Application,
     BrokerId,
     Clients,
     Controller,
@@ -36,6 +37,7 @@ from harness.model.frozen import Frozen
 __all__ = [
     "All",
     "AnyOf",
+    "Application",
     "Both",
     "BrokerId",
     "Clients",
@@ -72,6 +74,9 @@ class AnyOf(BaseTarget):
     def may_include_client(self) -> bool:
         return any(target.may_include_client() for target in self.any_)
 
+    def may_include_application(self) -> bool:
+        return any(target.may_include_application() for target in self.any_)
+
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         counts = [target.broker_count(shape) for target in self.any_]
         return max(least for least, _ in counts), min(shape.brokers, sum(most for _, most in counts))
@@ -97,6 +102,10 @@ class Both(BaseTarget):
     def may_include_client(self) -> bool:
         affirmed = self._affirmed()
         return bool(affirmed) and all(target.may_include_client() for target in affirmed)
+
+    def may_include_application(self) -> bool:
+        affirmed = self._affirmed()
+        return bool(affirmed) and all(target.may_include_application() for target in affirmed)
 
     def _affirmed(self) -> list[BaseTarget]:
         return [target for target in self.both if not isinstance(target, Not)]
@@ -144,6 +153,9 @@ class Some(BaseTarget):
     def may_include_client(self) -> bool:
         return self.some.of.may_include_client()
 
+    def may_include_application(self) -> bool:
+        return self.some.of.may_include_application()
+
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         return 0, min(self.some.count, self.some.of.max_brokers(shape))
 
@@ -180,6 +192,7 @@ _Tagged = Annotated[
     | Annotated[Majority, Tag("majority")]
     | Annotated[All, Tag("all")]
     | Annotated[Clients, Tag("client")]
+    | Annotated[Application, Tag("application")]
     | Annotated[AnyOf, Tag("any")]
     | Annotated[Both, Tag("both")]
     | Annotated[Not, Tag("not")],

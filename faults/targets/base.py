@@ -62,6 +62,10 @@ class BaseTarget(Frozen, ABC):
         """Whether the client can be among the nodes."""
         return False
 
+    def may_include_application(self) -> bool:
+        """Whether an instance of an application under test can be among the nodes."""
+        return False
+
     def __or__(self, other: BaseTarget) -> AnyOf:
         from faults.targets import AnyOf
 

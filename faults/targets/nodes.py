@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from faults.target_context import ClusterShape, TargetContext
 from faults.targets.base import BaseTarget, no_match
 from harness.model.frozen import Frozen
-from harness.model.node_layout import CLIENT
+from harness.model.node_layout import CLIENT, FIRST_APPLICATION_ID
 
 
 def draw_nodes(snapshot: TargetContext, nodes: Collection[int], count: int) -> frozenset[int]:
@@ -115,7 +115,13 @@ class NodeIds(BaseTarget):
     nodes: tuple[int, ...] = Field(min_length=1, description="node ids; 0 means the client")
 
     def check(self, shape: ClusterShape) -> None:
-        known = {CLIENT, *shape.broker_ids, *shape.controller_ids, *shape.zookeepers}
+        known = {
+            CLIENT,
+            *shape.broker_ids,
+            *shape.controller_ids,
+            *shape.zookeepers,
+            *shape.application_ids,
+        }
         if not set(self.nodes) <= known:
             raise ValueError(f"target `{self}` matches nothing: the nodes are {sorted(known - {CLIENT})}")
 
@@ -125,10 +131,14 @@ class NodeIds(BaseTarget):
             *snapshot.brokers,
             *snapshot.controllers,
             *snapshot.zookeepers,
+            *snapshot.applications,
         }
 
     def may_include_client(self) -> bool:
         return CLIENT in self.nodes
+
+    def may_include_application(self) -> bool:
+        return max(self.nodes) >= FIRST_APPLICATION_ID
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:
         count = len(set(self.nodes) & set(shape.broker_ids))
@@ -203,6 +213,30 @@ class Clients(BaseTarget):
         return frozenset({CLIENT})
 
     def may_include_client(self) -> bool:
+        return True
+
+    def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002
+        return 0, 0
+
+
+class Application(BaseTarget):
+    """The application under test: all of its instances, or one by its number, from 0."""
+
+    application: Literal["all"] | Annotated[int, Field(ge=0)] = Field(description="`all`, or an instance")
+
+    def check(self, shape: ClusterShape) -> None:
+        if not shape.applications:
+            raise ValueError(f"target `{self}` matches nothing: an arm has no `application`")
+        if self.application != "all" and self.application >= shape.applications:
+            last = shape.applications - 1
+            raise ValueError(f"target `{self}` matches nothing: the instances are 0 to {last}")
+
+    def choose(self, snapshot: TargetContext) -> frozenset[int]:
+        if self.application == "all":
+            return frozenset(snapshot.applications)
+        return frozenset({FIRST_APPLICATION_ID + self.application}) & frozenset(snapshot.applications)
+
+    def may_include_application(self) -> bool:
         return True
 
     def broker_count(self, shape: ClusterShape) -> tuple[int, int]:  # noqa: ARG002

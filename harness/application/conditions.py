@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
@@ -58,15 +57,3 @@ class Drain:
         if when.quiet is not None and time.monotonic() - self._since < when.quiet:
             return f"its output has not been quiet for {when.quiet:g} s"
         return None
-
-
-def table_size(folder: Path) -> tuple[tuple[str, int], ...]:
-    """Name and size of every file below a folder, in order of their names."""
-    found = []
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                found.append((str(path.relative_to(folder)), path.stat().st_size))
-        except OSError:
-            continue  # It was renamed or removed meanwhile.
-    return tuple(sorted(found))

@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from faults.fault_cluster import CommandOutput
+from harness.application.orphans import MARK, end_marked
 from harness.application.places import Command
 from harness.host import process_group
 from harness.host.maven import last_lines
 from harness.model.errors import BadInput, FaultError
 from harness.model.polling import poll_within
 
-MARK = "KAFKA_CHAOS_APPLICATION"
-"""Environment variable of the processes of an application; its value is the name of its cluster."""
 STOP_SECONDS = 20.0
 _KILLED = 128
 
@@ -151,6 +151,26 @@ class HostProcess:
         """
         raise needs_container(self.name)
 
+    def address(self) -> str:
+        """It shares the address of this machine.
+
+        Raises:
+            FaultError: always.
+        """
+        raise needs_container(self.name)
+
+    def in_network(self, script: str) -> CommandOutput:  # noqa: ARG002
+        """As `address`."""
+        raise needs_container(self.name)
+
+    def in_node(self, script: str) -> CommandOutput:  # noqa: ARG002
+        """As `address`."""
+        raise needs_container(self.name)
+
+    def table_size(self, folder: str) -> object:
+        """Name and size of every file below a folder, in order of their names."""
+        return table_size(Path(folder))
+
     def last_lines(self, count: int = 8) -> str:
         """The last lines that it has printed since it was last started."""
         return last_lines(self.log_since(0), count)
@@ -163,9 +183,10 @@ class HostProcess:
             self._await_end(seconds)
 
     def remove(self) -> None:
-        """End it at once."""
+        """End it at once, and what it has started outside of its group."""
         self.kill()
         self._await_end(STOP_SECONDS)
+        end_marked(self._mark)
 
     def _await_end(self, seconds: float) -> None:
         left = poll_within(seconds, lambda: "running" if self.is_running() else None, every=0.05)
@@ -180,6 +201,18 @@ class HostProcess:
     def _send(self, number: signal.Signals) -> None:
         if self._process is not None and self.is_running():
             process_group.send(self._process.pid, number)
+
+
+def table_size(folder: Path) -> tuple[tuple[str, int], ...]:
+    """Name and size of every file below a folder, in order of their names."""
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                found.append((str(path.relative_to(folder)), path.stat().st_size))
+        except OSError:
+            continue  # It was renamed or removed meanwhile.
+    return tuple(sorted(found))
 
 
 def needs_container(name: str) -> FaultError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from faults.fault_cluster import CommandOutput
+
 
 class Instance(Protocol):
     """One instance. Its methods mean what those of the same name mean for a node of a cluster
@@ -54,3 +56,13 @@ class Instance(Protocol):
     def stats(self) -> dict[str, Any]: ...
 
     def limit(self, **limits: int) -> None: ...
+
+    def address(self) -> str: ...
+
+    def in_network(self, script: str) -> CommandOutput: ...
+
+    def in_node(self, script: str) -> CommandOutput: ...
+
+    def table_size(self, folder: str) -> object:
+        """Any value that changes when the files below a folder of the instance do."""
+        ...

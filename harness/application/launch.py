@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.application.built_in import BuiltIn
 from harness.application.builtin import find
+from harness.application.container_instance import (
+    STATE,
+    ApplicationContainers,
+    ContainerInstance,
+    bootstrap_of,
+    require_image,
+)
 from harness.application.group_watch import GroupWatch
 from harness.application.host_process import HostProcess
+from harness.application.instance import Instance
+from harness.application.orphans import mark_of
 from harness.application.places import Command, Places
 from harness.application.running import RunningApplication
+from harness.cluster.live import LiveCluster
+from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.model.frozen import Frozen
 from harness.model.journal import APPLICATION_DIR, RowSink
@@ -64,9 +75,11 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     """Look up what is built in, and fetch what it needs.
 
     Raises:
-        BadInput: no such built-in application, or it does not take these options.
+        BadInput: no such built-in application, it does not take these options, or no such image.
         PrerequisiteMissing: its jars are not available.
     """
+    if spec.run.container is not None:
+        require_image(spec.run.container)
     if spec.run.builtin is None:
         return Prepared(spec)
     built_in = find(spec.run.builtin)
@@ -76,18 +89,24 @@ def prepare(spec: ApplicationSpec) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where an application runs. `output` is its output topic (None: a table), `folder` the run's, `mark`
-    the name of the cluster, `security` the clients' settings by librdkafka's names."""
+    """Where an application runs. `output` is its output topic (None: a table), `folder` the run's."""
 
-    bootstrap: str
-    security: Mapping[str, str]
+    cluster: LiveCluster
     input: str
     partitions: int
     output: str | None
     output_partitions: int
     transactional: bool
     folder: Path
-    mark: str
+
+    @property
+    def mark(self) -> str:
+        """What its processes carry in their environment, so that they are found when this process is gone."""
+        return mark_of(self.cluster.name)
+
+    def state(self, number: int) -> Path:
+        """The state folder of an instance on this machine."""
+        return (self.folder / APPLICATION_DIR / f"state-{number}").absolute()
 
 
 def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> RunningApplication:
@@ -99,24 +118,16 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
     spec = prepared.spec
     group = spec.group or group_of(around.input)
     places = [places_of(spec, around, group, number) for number in range(spec.instances)]
-    instances = [
-        HostProcess(
-            f"application {number}",
-            command_of(prepared, place),
-            around.folder / APPLICATION_DIR / f"instance-{number}.log",
-            around.mark,
-        )
-        for number, place in enumerate(places)
-    ]
+    commands = [command_of(prepared, place) for place in places]
+    instances = _instances(spec, around, commands)
     watch = GroupWatch(
         group if prepared.reads_in_group else None,
         around.input,
         around.partitions,
-        bootstrap=around.bootstrap,
-        security=around.security,
+        bootstrap=around.cluster.bootstrap,
+        security=around.cluster.access.properties,
         transactional=around.transactional,
     )
-    tables = tuple(Path(place.output) for place in places)
     checkpoint = prepared.built_in.checkpoint if prepared.built_in else None
 
     def checkpoints() -> dict[int, int]:
@@ -136,11 +147,29 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         watch,
         ready=prepared.ready,
         drained=prepared.drained,
-        output=tables if around.output is None else (around.output, around.output_partitions),
+        output=None if around.output is None else (around.output, around.output_partitions),
+        tables=[place.output for place in places],
         checkpoints=checkpoints if checkpoint else None,
         after_start=after_start,
         events=events,
     )
+
+
+def _instances(spec: ApplicationSpec, around: Surroundings, commands: Sequence[Command]) -> list[Instance]:
+    logs = [around.folder / APPLICATION_DIR / f"instance-{number}.log" for number in range(len(commands))]
+    if spec.run.container is None:
+        return [
+            HostProcess(f"application {number}", command, logs[number], around.mark)
+            for number, command in enumerate(commands)
+        ]
+    assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
+    containers = ApplicationContainers(around.cluster, spec.instances)
+    return [
+        ContainerInstance(
+            containers, node.id, spec.run.container, commands[number], logs[number], around.state(number)
+        )
+        for number, node in enumerate(containers.nodes)
+    ]
 
 
 def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: int) -> Places:
@@ -149,7 +178,7 @@ def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: i
     Raises:
         BadInput: the folder cannot be made.
     """
-    state = (around.folder / APPLICATION_DIR / f"state-{number}").absolute()
+    state = around.state(number)
     try:
         state.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -159,8 +188,12 @@ def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: i
             found=error.strerror or str(error),
             next_step="name another folder with --results",
         ) from error
+    bootstrap = around.cluster.bootstrap
+    if spec.run.container is not None:
+        assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
+        state, bootstrap = Path(STATE), bootstrap_of(around.cluster)
     return Places(
-        bootstrap=around.bootstrap,
+        bootstrap=bootstrap,
         input=around.input,
         output=around.output or str(state / spec.output.path),
         state=state,
@@ -176,8 +209,7 @@ def command_of(prepared: Prepared, places: Places) -> Command:
     if prepared.built_in is not None:
         command = prepared.built_in.command(prepared.options, places, prepared.jars)
         return Command(command.arguments, {**command.environment, **environment})
-    assert spec.run.process is not None, "containers are started elsewhere"
-    return Command(tuple(places.filled(text) for text in spec.run.process), environment)
+    return Command(tuple(places.filled(text) for text in spec.run.texts), environment)
 
 
 def group_of(topic: str) -> str:

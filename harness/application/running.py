@@ -7,10 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from harness.application.conditions import Drain, describe_unready, table_size
+from harness.application.conditions import Drain, describe_unready
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
 from harness.model.errors import ClusterError, KafkaChaosError
@@ -30,9 +29,9 @@ _READY_AGAIN_SECONDS = 60.0
 class RunningApplication:
     """All instances of one application, by their node ids (from `FIRST_APPLICATION_ID`).
 
-    `output` is its output topic with the number of its partitions, or the folder of its table. `checkpoint`
-    reads the offsets that the instance in a state folder has processed. `after_start` is called with the
-    number of each instance that has started. `events` takes rows of APPLICATION_EVENTS.
+    `output` is its output topic with the number of its partitions; None: each instance writes a table, in its
+    folder of `tables`. `checkpoints` reads the offsets up to which the input is processed. `after_start` is
+    called with the number of each instance that has started. `events` takes rows of APPLICATION_EVENTS.
     """
 
     def __init__(
@@ -43,7 +42,8 @@ class RunningApplication:
         *,
         ready: ReadyWhen,
         drained: DrainedWhen,
-        output: tuple[str, int] | tuple[Path, ...],
+        output: tuple[str, int] | None,
+        tables: Sequence[str],
         checkpoints: Callable[[], Mapping[int, int]] | None,
         after_start: Callable[[int], None],
         events: RowSink,
@@ -52,7 +52,8 @@ class RunningApplication:
         self.instances = dict(enumerate(instances, start=FIRST_APPLICATION_ID))
         self.drained = False
         self.problems: list[str] = []
-        self._ready, self._drained_when, self._output = ready, drained, output
+        self._ready, self._drained_when = ready, drained
+        self._output, self._tables = output, tables
         self._checkpoints, self._after_start, self._events = checkpoints, after_start, events
         self._lock = threading.RLock()
         self._over = threading.Event()
@@ -91,18 +92,23 @@ class RunningApplication:
             self._note(node, "ready")
         self._watcher.start()
 
-    def start_instance(self, node: int) -> None:
-        """Start an instance that does not run, with the same state as before."""
+    def start_instance(self, node: int) -> bool:
+        """Start an instance that does not run, with the same state as before; returns whether it had to be.
+
+        Raises:
+            BadInput: it cannot be started.
+        """
         with self._lock:
             one = self.instances[node]
-            if node not in self._down and one.is_running():
-                return
+            if self._over.is_set() or (node not in self._down and one.is_running()):
+                return False
             again = one.started_ns() > 0
             one.start()
             self._down.discard(node)
             self._ended.discard(node)
             self._note(node, "restarted" if again else "started", pid=one.pid)
         self._after_start(node - FIRST_APPLICATION_ID)
+        return True
 
     def end_instance(self, node: int, how: Callable[[Instance], None], event: str) -> None:
         """End an instance by `how`, so that its end is not taken for one of its own."""
@@ -115,14 +121,17 @@ class RunningApplication:
         """Wait until it has nothing left to do. What prevents this is added to `problems`."""
         report_progress("waiting until the application has nothing left to do")
         drain = self._drain()
-        ended: list[str] = []
 
         def missing() -> str | None:
-            ended[:] = [self._end_of(node) for node in self.instances if node in self._ended]
-            return None if ended or self._over.is_set() else drain.missing()
+            return None if self._ended or self._over.is_set() else drain.missing()
 
         left = poll_within(self._drained_when.within, missing, every=0.25)
-        if ended or self._over.is_set():
+        if self._over.is_set():
+            return
+        if self._ended:
+            self.problems += [
+                self._end_of(node) for node in sorted(self._ended) if not self._had_to_end(node)
+            ]
             return
         if left is not None:
             within = self._drained_when.within
@@ -171,19 +180,16 @@ class RunningApplication:
 
     def output_records(self) -> int:
         """The number of offsets of the output topic that are used now; of a table 0."""
-        match self._output:
-            case (str() as topic, int() as partitions):
-                return sum(self.group.ends(topic, partitions).values())
-        return 0
+        return 0 if self._output is None else sum(self.group.ends(*self._output).values())
 
     def _drain(self) -> Drain:
         return Drain(self._drained_when, self.group, self._output_size, self._checkpoints)
 
     def _output_size(self) -> object:
-        match self._output:
-            case (str() as topic, int() as partitions):
-                return self.group.ends(topic, partitions)
-        return [table_size(folder) for folder in self._output if isinstance(folder, Path)]
+        if self._output is not None:
+            return self.group.ends(*self._output)
+        places = zip(self.instances.values(), self._tables, strict=True)
+        return [one.table_size(folder) for one, folder in places]
 
     def _await_ready(self, instances: Sequence[Instance], within: float) -> None:
         dead: list[Instance] = []
@@ -234,8 +240,10 @@ class RunningApplication:
                     self.start_instance(node)
                 return
             self._ended.add(node)
-            if not (self.spec.must_fail and one.exit_code()):
-                self.problems.append(self._end_of(node))
+
+    def _had_to_end(self, node: int) -> bool:
+        """Whether it ended with an error, as `must_fail` asks."""
+        return self.spec.must_fail and bool(self.instances[node].exit_code())
 
     def _end_of(self, node: int) -> str:
         one = self.instances[node]

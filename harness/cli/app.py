@@ -232,14 +232,17 @@ def clean(
     ] = False,
 ) -> None:
     """Remove containers, networks and volumes that a killed harness left behind (found by our label)."""
+    from harness.application.orphans import end_orphans
     from harness.cluster import state_records
     from harness.containers import engine
 
+    processes = end_orphans(everything=everything)
     client = engine.connect()
     swept = engine.sweep(client, everything=everything)
     state_records.prune(client)
     _out.print(
-        f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)",
+        f"removed {swept.containers} container(s), {swept.networks} network(s), {swept.volumes} volume(s)"
+        + (f", and ended {processes} process(es) of applications" if processes else ""),
         highlight=False,
     )
 

@@ -67,6 +67,7 @@ class ManagedCluster(LiveCluster):
         self._containers: dict[int, DockerContainer] = {}
         self._network: Network | None = None
         self._secured: credentials.Credentials | None = None
+        self._spare_addresses: list[str] = []
 
     def __enter__(self) -> Self:
         return self.start()
@@ -126,6 +127,22 @@ class ManagedCluster(LiveCluster):
             start_seconds=round(self.start_seconds, 2),
         )
 
+    @property
+    def network_name(self) -> str:
+        """The name of the cluster's network."""
+        assert self._network is not None, "the cluster runs"
+        return str(self._network.name)
+
+    @property
+    def toolbox(self) -> str:
+        """The image whose containers run scripts beside nodes."""
+        return self._toolbox
+
+    def spare_address(self, number: int) -> str:
+        """A fixed address for the container `number`, from 0, beside the nodes. The engine itself gives the
+        lowest free addresses to containers without a fixed one, so these are the highest."""
+        return self._spare_addresses[-1 - number]
+
     def _add_user(self) -> None:
         """Create the user of the clients, if it is stored in the cluster's metadata (SCRAM).
 
@@ -173,6 +190,7 @@ class ManagedCluster(LiveCluster):
             self.access = self._secured.access
         self.nodes = plan(self.spec, ports, self.cluster_id, secured=self._secured)
         self._addresses = {node.id: address for node, address in zip(self.nodes, addresses, strict=False)}
+        self._spare_addresses = addresses[len(self.nodes) :]
         volumes = self._volumes(labels)
         environment = ENVIRONMENT if self.spec.skewable_clocks else {}
         for node in self.nodes:

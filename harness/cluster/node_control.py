@@ -56,6 +56,11 @@ class RunningNodes:
         return tuple(node.id for node in self.nodes if node.zookeeper)
 
     @property
+    def application_ids(self) -> tuple[int, ...]:
+        """None: applications under test are beside the cluster (`harness.application.fault_view`)."""
+        return ()
+
+    @property
     def nodes_with_containers(self) -> tuple[int, ...]:
         """The ids of the nodes whose containers can be controlled."""
         return tuple(node.id for node in self.nodes)

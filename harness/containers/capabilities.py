@@ -23,10 +23,10 @@ NODE: Rights = {
     "cap_drop": ["ALL"],
     "cap_add": ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"],
 }
-"""Brokers, controllers, ZooKeeper: an image's entry point may start as root, change the owner of its folders
-and then the user (the official one runs as a user from the start), and faults inside the container act as
-root on that user's files. Not with no-new-privileges: with it, the engine's exec as root has no capabilities
-if the container's own user has none (observed with Docker 20.10)."""
+"""Brokers, controllers, ZooKeeper and applications under test: an image's entry point may start as root,
+change the owner of its folders and then the user (the official one runs as a user from the start), and faults
+inside the container act as root on that user's files. Not with no-new-privileges: with it, the engine's exec
+as root has no capabilities if the container's own user has none (observed with Docker 20.10)."""
 
 NETWORK = _rights("NET_ADMIN", "NET_RAW")
 """Sidecars in a node's network namespace: iptables and tc, and the raw socket that measures links."""

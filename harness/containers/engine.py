@@ -26,6 +26,8 @@ LABEL = "kafka-chaos"
 CLUSTER_LABEL = "kafka-chaos.cluster"
 LASTING_LABEL = "kafka-chaos.lasting"
 """On containers beside nodes that run as long as these, or for some minutes: others end soon."""
+APPLICATION_LABEL = "kafka-chaos.application"
+"""On the containers of an application under test, which end with their run."""
 OWNER_LABEL = "kafka-chaos.owner"
 """`host/pid/start` of the process that created it; the start time distinguishes processes with the same
 pid."""
@@ -161,6 +163,14 @@ def sweep(client: DockerClient, *, cluster: str | None = None, everything: bool 
         if ours(volume.attrs.get("Labels")):
             swept = _count(swept, "volumes", f"volume {volume.name}", _remove(volume.remove))
     return swept
+
+
+def remove_applications(client: DockerClient, cluster: str) -> list[str]:
+    """Remove the containers of applications beside `cluster`; returns what could not be removed, and why."""
+    wanted = {"label": [f"{CLUSTER_LABEL}={cluster}", APPLICATION_LABEL]}
+    found = client.containers.list(all=True, filters=wanted, ignore_removed=True)
+    troubles = {one.name: _remove(partial(one.remove, v=True, force=True)) for one in found}
+    return [f"container {name}: {trouble}" for name, trouble in troubles.items() if trouble is not None]
 
 
 def passing_containers(client: DockerClient, cluster: str, but: Collection[str]) -> list[str]:

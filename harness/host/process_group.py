@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,12 +53,29 @@ def send(group: int, number: signal.Signals) -> bool:
     return True
 
 
-def carrying(variable: str, value: str) -> Iterator[int]:
-    """The ids of this user's processes that were started with this environment variable."""
-    wanted = f"{variable}={value}".encode()
+def end_carrying(variable: str, wanted: Callable[[str], bool]) -> int:
+    """Kill this user's processes that were started with this environment variable, and a value that is
+    wanted; returns their number. A process is held while it is looked at, so no other one can be hit."""
+    ended = 0
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if wanted in path.read_bytes().split(b"\0"):
-                yield int(path.parent.name)
+            held = os.pidfd_open(int(path.parent.name))
         except OSError:
             continue
+        try:
+            value = _value_of(variable, path.read_bytes())
+            if value is not None and wanted(value):
+                signal.pidfd_send_signal(held, signal.SIGKILL)
+                ended += 1
+        except OSError:
+            continue
+        finally:
+            os.close(held)
+    return ended
+
+
+def _value_of(variable: str, environment: bytes) -> str | None:
+    prefix = f"{variable}=".encode()
+    found = (one for one in environment.split(b"\0") if one.startswith(prefix))
+    value = next(found, None)
+    return None if value is None else value.removeprefix(prefix).decode(errors="replace")

@@ -67,15 +67,13 @@ class ArmApplication:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
         events = stack.enter_context(RowJournal(folder / APPLICATION_DIR, APPLICATION_EVENTS))
         around = Surroundings(
-            bootstrap=self._cluster.bootstrap,
-            security=self._cluster.access.properties,
+            cluster=self._cluster,
             input=self._source,
             partitions=self._experiment.topic.partitions,
             output=self.topic,
             output_partitions=self.partitions,
             transactional=self._experiment.workload_of(self._arm).transactional,
             folder=folder,
-            mark=self._cluster.name,
         )
         self.running = launch(self._prepared, around, events)
         stack.callback(self.running.remove)

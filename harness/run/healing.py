@@ -9,8 +9,11 @@ from docker import DockerClient
 
 import faults  # noqa: F401 - makes every fault known
 from faults.base import KINDS, Injection, InjectionContext
+from harness.application.fault_view import ClusterWithApplication
+from harness.application.orphans import end_orphans
 from harness.cluster import running, state_records
 from harness.cluster.live import LiveCluster
+from harness.containers import engine
 from harness.host import process_identity
 from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.progress import report_progress
@@ -71,6 +74,9 @@ def heal_recorded(
             state_records.forget(record.name)
             done.append(HealedCluster(record.name, gone=True))
             continue
+        if client is not None and record.spec.existing is None:
+            for left in engine.remove_applications(client, record.name):
+                report_progress(left)
         try:
             done.append(heal_cluster(live))
         finally:
@@ -84,10 +90,13 @@ def heal_cluster(cluster: LiveCluster) -> HealedCluster:
     healed: list[str] = []
     failures: list[str] = []
     undone: list[tuple[state_records.OpenFaultRecord, Injection, InjectionContext]] = []
+    # Applications end with their run, so what an ended harness has left of them is ended first.
+    without_application = ClusterWithApplication(cluster, None)
+    end_orphans(cluster.name)
     for record in state_records.open_faults(cluster.name):
         report_progress(f"{cluster.name} · undoing {record.name}")
         context = InjectionContext(
-            cluster, record.topic, record.session_seconds, record.tag, beside=record.beside
+            without_application, record.topic, record.session_seconds, record.tag, beside=record.beside
         )
         try:
             injection = injection_of(record)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.base import InjectionContext
+from harness.application.fault_view import ClusterWithApplication
 from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
 from harness.cluster.trace_kinds import TAG_PREFIX
@@ -47,6 +48,7 @@ class ExperimentRun:
             ArmRun(self.cluster, self.experiment, arm, folder, self.seed) for folder, arm in self.arms.items()
         ]
         self._timer = PhaseTimer()
+        self._view = ClusterWithApplication(self.cluster, None)
 
     def execute(self) -> tuple[RunMeta, ...]:
         """Run the steps, heal everything, read everything; returns the saved metadata of each arm.
@@ -78,7 +80,10 @@ class ExperimentRun:
         with ExitStack() as stack:
             for arm_run in self._arm_runs:
                 arm_run.open(stack)
+            if (application := self._arm_runs[0].application) is not None:
+                self._view = ClusterWithApplication(self.cluster, application.running)
             ledger = FaultLedger(self._injection_context, _EveryArm(self._arm_runs), self.cluster.name)
+            self._view.on_restart = ledger.restarted
             stack.callback(self.cluster.on_start(ledger.restarted))
             with self._progress():
                 self._produce(ledger)
@@ -166,7 +171,7 @@ class ExperimentRun:
     def _injection_context(self, name: str) -> InjectionContext:
         first = self._arm_runs[0]
         return InjectionContext(
-            cluster=self.cluster,
+            cluster=self._view,
             topic=first.topic,
             session_seconds=SESSION_SECONDS[self.cluster.spec.profile],
             tag=f"{TAG_PREFIX}{first.run_id:x}-{name}",

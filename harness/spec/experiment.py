@@ -232,7 +232,8 @@ class Experiment(Frozen):
 
     @property
     def shape(self) -> ClusterShape:
-        """The shape of cluster and topic, which faults check before a run."""
+        """The shape of cluster, topic and application, which faults check before a run."""
+        applications = [self.application_of(arm) for arm in self.arms]
         return ClusterShape(
             brokers=self.cluster.brokers,
             controllers=self.cluster.controllers,
@@ -242,6 +243,8 @@ class Experiment(Frozen):
             replication_factor=self.topic.replication_factor,
             disk_mib=self.cluster.disk_mib,
             skewable=self.cluster.skewable_clocks,
+            applications=min((one.instances if one else 0 for one in applications), default=0),
+            application_in_container=all(one is not None and one.in_container for one in applications),
         )
 
     def open_before(self, index: int) -> dict[str, FaultSpec]:

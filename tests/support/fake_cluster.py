@@ -32,6 +32,7 @@ class FakeCluster:
     broker_ids: tuple[int, ...] = (1, 2, 3)
     controller_ids: tuple[int, ...] = (101,)
     zookeeper_ids: tuple[int, ...] = ()
+    application_ids: tuple[int, ...] = ()
     client_address: str = "10.0.0.254"
     cpu_ns: int = 0
     busy: bool = False

@@ -28,7 +28,7 @@ time.sleep(600)
 
 def _process(tmp_path: Path, program: str) -> HostProcess:
     command = Command((sys.executable, "-c", program), {"KC_TEST": "yes"})
-    return HostProcess("application 0", command, tmp_path / "log", "kc-test")
+    return HostProcess("application 0", command, tmp_path / "log", f"kc-test {tmp_path}")
 
 
 @pytest.fixture
@@ -118,7 +118,9 @@ def test_its_environment_its_last_lines_and_its_code(tmp_path: Path) -> None:
 
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
-    one = HostProcess("application 0", Command(("/no/such/command",), {}), tmp_path / "log", "kc-test")
+    one = HostProcess(
+        "application 0", Command(("/no/such/command",), {}), tmp_path / "log", f"kc-test {tmp_path}"
+    )
     with pytest.raises(BadInput, match="the application cannot be started"):
         one.start()
     assert not one.is_running()

@@ -1,0 +1,285 @@
+"""Instances of an application as containers on the cluster's network."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from docker.errors import DockerException, NotFound
+from docker.models.containers import Container
+from docker.types import EndpointConfig
+
+from harness.application.places import Command
+from harness.cluster.managed import ManagedCluster
+from harness.cluster.node_control import RunningNodes
+from harness.cluster.nodes import Node
+from harness.containers import capabilities, engine
+from harness.containers.exec import ContainerOutput
+from harness.host.maven import last_lines
+from harness.model.errors import BadInput, ClusterError
+from harness.model.node_layout import FIRST_APPLICATION_ID, INTERNAL_PORT
+from harness.model.polling import poll_within
+from harness.spec.application import ContainerApplication
+
+STATE = "/state"
+"""The state folder of a container. It survives restarts, because the same container starts again."""
+STOP_SECONDS = 20.0
+
+
+def bootstrap_of(cluster: ManagedCluster) -> str:
+    """`host:port` of the brokers for containers on the cluster's network."""
+    return ",".join(f"{node.name}:{INTERNAL_PORT}" for node in cluster.nodes if node.broker)
+
+
+def require_image(spec: ContainerApplication) -> None:
+    """Check that the image is on this machine, or can be pulled, and that the files can be read.
+
+    Raises:
+        BadInput: one of these is not so.
+        PrerequisiteMissing: there is no container engine.
+    """
+    for inside, outside in spec.files.items():
+        if not Path(outside).is_file():
+            raise BadInput(
+                "a file for the application's container cannot be read",
+                where=f"application.run.container.files: {inside}",
+                expected="a file on this machine",
+                found=outside,
+                next_step="correct the path; it is relative to the folder in which kafka-chaos runs",
+            )
+    client = engine.connect()
+    try:
+        if engine.local_image(client, spec.image) is not None:
+            return
+        refusal = engine.pull(client, spec.image)
+    finally:
+        client.close()
+    if refusal is not None:
+        raise BadInput(
+            "the application's image is not available",
+            where=f"application.run.container.image: {spec.image}",
+            expected="an image on this machine, or in a registry that answers",
+            found=refusal,
+            next_step="build or load it: `docker build -t NAME .`, `docker load`",
+        )
+
+
+class ApplicationContainers(RunningNodes):
+    """The containers of one application, as nodes beside those of the cluster; none is created yet."""
+
+    def __init__(self, cluster: ManagedCluster, instances: int) -> None:
+        super().__init__()
+        self.name, self.client = cluster.name, cluster.client
+        self._toolbox = cluster.toolbox
+        self._cluster = cluster
+        self.nodes = [
+            Node(FIRST_APPLICATION_ID + number, f"application-{number}", False, False, None, {})
+            for number in range(instances)
+        ]
+        self._addresses = {node.id: cluster.spare_address(n) for n, node in enumerate(self.nodes)}
+
+    def make(self, number: int, spec: ContainerApplication, command: Command) -> None:
+        """Create the container of a node, with its files and an empty state folder.
+
+        Raises:
+            ClusterError: the engine refuses.
+        """
+        node = self.node(number)
+        network = self._cluster.network_name
+        endpoint = EndpointConfig(
+            self.client.api._version, aliases=[node.name], ipv4_address=self.address(number)
+        )
+        try:
+            container = self.client.containers.create(
+                spec.image,
+                list(command.arguments) or None,
+                name=f"{self.name}-{node.name}-{time.time_ns() % 10**9:09d}",
+                hostname=node.name,
+                environment=command.environment,
+                labels={**engine.labels(self.name), engine.LASTING_LABEL: "1", engine.APPLICATION_LABEL: "1"},
+                network=network,
+                networking_config={network: endpoint},
+                **capabilities.NODE,
+            )
+            self._handles[number] = container
+            container.put_archive("/", _archive(spec.files))
+        except (DockerException, OSError) as error:
+            found = str(getattr(error, "explanation", None) or error)
+            raise ClusterError(
+                "the application's container could not be created",
+                where=spec.image,
+                found=found,
+                next_step="correct `container` below `application`",
+            ) from error
+
+    def handle(self, number: int) -> Container | None:
+        """The container of a node, if it was created."""
+        return self._handles.get(number)
+
+    def forget(self, number: int) -> None:
+        """Remove the container of a node, running or not."""
+        container = self._handles.pop(number, None)
+        if container is not None:
+            with suppress(NotFound):
+                container.remove(v=True, force=True)
+
+
+class ContainerInstance:
+    """One container of an application. Its methods are those of `harness.application.instance.Instance`.
+
+    What it has printed is written to `log`, and its state folder copied to `state`, when it is stopped.
+    """
+
+    def __init__(
+        self,
+        containers: ApplicationContainers,
+        number: int,
+        spec: ContainerApplication,
+        command: Command,
+        log: Path,
+        state: Path,
+    ) -> None:
+        self._containers, self._number, self._spec, self._command = containers, number, spec, command
+        self._log, self._state = log, state
+        self.name = f"application {number - FIRST_APPLICATION_ID}"
+        self._terminated = False
+
+    @property
+    def pid(self) -> int | None:
+        return None
+
+    def start(self) -> None:
+        if self._containers.handle(self._number) is None:
+            self._containers.make(self._number, self._spec, self._command)
+        if self._terminated:
+            self._await_end(STOP_SECONDS)
+        try:
+            self._containers.start_node(self._number)
+        except ClusterError as error:
+            raise BadInput(
+                "the application's container cannot be started",
+                where=self._spec.image,
+                found=error.found,
+                next_step="correct `container` below `application`",
+            ) from error
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        if self.is_running():
+            if self.is_paused():
+                self.unpause()
+            self.terminate()
+            self._await_end(seconds)
+        self._keep()
+
+    def remove(self) -> None:
+        if self._containers.handle(self._number) is not None:
+            self._keep()
+            self._containers.forget(self._number)
+
+    def last_lines(self, count: int = 8) -> str:
+        if self._containers.handle(self._number) is None:
+            return ""
+        return last_lines(self._containers.log_tail(self._number, count), count)
+
+    def is_running(self) -> bool:
+        created = self._containers.handle(self._number) is not None
+        return created and self._containers.is_running(self._number)
+
+    def kill(self) -> None:
+        if self.is_running():
+            self._containers.kill(self._number)
+
+    def terminate(self) -> None:
+        self._terminated = True
+        self._containers.terminate(self._number)
+
+    def pause(self) -> None:
+        self._containers.pause(self._number)
+
+    def unpause(self) -> None:
+        self._containers.unpause(self._number)
+
+    def is_paused(self) -> bool:
+        created = self._containers.handle(self._number) is not None
+        return created and self._containers.is_paused(self._number)
+
+    def exit_code(self) -> int | None:
+        return self._containers.exit_code(self._number)
+
+    def started_ns(self) -> int:
+        created = self._containers.handle(self._number) is not None
+        started = self._containers.started_ns(self._number) if created else 0
+        # A container that has never been started tells the year 1.
+        return max(0, started)
+
+    def log_since(self, since_ns: int) -> str:
+        return self._containers.log_since(self._number, since_ns)
+
+    def inspect(self) -> dict[str, Any]:
+        return self._containers.inspect(self._number)
+
+    def stats(self) -> dict[str, Any]:
+        return self._containers.stats(self._number)
+
+    def limit(self, **limits: int) -> None:
+        self._containers.limit(self._number, **limits)
+
+    def address(self) -> str:
+        return self._containers.address(self._number)
+
+    def in_network(self, script: str) -> ContainerOutput:
+        return self._containers.in_network(self._number, script)
+
+    def in_node(self, script: str) -> ContainerOutput:
+        return self._containers.in_node(self._number, script)
+
+    def table_size(self, folder: str) -> object:
+        """Any value that changes when the files below a folder of the container do."""
+        return self.in_node(f"ls -lR {folder}").text if self.is_running() else None
+
+    def _await_end(self, seconds: float) -> None:
+        if poll_within(seconds, lambda: "running" if self.is_running() else None) is not None:
+            self.kill()
+            poll_within(STOP_SECONDS, lambda: "running" if self.is_running() else None)
+        self._terminated = False
+
+    def _keep(self) -> None:
+        """Write its log and its state folder into the run folder, as far as they can be read."""
+        container = self._containers.handle(self._number)
+        if container is None:
+            return
+        with suppress(DockerException, OSError, tarfile.TarError):
+            self._log.write_bytes(container.logs())
+            chunks, _ = container.get_archive(STATE)
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+                archive.extractall(self._state, members=_below(archive), filter="data")
+
+
+def _below(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """The members of an archive of a folder, without the name of the folder itself."""
+    found = []
+    for member in archive.getmembers():
+        _, _, name = member.name.partition("/")
+        if name:
+            found.append(member.replace(name=name, deep=False))
+    return found
+
+
+def _archive(files: Mapping[str, str]) -> bytes:
+    """An archive of the files (inside -> on this machine) and of the state folder, which anyone may write."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        state = tarfile.TarInfo(STATE.strip("/"))
+        state.type, state.mode, state.mtime = tarfile.DIRTYPE, 0o777, int(time.time())
+        archive.addfile(state)
+        for inside, outside in files.items():
+            data = Path(outside).read_bytes()
+            one = tarfile.TarInfo(inside.strip("/"))
+            one.size, one.mode, one.mtime = len(data), 0o755, int(time.time())
+            archive.addfile(one, io.BytesIO(data))
+    return buffer.getvalue()

@@ -1,0 +1,174 @@
+"""A cluster with the application under test beside it, as faults see it: instances are nodes too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from faults.fault_cluster import CommandOutput
+from harness.application.instance import Instance
+from harness.application.running import RunningApplication
+from harness.cluster.live import LiveCluster
+from harness.model.broker_views import TopologyView
+from harness.model.errors import FaultError
+from harness.model.node_layout import FIRST_APPLICATION_ID
+
+
+class ClusterWithApplication:
+    """What faults need of a cluster (`faults.fault_cluster.FaultCluster`), for the nodes of `cluster` and the
+    instances of `application` (None: there is none, or it has ended).
+
+    `on_restart` is called with the node id of each instance that a heal has started again.
+    """
+
+    def __init__(
+        self,
+        cluster: LiveCluster,
+        application: RunningApplication | None,
+        on_restart: Callable[[int], None] = lambda _node: None,
+    ) -> None:
+        self._cluster, self._application = cluster, application
+        self.on_restart = on_restart
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return self._cluster.broker_ids
+
+    @property
+    def controller_ids(self) -> tuple[int, ...]:
+        return self._cluster.controller_ids
+
+    @property
+    def zookeeper_ids(self) -> tuple[int, ...]:
+        return self._cluster.zookeeper_ids
+
+    @property
+    def application_ids(self) -> tuple[int, ...]:
+        return () if self._application is None else self._application.node_ids
+
+    @property
+    def client_address(self) -> str:
+        return self._cluster.client_address
+
+    @property
+    def bootstrap(self) -> str:
+        return self._cluster.bootstrap
+
+    def endpoint(self, number: int) -> tuple[str, int]:
+        return self._cluster.endpoint(number)
+
+    def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:
+        return self._cluster.view(topics, timeout)
+
+    def controller(self) -> int | None:
+        return self._cluster.controller()
+
+    def coordinator(self, key: str, *, transactional: bool) -> int | None:
+        return self._cluster.coordinator(key, transactional=transactional)
+
+    def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
+        return self._cluster.elect(topic, partitions, unclean=unclean)
+
+    def reassign(self, topic: str, replicas: dict[int, tuple[int, ...] | None]) -> dict[int, str | None]:
+        return self._cluster.reassign(topic, replicas)
+
+    def kill(self, number: int) -> None:
+        if _is_node(number):
+            self._cluster.kill(number)
+        elif self._application is not None:
+            self._application.end_instance(number, lambda one: one.kill(), "killed")
+
+    def terminate(self, number: int) -> None:
+        if _is_node(number):
+            self._cluster.terminate(number)
+        elif self._application is not None:
+            self._application.end_instance(number, lambda one: one.terminate(), "stopped")
+
+    def pause(self, number: int) -> None:
+        if _is_node(number):
+            self._cluster.pause(number)
+        else:
+            self._instance(number).pause()
+
+    def unpause(self, number: int) -> None:
+        if _is_node(number):
+            self._cluster.unpause(number)
+        else:
+            self._instance(number).unpause()
+
+    def is_paused(self, number: int) -> bool:
+        if _is_node(number):
+            return self._cluster.is_paused(number)
+        return number in self.application_ids and self._instance(number).is_paused()
+
+    def start_node(self, number: int) -> None:
+        if _is_node(number):
+            self._cluster.start_node(number)
+        elif self._application is not None and self._application.start_instance(number):
+            self.on_restart(number)
+
+    def is_running(self, number: int) -> bool:
+        if _is_node(number):
+            return self._cluster.is_running(number)
+        return number in self.application_ids and self._instance(number).is_running()
+
+    def exit_code(self, number: int) -> int | None:
+        return self._cluster.exit_code(number) if _is_node(number) else self._instance(number).exit_code()
+
+    def started_ns(self, number: int) -> int:
+        return self._cluster.started_ns(number) if _is_node(number) else self._instance(number).started_ns()
+
+    def log_since(self, number: int, since_ns: int) -> str:
+        if _is_node(number):
+            return self._cluster.log_since(number, since_ns)
+        return self._instance(number).log_since(since_ns)
+
+    def address(self, number: int) -> str:
+        return self._cluster.address(number) if _is_node(number) else self._instance(number).address()
+
+    def inspect(self, number: int) -> dict[str, Any]:
+        return self._cluster.inspect(number) if _is_node(number) else self._instance(number).inspect()
+
+    def limit(self, number: int, **limits: int) -> None:
+        if _is_node(number):
+            self._cluster.limit(number, **limits)
+        elif number in self.application_ids:
+            self._instance(number).limit(**limits)
+
+    def stats(self, number: int) -> dict[str, Any]:
+        return self._cluster.stats(number) if _is_node(number) else self._instance(number).stats()
+
+    def in_network(self, number: int, script: str) -> CommandOutput:
+        if _is_node(number):
+            return self._cluster.in_network(number, script)
+        return self._instance(number).in_network(script)
+
+    def in_node(self, number: int, script: str) -> CommandOutput:
+        if _is_node(number):
+            return self._cluster.in_node(number, script)
+        return self._instance(number).in_node(script)
+
+    def in_files(self, number: int, script: str) -> CommandOutput:
+        return self._node(number).in_files(number, script)
+
+    def in_cgroups(self, number: int, script: str) -> CommandOutput:
+        return self._node(number).in_cgroups(number, script)
+
+    def _node(self, number: int) -> LiveCluster:
+        if not _is_node(number):
+            raise FaultError("this fault cannot be aimed at an application", where=_name(number))
+        return self._cluster
+
+    def _instance(self, number: int) -> Instance:
+        if self._application is None or number not in self._application.instances:
+            raise FaultError("the application does not run any more", where=_name(number))
+        return self._application.instances[number]
+
+
+def _is_node(number: int) -> bool:
+    """Whether this is a node of the cluster."""
+    return number < FIRST_APPLICATION_ID
+
+
+def _name(number: int) -> str:
+    return f"application {number - FIRST_APPLICATION_ID}"

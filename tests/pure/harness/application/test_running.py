@@ -1,0 +1,315 @@
+"""An application as it runs: ready, watched, drained, flooding; its instances and its group are made up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import pytest
+
+from harness.application.fault_view import ClusterWithApplication
+from harness.application.group_watch import GroupWatch
+from harness.application.instance import Instance
+from harness.application.running import RunningApplication
+from harness.cluster.live import LiveCluster
+from harness.model.errors import ClusterError, FaultError
+from harness.model.node_layout import FIRST_APPLICATION_ID as FIRST
+from harness.model.polling import poll_within
+from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+
+pytestmark = pytest.mark.pure
+
+
+class Made:
+    """An instance that runs from its start until it is told otherwise."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f"application {number}"
+        self.pid = 4000 + number
+        self.starts, self.running, self.frozen, self.says = 0, False, False, ""
+        self.code: int | None = None
+        self.start_ns = 0
+
+    def start(self) -> None:
+        self.starts, self.running, self.code = self.starts + 1, True, None
+        self.start_ns = time.time_ns()
+
+    def end(self, code: int) -> None:
+        self.running, self.code = False, code
+
+    def stop(self, seconds: float = 1.0) -> None:  # noqa: ARG002
+        self.end(0)
+
+    def remove(self) -> None:
+        self.end(137)
+
+    def kill(self) -> None:
+        self.end(137)
+
+    def terminate(self) -> None:
+        self.end(143)
+
+    def pause(self) -> None:
+        self.frozen = True
+
+    def unpause(self) -> None:
+        self.frozen = False
+
+    def is_paused(self) -> bool:
+        return self.frozen
+
+    def is_running(self) -> bool:
+        return self.running
+
+    def exit_code(self) -> int | None:
+        return self.code
+
+    def started_ns(self) -> int:
+        return self.start_ns
+
+    def last_lines(self, count: int = 8) -> str:  # noqa: ARG002
+        return "its last line"
+
+    def log_since(self, since_ns: int) -> str:  # noqa: ARG002
+        return self.says
+
+    def stats(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+class Group:
+    """What a `GroupWatch` tells."""
+
+    def __init__(self) -> None:
+        self.group = "g"
+        self.members: tuple[str, ...] = ()
+        self.inactive: str | None = None
+        self.lag: str | None = None
+        self.offsets: dict[str, dict[int, int]] = {"in": {0: 10}, "out": {0: 10}}
+
+    def strangers(self) -> tuple[str, ...]:
+        return self.members
+
+    def describe_inactive(self) -> str | None:
+        return self.inactive
+
+    def describe_lag(self, allowed: int) -> str | None:  # noqa: ARG002
+        return self.lag
+
+    def ends(self, topic: str = "in", partitions: int = 1) -> dict[int, int]:  # noqa: ARG002
+        return self.offsets[topic]
+
+
+class Rows(list[Any]):
+    def events(self) -> list[tuple[int, str]]:
+        return [(row["instance"], row["event"]) for row in self]
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group()
+
+
+@pytest.fixture
+def made() -> list[Made]:
+    return [Made(0), Made(1)]
+
+
+@pytest.fixture
+def rows() -> Rows:
+    return Rows()
+
+
+def _running(
+    made: list[Made],
+    group: Group,
+    rows: Rows,
+    ready: ReadyWhen | None = None,
+    drained: DrainedWhen | None = None,
+    checkpoints: Mapping[int, int] | None = None,
+    **fields: Any,
+) -> RunningApplication:
+    spec = ApplicationSpec.model_validate({"run": {"process": ["x"]}, "instances": len(made), **fields})
+    return RunningApplication(
+        spec,
+        cast(list[Instance], made),
+        cast(GroupWatch, group),
+        ready=ready or ReadyWhen(group="active", within=0.3),
+        drained=drained or DrainedWhen(lag=0, within=0.3),
+        output=("out", 1),
+        tables=["", ""],
+        checkpoints=None if checkpoints is None else lambda: dict(checkpoints),
+        after_start=lambda _number: None,
+        events=rows,
+    )
+
+
+@pytest.fixture
+def application(made: list[Made], group: Group, rows: Rows) -> Iterator[RunningApplication]:
+    one = _running(made, group, rows)
+    one.start()
+    yield one
+    one.remove()
+
+
+def _await(condition: Any) -> None:
+    assert poll_within(10, lambda: None if condition() else "not yet") is None
+
+
+def test_a_life_without_faults(application: RunningApplication, rows: Rows) -> None:
+    application.drain()
+    application.stop()
+    assert application.drained
+    assert application.problems == []
+    life = ["started", "ready", "drained", "stopped"]
+    assert sorted(rows.events()) == sorted((number, event) for number in (0, 1) for event in life)
+
+
+def test_a_group_with_members_is_refused_before_anything_starts(
+    made: list[Made], group: Group, rows: Rows
+) -> None:
+    group.members = ("other at /10.0.0.9",)
+    with pytest.raises(ClusterError, match="has members already") as refused:
+        _running(made, group, rows).start()
+    assert "other at /10.0.0.9" in str(refused.value)
+    assert made[0].starts == 0
+
+
+def test_never_ready_has_what_is_missing_and_the_last_lines(
+    made: list[Made], group: Group, rows: Rows
+) -> None:
+    group.inactive = "group g is EMPTY, with 0 member(s)"
+    with pytest.raises(ClusterError, match="not ready within") as refused:
+        _running(made, group, rows).start()
+    assert "group g is EMPTY" in str(refused.value)
+    assert "its last line" in str(refused.value)
+
+
+def test_an_end_before_it_is_ready(made: list[Made], group: Group, rows: Rows) -> None:
+    group.inactive = "nothing yet"
+    made[1].start = lambda: made[1].end(3)  # type: ignore[method-assign]
+    with pytest.raises(ClusterError, match="ended before it was ready") as refused:
+        _running(made, group, rows).start()
+    assert "exit code 3; its last lines:" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("ready", "missing"),
+    [
+        (ReadyWhen(logged="up", within=0.2), "has not printed 'up'"),
+        (ReadyWhen(runs=60, within=0.2), "has not run for 60 s"),
+    ],
+)
+def test_other_conditions_of_readiness(
+    made: list[Made], group: Group, rows: Rows, ready: ReadyWhen, missing: str
+) -> None:
+    made[0].says = "it is u"
+    with pytest.raises(ClusterError, match="not ready") as refused:
+        _running(made, group, rows, ready=ready).start()
+    assert missing in str(refused.value)
+
+
+def test_what_is_not_drained_is_a_problem(application: RunningApplication, group: Group) -> None:
+    group.lag = "group g is 3 record(s) behind"
+    application.drain()
+    assert not application.drained
+    assert application.problems == [
+        "the application has not drained within 0.3 s: group g is 3 record(s) behind"
+    ]
+
+
+def test_a_checkpoint_must_be_at_the_end_of_every_partition(
+    made: list[Made], group: Group, rows: Rows
+) -> None:
+    drained = DrainedWhen(checkpoint=True, within=0.3)
+    behind = _running(made, group, rows, drained=drained, checkpoints={0: 9})
+    behind.drain()
+    assert behind.problems[0].endswith("its checkpoint of partition 0 is 9 of 10")
+    there = _running(made, group, rows, drained=drained, checkpoints={0: 10})
+    there.drain()
+    assert there.drained
+
+
+def test_an_end_by_itself_is_a_problem_with_its_last_lines(
+    application: RunningApplication, made: list[Made], rows: Rows
+) -> None:
+    made[0].end(1)
+    _await(lambda: (0, "exited") in rows.events())
+    application.drain()
+    assert not application.drained
+    assert application.problems == [
+        "application 0 ended by itself with code 1; its last lines: its last line"
+    ]
+
+
+def test_restarts_are_as_many_as_allowed(made: list[Made], group: Group, rows: Rows) -> None:
+    one = _running(made, group, rows, restarts=1)
+    one.start()
+    try:
+        made[0].end(1)
+        _await(lambda: made[0].starts == 2)
+        made[0].end(1)
+        _await(lambda: rows.events().count((0, "exited")) == 2)
+        time.sleep(0.6)
+        assert made[0].starts == 2
+    finally:
+        one.remove()
+
+
+def test_a_flood_is_killed(made: list[Made], group: Group, rows: Rows) -> None:
+    one = _running(made, group, rows, flood=2.0)
+    one.start()
+    try:
+        group.offsets["out"] = {0: 10_020}
+        time.sleep(2.6)
+        assert made[0].running
+        group.offsets["out"] = {0: 10_021}
+        _await(lambda: not made[0].running and not made[1].running)
+        assert "it had written 10,021 records from 10" in one.problems[0]
+        one.drain()
+        assert not one.drained
+        assert len(one.problems) == 1
+    finally:
+        one.remove()
+
+
+def test_faults_reach_instances_and_their_ends_are_expected(
+    application: RunningApplication, made: list[Made], rows: Rows
+) -> None:
+    restarted: list[int] = []
+    view = ClusterWithApplication(cast(LiveCluster, None), application, restarted.append)
+    assert view.application_ids == (FIRST, FIRST + 1)
+    view.kill(FIRST)
+    assert not view.is_running(FIRST)
+    assert view.is_running(FIRST + 1)
+    assert view.exit_code(FIRST) == 137
+    time.sleep(0.6)
+    view.start_node(FIRST)
+    view.start_node(FIRST)
+    assert restarted == [FIRST]
+    assert made[0].starts == 2
+    view.pause(FIRST + 1)
+    assert view.is_paused(FIRST + 1)
+    view.unpause(FIRST + 1)
+    assert not view.is_paused(FIRST + 1)
+    assert view.stats(FIRST) == {"name": "application 0"}
+    assert [event for number, event in rows.events() if number == 0] == [
+        "started",
+        "ready",
+        "killed",
+        "restarted",
+    ]
+
+
+def test_an_application_that_is_gone_needs_no_heal() -> None:
+    view = ClusterWithApplication(cast(LiveCluster, None), None)
+    assert view.application_ids == ()
+    assert not view.is_running(FIRST)
+    assert not view.is_paused(FIRST)
+    view.start_node(FIRST)
+    view.limit(FIRST, cpu_quota=-1)
+    with pytest.raises(FaultError, match="does not run any more"):
+        view.address(FIRST)
+    with pytest.raises(FaultError, match="cannot be aimed at an application"):
+        view.in_files(FIRST, "true")
