@@ -174,12 +174,13 @@ class Experiment(Frozen):
                 seen.add(name)
         if not writes:
             yield Problem("steps", "no step writes records: add a `write` step")
+        for number, arm in enumerate(self.arms):
+            yield from self._application_problems(arm, f"arms[{number}]")
 
     def _arm_problems(self) -> Iterator[Problem]:
         """Promises that cannot be read, and settings that an arm's client does not have."""
         for number, arm in enumerate(self.arms):
             place = f"arms[{number}]"
-            yield from self._application_problems(arm, place)
             for key, text in arm.promise.items():
                 try:
                     check_promise({key: text}, self.write_names)
