@@ -21,7 +21,6 @@ from checkers.facts.columns import WIDTH
 from checkers.facts.deliveries import SHARE_ROWS
 from checkers.facts.encoding import spot_number
 from checkers.facts.measure import PlanName, RunFacts, measure
-from checkers.facts.planning import BLOCK_ROWS
 from checkers.facts.replicas import ReplicaLog
 from checkers.finding_tasks import (
     FindingsContext,
@@ -39,6 +38,7 @@ from checkers.findings.newest_keys import find_newest_on_spark
 from checkers.findings.output_findings import OutputNames
 from checkers.findings.record_context import LogBounds, Policy
 from checkers.findings.table import FINDINGS
+from checkers.heap import kept_heap
 from checkers.journals.footers import row_groups
 from checkers.journals.load import RunJournals, load_run
 from checkers.judgement.output_rules import output_rules
@@ -60,7 +60,7 @@ def check_run(
     results: StoragePath | None = None,
     reads_folder: StoragePath | None = None,
     plan: PlanName | None = None,
-    block_rows: int = BLOCK_ROWS,
+    block_rows: int | None = None,
     local_rows: int = LOCAL_ROWS,
 ) -> Summary:
     """Classify every record of a saved run; write `findings/` (Parquet) and `summary.json` into its folder.
@@ -73,7 +73,7 @@ def check_run(
         results: write to this folder instead; on a Spark cluster, its workers must be able to write to it.
         reads_folder: the journal of the final read, if it is not the run's own.
         plan: how the rows of a block come together (None: chosen from the files' footers).
-        block_rows: number of sends whose facts one task computes.
+        block_rows: number of sends whose facts one task computes (None: as many as suit where it runs).
         local_rows: a run with up to as many rows in all journals is small: the same tasks run in this
             process, without Spark.
 
@@ -85,7 +85,7 @@ def check_run(
     folder = folder.resolve()
     results = folder if results is None else _make_folder(results.resolve())
     on_spark = OnSpark(spark if callable(spark) else lambda: spark)
-    with _failures_as_check_errors(folder), _scratch(results) as scratch:
+    with _failures_as_check_errors(folder), kept_heap(), _scratch(results) as scratch:
         journals = load_run(folder, reads_folder=reads_folder)
         # A check that fails must not leave the answer of an earlier one behind.
         (results / SUMMARY_FILE).unlink(missing_ok=True)

@@ -29,10 +29,12 @@ ANSWER_DDL = "answer binary"
 
 
 class Runner(Protocol):
-    """Runs tasks, `side_by_side` of them at a time."""
+    """Runs tasks, `side_by_side` of them at a time; `in_one_process`: they can share what they have read."""
 
     @property
     def side_by_side(self) -> int: ...
+    @property
+    def in_one_process(self) -> bool: ...
 
     def run(self, shared: Any, tasks: Sequence[Task]) -> list[bytes]:
         """What the tasks return, in no order."""
@@ -41,6 +43,8 @@ class Runner(Protocol):
 
 class ThisProcess:
     """Runs tasks in threads: numpy and Arrow, which do the work, need no interpreter lock."""
+
+    in_one_process = True
 
     @property
     def side_by_side(self) -> int:
@@ -83,6 +87,7 @@ class OnSpark:
 
     session: Callable[[], SparkSession]
     side_by_side = 1
+    in_one_process = False
 
     def run(self, shared: Any, tasks: Sequence[Task]) -> list[bytes]:
         if not tasks:

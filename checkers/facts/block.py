@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from checkers.facts.columns import (
     ABORTED,
@@ -19,7 +21,8 @@ from checkers.facts.columns import (
     Flags,
     Ints,
 )
-from checkers.facts.places import Places, ranked
+from checkers.facts.lateness import Edge, late_records
+from checkers.facts.places import Places
 
 SEND_COLUMNS = (
     "producer",
@@ -58,16 +61,6 @@ class BlockFacts:
     committed_readers: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
-class Edge:
-    """The least and the greatest first offset of one producer's records in one spot, within a block."""
-
-    producer: int
-    spot: int
-    least: int
-    most: int
-
-
 @dataclass
 class AnomalousRecords:
     """Journal rows of records that are not clean.
@@ -102,10 +95,15 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
     places = Places(block.sends["producer"], block.sends["seq"])
     n = places.size
     sends, place, journaled = deduplicated(block.sends, places)
+    # Nearly always the sends are in the order of their places, and no place is empty.
+    dense = len(place) == n and bool((place == np.arange(n)).all())
     send_of = np.full(n, -1, np.int64)
     send_of[place] = np.arange(len(place))
     anomalous: Flags = np.zeros(n, bool)
     anomalous[place[journaled > 1]] = True
+
+    def by_send(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return values if dense else values[place]
 
     at = {}
     for name, rows in (("final", final), ("committed", committed), ("live", live)):
@@ -113,7 +111,7 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
         ours = rows["run"] == block.run
         if not ours.all():
             spot_of[~ours] = -1
-        if n:
+        if n and not dense:
             unsent = (spot_of >= 0) & (send_of[spot_of] < 0)
             if unsent.any():
                 spot_of[unsent] = -1
@@ -121,28 +119,35 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
 
     # The final read has it as it was sent, where it was acknowledged, once.
     here, rows = _sent_by_this_run(at["final"], final)
-    sent = send_of[here]
+    sent = here if dense else send_of[here]
     home = rows["spot"] == sends["spot"][sent]
     acked_at = sends["offset"][sent]
-    anomalous[
-        here[~(home & _same_key(rows, sends, sent) & ((rows["offset"] == acked_at) | (acked_at == NULL)))]
-    ] = True
+    right = rows["offset"] == acked_at
+    if not right.all():
+        right |= acked_at == NULL
+    right &= home
+    right &= _same_key(rows, sends, sent)
+    anomalous[here[~right]] = True
     copies = np.bincount(here, minlength=n)
     first = np.full(n, MOST, np.int64)
+    # Nearly always all are at home, and a mask would copy them.
+    at_home = slice(None) if home.all() else home
     if n and copies.max() > 1:
-        np.minimum.at(first, here[home], rows["offset"][home])
+        np.minimum.at(first, here[at_home], rows["offset"][at_home])
     else:
-        first[here[home]] = rows["offset"][home]
-    seen, outcome = copies[place], sends["outcome"]
-    read_once = (seen == 1) & ((outcome == ACKED) | (outcome == OTHER))
-    rightly_absent = (seen == 0) & ((outcome == INDETERMINATE) | (outcome == REJECTED) | (outcome == OTHER))
-    anomalous[place[~(read_once | rightly_absent)]] = True
+        first[here[at_home]] = rows["offset"][at_home]
+    seen, outcome = by_send(copies), sends["outcome"]
+    once = (seen == 1) & (outcome == ACKED)
+    if not once.all():
+        once |= (seen == 1) & (outcome == OTHER)
+        once |= (seen == 0) & ((outcome == INDETERMINATE) | (outcome == REJECTED) | (outcome == OTHER))
+        anomalous[place[~once]] = True
 
     # Every other reader got the same.
     given_committed = np.zeros(n, bool)
     for name, rows in (("committed", committed), ("live", live)):
         here, rows = _sent_by_this_run(at[name], rows)
-        sent = send_of[here]
+        sent = here if dense else send_of[here]
         same = (rows["spot"] == sends["spot"][sent]) & (rows["offset"] == first[here])
         anomalous[here[~(same & _same_key(rows, sends, sent))]] = True
         if name == "committed":
@@ -154,14 +159,14 @@ def select_anomalous(block: BlockFacts, later: dict[tuple[int, int], int]) -> An
     txn_outcome = txn_outcomes(block.txns, sends)
     given = ColumnBatch.empty(GIVEN_COLUMNS)
     if block.committed is not None:
-        given = _distinct_txns(sends.where(np.flatnonzero(in_committed[place] & (sends["txn"] != NULL))))
+        given = _distinct_txns(sends.where(np.flatnonzero(by_send(in_committed) & (sends["txn"] != NULL))))
     if len(block.txns):
-        anomalous[place[(txn_outcome == ABORTED) & given_committed[place]]] = True
+        anomalous[place[(txn_outcome == ABORTED) & by_send(given_committed)]] = True
         if block.committed is not None:
-            missing = (txn_outcome == COMMITTED) & (outcome == ACKED) & (seen > 0) & ~in_committed[place]
+            missing = (txn_outcome == COMMITTED) & (outcome == ACKED) & (seen > 0) & ~by_send(in_committed)
             anomalous[place[missing]] = True
 
-    late, edges = _late_records(places, first, sends["spot"], send_of, later)
+    late, edges = late_records(places, first, sends["spot"] if dense else sends["spot"][send_of], later)
     anomalous |= late
     reads = {"final": final, "committed": committed, "live": live}
     sent_rows = ColumnBatch(sends.columns | {"journaled": journaled, "txn_outcome": txn_outcome})
@@ -224,43 +229,6 @@ def txn_outcomes(txns: ColumnBatch, sends: ColumnBatch) -> Ints:
     inside = (place >= 0) & (sends["txn"] != NULL)
     found[inside] = ends[place[inside]]
     return found
-
-
-def _late_records(
-    places: Places, first: Ints, spot: Ints, send_of: Ints, later: dict[tuple[int, int], int]
-) -> tuple[Flags, list[Edge]]:
-    """Which records are late: a record of the same producer and spot with a higher seq has a lower offset."""
-    late: Flags = np.zeros(places.size, bool)
-    present = np.flatnonzero(first != MOST)
-    if not len(present):
-        return late, []
-    many, spot_rank = ranked(spot[send_of[present]])
-    group = places.group(present) * len(many) + spot_rank
-    groups = len(places.producers()) * len(many)
-    # numpy sorts 16-bit numbers by radix sort, which takes a fraction of the time of a general sort.
-    order = np.argsort(group.astype(np.uint16) if groups <= 65_536 else group, kind="stable")
-    group, present = group[order], present[order]
-    offset = first[present]
-    starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    least, most = np.minimum.reduceat(offset, starts), np.maximum.reduceat(offset, starts)
-    names = [
-        (int(places.producers()[number // len(many)]), int(many[number % len(many)]))
-        for number in group[starts].tolist()
-    ]
-    falls = np.flatnonzero((offset[1:] < offset[:-1]) & (group[1:] == group[:-1]))
-    troubled = set(np.unique(np.searchsorted(starts, falls, "right") - 1).tolist())
-    beyond = [later.get(name, MOST) for name in names]
-    troubled |= {index for index, bound in enumerate(beyond) if bound < most[index]}
-    for index in troubled:
-        end = int(starts[index + 1]) if index + 1 < len(starts) else len(group)
-        rows = slice(int(starts[index]), end)
-        after = np.concatenate([offset[rows], [beyond[index]]])
-        lowest_after = np.minimum.accumulate(after[::-1])[::-1][1:]
-        late[present[rows][offset[rows] > lowest_after]] = True
-    edges = [
-        Edge(*name, low, high) for name, low, high in zip(names, least.tolist(), most.tolist(), strict=True)
-    ]
-    return late, edges
 
 
 def _rows_of_anomalous(

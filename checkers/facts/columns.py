@@ -57,27 +57,37 @@ class ColumnBatch:
         return cls({name: np.empty(0, np.int64) for name in names})
 
     @classmethod
-    def joined(cls, parts: Sequence[ColumnBatch], names: Iterable[str]) -> ColumnBatch:
-        """All rows of all parts, which must have these columns."""
+    def joined(
+        cls, parts: Sequence[ColumnBatch], names: Iterable[str], *, given_up: bool = False
+    ) -> ColumnBatch:
+        """All rows of all parts, which must have these columns; parts that are given up lose each column as
+        soon as it is joined, which halves the memory that it takes."""
         if len(parts) == 1:
             return parts[0]
-        return cls(
-            {
-                name: np.concatenate([part[name] for part in parts] or [np.empty(0, np.int64)])
-                for name in names
-            }
-        )
+        columns = {}
+        for name in names:
+            columns[name] = np.concatenate([part[name] for part in parts] or [np.empty(0, np.int64)])
+            if given_up:
+                for part in parts:
+                    del part.columns[name]
+        return cls(columns)
 
 
 def integers(column: Any) -> Ints:
     """An Arrow column of integers or booleans as int64, nulls as NULL."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = _whole(column)
     if column.null_count == len(column):
         return np.full(len(column), NULL, np.int64)
     if column.null_count:
         column = pc.fill_null(column.cast(pa.int64()), NULL)
     return _values(column).astype(np.int64, copy=False)
+
+
+def _whole(column: Any) -> Any:
+    """The one array of a column, which is copied only if it comes in several."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def flags(column: Any) -> Flags:
@@ -98,8 +108,9 @@ def words(column: Any) -> tuple[npt.NDArray[np.int32], list[str]]:
     """An Arrow column of strings as indices into its different words; nulls are -1."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray) and column.num_chunks != 1:
+        column = column.unify_dictionaries()
+    column = _whole(column)
     indices = column.indices
     if indices.null_count:
         indices = pc.fill_null(indices.cast(pa.int32()), -1)
@@ -116,7 +127,7 @@ def codes(column: Any, known: Mapping[str, int]) -> Ints:
 
 def spots(topic: Any, partition: Any, topics: Mapping[str, int]) -> Ints:
     """Topic and partition as one number."""
-    return codes(topic, topics) * WIDTH + integers(partition)
+    return np.asarray(codes(topic, topics) * WIDTH + integers(partition))
 
 
 def partitions(spot: Ints) -> Ints:

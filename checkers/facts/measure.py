@@ -9,9 +9,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from checkers.facts.availability import AckTimes
+from checkers.facts.decoded import DecodedGroups
 from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes, merge_indexes
 from checkers.facts.outputs import OutputRules
-from checkers.facts.planning import BLOCK_ROWS, REPLICAS, ReadPlan, plan
+from checkers.facts.planning import BLOCK_ROWS, LOCAL_BLOCK_ROWS, REPLICAS, ReadPlan, plan
 from checkers.facts.run_outputs import RunOutputs
 from checkers.facts.tasks import IndexGroups, Later, RunContext, SelectBlock, SharedOfBlocks, TaskReport
 from checkers.journals.footers import JournalFile, NoStatistics, RowGroup, distinct_words, row_groups
@@ -65,7 +66,7 @@ def measure(
     compacts: bool = False,
     outputs: OutputRules | None = None,
     force: PlanName | None = None,
-    block_rows: int = BLOCK_ROWS,
+    block_rows: int | None = None,
 ) -> RunFacts:
     """Find the records that are not clean; they are written below `scratch`, an empty folder.
 
@@ -74,9 +75,10 @@ def measure(
         compacts: the topic keeps only the newest record of each key.
         outputs: what the application under test promises of its outputs (None: there is none).
         force: use this plan, whatever the statistics of the files say (None: the better one).
-        block_rows: number of sends in a block.
+        block_rows: number of sends in a block (None: what suits `small`).
     """
     files = journals.files
+    block_rows = block_rows or (LOCAL_BLOCK_ROWS if small.in_one_process else BLOCK_ROWS)
     committed_readers = frozenset(n for n, reader in enumerate(journals.readers) if reader.committed)
     context = RunContext(
         run=journals.meta.run_id,
@@ -116,7 +118,9 @@ def measure(
 
         reports = _run_until_ordered(work, bands.count)
     else:
-        shared = SharedOfBlocks(context, chosen.bands)
+        shared = SharedOfBlocks(
+            context, chosen.bands, DecodedGroups(chosen) if small.in_one_process else None
+        )
         first = [("", task) for task in _select_tasks(chosen, {}, owners)]
         answers = _tagged(small, shared, [*shares, *first])
         begun = [TaskReport.from_bytes(answer) for answer in answers.pop("", [])]
@@ -125,7 +129,7 @@ def measure(
         def work(later: Mapping[int, Later]) -> list[TaskReport]:
             if not later:
                 return begun
-            again = small.run(shared, _select_tasks(chosen, later))
+            again = small.run(SharedOfBlocks(context, chosen.bands), _select_tasks(chosen, later))
             return [TaskReport.from_bytes(answer) for answer in again]
 
         reports = _run_until_ordered(work, chosen.bands.count)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from checkers.facts.columns import Ints
@@ -9,6 +11,45 @@ from checkers.facts.columns import Ints
 _ROOM = 4
 _LEAST_ROOM = 65_536
 """If more places than these per number would stay empty, the numbers are ranked instead."""
+_EVEN_ROOM = 1.25
+_LEAST_EVEN = 1_024
+"""The same, if all values of a get as many places."""
+
+
+@dataclass(frozen=True)
+class _Even:
+    """All numbers of a range of a have places for the same range of b, so a place is a sum and a product."""
+
+    first: int
+    last: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, a: Ints, b: Ints) -> _Even | None:
+        """None: too many places would stay empty."""
+        if not len(a):
+            return None
+        found = cls(int(a.min()), int(a.max()), int(b.min()), int(b.max()))
+        return found if found.size <= _EVEN_ROOM * len(a) + _LEAST_EVEN else None
+
+    @property
+    def width(self) -> int:
+        return self.high - self.low + 1
+
+    @property
+    def size(self) -> int:
+        return (self.last - self.first + 1) * self.width
+
+    def places(self, a: Ints, b: Ints) -> Ints:
+        place = b - self.low
+        if self.first != self.last:
+            place += (a - self.first) * self.width
+        # The extremes first: nearly always all are inside.
+        if self.first <= a.min() and a.max() <= self.last and self.low <= b.min() and b.max() <= self.high:
+            return place
+        place[~((self.first <= a) & (a <= self.last) & (self.low <= b) & (b <= self.high))] = -1
+        return place
 
 
 class Places:
@@ -18,6 +59,11 @@ class Places:
     """
 
     def __init__(self, a: Ints, b: Ints) -> None:
+        self._even = _Even.of(a, b)
+        if self._even is not None:
+            self._many = np.arange(self._even.last - self._even.first + 1) + self._even.first
+            self.size = self._even.size
+            return
         self._many, inverse = ranked(a)
         groups = len(self._many)
         if groups == 1:
@@ -43,6 +89,8 @@ class Places:
         one."""
         if not len(self._many) or not len(a):
             return np.full(len(a), -1, np.int64)
+        if self._even is not None:
+            return self._even.places(a, b)
         if len(self._many) == 1:
             inside = (a == self._many[0]) & (b >= self._low[0]) & (b <= self._high[0])
             rank: Ints | int = 0
@@ -60,13 +108,15 @@ class Places:
         return np.where(inside & (self._pairs[place] == pair), place, -1)
 
     def producers(self) -> Ints:
-        """The distinct values of a, ascending."""
+        """The values of a, ascending; some may not be in the columns."""
         return self._many
 
     def group(self, place: Ints) -> Ints:
         """Index into `producers` of each place."""
         if len(self._many) == 1:
             return np.zeros(len(place), np.int64)
+        if self._even is not None:
+            return place // self._even.width
         if self._dense:
             return np.searchsorted(self._base, place, "right") - 1
         return np.asarray(self._pairs[place] // len(self._seqs))

@@ -18,6 +18,8 @@ from checkers.journals.footers import RowGroup
 BLOCK_ROWS = 2**19
 """Number of sends in a block, or of reads of a journal if that is more. A task needs about 400 bytes for
 each."""
+LOCAL_BLOCK_ROWS = 2**18
+"""The same in one process, whose tasks decode a row group once, however many blocks it belongs to."""
 MOST_READS = 16
 STRAY_ROWS = 2**21
 REPLICAS = "replicas"

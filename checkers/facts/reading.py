@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -29,6 +31,7 @@ from checkers.facts.columns import (
     spots,
     words,
 )
+from checkers.facts.decoded import DecodedGroups
 from checkers.facts.outputs import OUTPUT_COLUMNS
 from checkers.journals.footers import RowGroup
 from harness.model.journal import ReadState
@@ -52,13 +55,37 @@ Wanted = Callable[[Ints, Ints], Flags]
 """Selects rows by producer and seq."""
 
 
-def tables(groups: Iterable[RowGroup], columns: list[str]) -> Iterable[tuple[RowGroup, Any]]:
-    """Each row group with its table; a file is opened once for all its consecutive row groups."""
-    texts = [name for name in columns if name in _TEXTS]
+def tables(
+    groups: Iterable[RowGroup], columns: list[str], decoded: DecodedGroups | None = None
+) -> Iterable[tuple[RowGroup, Any]]:
+    """Each row group with its table; a file is opened once for all its consecutive row groups.
+
+    Args:
+        decoded: keeps tables for other blocks, which must ask for the same columns.
+    """
     for path, of_file in groupby(groups, attrgetter("path")):
-        with open_parquet(path, read_dictionary=texts, memory_map=True) as file:
+        with ExitStack() as stack:
+            file = _FileWhenNeeded(path, columns, stack)
             for group in of_file:
-                yield group, file.read_row_group(group.number, columns=columns, use_threads=False)
+                decode = partial(file.decode, group.number)
+                yield group, decode() if decoded is None else decoded.table(group, decode)
+
+
+@dataclass
+class _FileWhenNeeded:
+    """A journal file that is opened, and its footer read, for the first row group that is decoded."""
+
+    path: str
+    columns: list[str]
+    stack: ExitStack
+    file: Any = None
+
+    def decode(self, number: int) -> Any:
+        if self.file is None:
+            texts = [name for name in self.columns if name in _TEXTS]
+            file = open_parquet(self.path, read_dictionary=texts, memory_map=True)
+            self.file = self.stack.enter_context(file)
+        return self.file.read_row_group(number, columns=self.columns, use_threads=False)
 
 
 @dataclass
@@ -114,19 +141,24 @@ def read_sends(
     topics: Mapping[str, int],
     sent_words: SendWords,
     wanted: Wanted,
+    decoded: DecodedGroups | None = None,
 ) -> ColumnBatch:
-    """Sends of a block. A send that a crash left open is indeterminate unless the journal also has its
-    report."""
+    """Sends of a block, in the order of producers and sequence numbers if each row group is. A send that a
+    crash left open is indeterminate unless the journal also has its report."""
     parts: list[ColumnBatch] = []
     for listed, left_open in ((groups, False), (opened, True)):
-        for _, table in tables(listed, _OF_SENDS):
-            rows = sends_of(table, topics, sent_words)
-            chosen = wanted(rows["producer"], rows["seq"])
-            rows = rows if chosen.all() else rows.where(chosen)
+        for _, table in tables(listed, _OF_SENDS, decoded):
+            chosen = wanted(integers(table.column("producer")), integers(table.column("seq")))
+            rows = sends_of(table if chosen.all() else _cut(table, chosen), topics, sent_words)
             if left_open:
                 rows = _still_open(rows, ColumnBatch.joined(parts, (*SEND_COLUMNS, "word")), sent_words)
             parts.append(rows)
-    return ColumnBatch.joined(parts, (*SEND_COLUMNS, "word"))
+    parts = sorted((part for part in parts if len(part)), key=_first_identity)
+    return ColumnBatch.joined(parts, (*SEND_COLUMNS, "word"), given_up=True)
+
+
+def _first_identity(rows: ColumnBatch) -> tuple[int, int]:
+    return int(rows["producer"][0]), int(rows["seq"][0])
 
 
 def _still_open(rows: ColumnBatch, closed: ColumnBatch, sent_words: SendWords) -> ColumnBatch:
@@ -138,24 +170,35 @@ def _still_open(rows: ColumnBatch, closed: ColumnBatch, sent_words: SendWords) -
     return ColumnBatch(rows.columns | fate)
 
 
-OnRows = Callable[[RowGroup, ColumnBatch, Flags | None], None]
-"""Gets all rows of a row group of reads, and which of them have an identity that can be trusted."""
+OnTable = Callable[[RowGroup, Any], None]
+"""Gets the table of each row group of reads."""
 
 
 def read_reads(
-    groups: Sequence[RowGroup], topics: Mapping[str, int], wanted: Wanted, on_rows: OnRows | None = None
+    groups: Sequence[RowGroup],
+    topics: Mapping[str, int],
+    wanted: Wanted,
+    decoded: DecodedGroups | None = None,
+    on_table: OnTable | None = None,
 ) -> ColumnBatch:
     """Reads of a block whose identity can be trusted; `source` is the reader's number (-1: the final
     read)."""
     parts = []
-    for group, table in tables(groups, _OF_READS):
-        rows, good = reads_of(table, topics, group.reader)
-        if on_rows is not None:
-            on_rows(group, rows, good)
-        inside = wanted(rows["producer"], rows["seq"])
-        chosen = inside if good is None else good & inside
-        parts.append(rows if chosen.all() else rows.where(chosen))
-    return ColumnBatch.joined(parts, READ_COLUMNS)
+    for group, table in tables(groups, _OF_READS, decoded):
+        inside = wanted(integers(table.column("producer")), integers(table.column("seq")))
+        if on_table is not None:
+            on_table(group, table)
+        rows, good = reads_of(table if inside.all() else _cut(table, inside), topics, group.reader)
+        parts.append(rows if good is None else rows.where(good))
+    return ColumnBatch.joined(parts, READ_COLUMNS, given_up=True)
+
+
+def _cut(table: Any, chosen: Flags) -> Any:
+    """The chosen rows of a table; a view if they are neighbours, as at the border of two bands."""
+    count = int(np.count_nonzero(chosen))
+    first = int(chosen.argmax())
+    neighbours = count and chosen[first : first + count].all()
+    return table.slice(first, count) if neighbours or not count else table.filter(pa.array(chosen))
 
 
 def read_identities(groups: Sequence[RowGroup], topics: Mapping[str, int]) -> Iterable[ColumnBatch]:

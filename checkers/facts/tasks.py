@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.facts.availability import AckTimes, reports_of
-from checkers.facts.block import SEND_COLUMNS, AnomalousRecords, BlockFacts, Edge, select_anomalous
-from checkers.facts.columns import NULL, ColumnBatch, Flags, Ints
-from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_offsets, index_to_bytes, merge_indexes
+from checkers.facts.block import SEND_COLUMNS, AnomalousRecords, BlockFacts, select_anomalous
+from checkers.facts.columns import NULL, ColumnBatch
+from checkers.facts.decoded import DecodedGroups
+from checkers.facts.indexing import IndexOfRows, index_of
+from checkers.facts.lateness import Edge
+from checkers.facts.membership import belonging
+from checkers.facts.offsets import OffsetIndex, index_from_bytes, index_to_bytes, merge_indexes
 from checkers.facts.output_order import save_order
 from checkers.facts.outputs import OutputRules, measure_outputs
 from checkers.facts.places import Places, ranked
@@ -30,9 +33,6 @@ from checkers.facts.reading import (
 )
 from checkers.journals.footers import RowGroup
 from harness.model.storage import StoragePath, place, write_parquet
-
-_INDEX_PARTS = 64
-"""Number of indexes of row groups in memory before they are merged into one."""
 
 Later = dict[tuple[int, int], int]
 
@@ -137,10 +137,11 @@ class TaskReport:
 
 @dataclass(frozen=True)
 class SharedOfBlocks:
-    """What the tasks of all blocks share."""
+    """What the tasks of all blocks share; `decoded` only if they run in one process."""
 
     context: RunContext
     bands: Bands
+    decoded: DecodedGroups | None = None
 
 
 @dataclass(frozen=True)
@@ -159,18 +160,20 @@ class SelectBlock:
         context, block = shared.context, self.block
         sent_words = SendWords()
         topics = context.numbers
-        belongs_here = partial(self._belongs_here, shared.bands)
-        index = IndexOfRows(self.indexed)
+        belongs_here, decoded = belonging(shared.bands, block), shared.decoded
+        index = IndexOfRows(self.indexed, topics)
         rows = BlockFacts(
             run=context.run,
-            sends=read_sends(block.groups["sends"], block.groups["opened"], topics, sent_words, belongs_here)
+            sends=read_sends(
+                *(block.groups["sends"], block.groups["opened"], topics, sent_words, belongs_here, decoded)
+            )
             if block.stray is None
             else ColumnBatch.empty((*SEND_COLUMNS, "word")),
-            final=read_reads(block.groups["final"], topics, belongs_here, index.add),
-            committed=read_reads(block.groups["committed"], topics, belongs_here)
+            final=read_reads(block.groups["final"], topics, belongs_here, decoded, index.add),
+            committed=read_reads(block.groups["committed"], topics, belongs_here, decoded)
             if context.transactional
             else None,
-            live=read_reads(block.groups["live"], topics, belongs_here),
+            live=read_reads(block.groups["live"], topics, belongs_here, decoded),
             txns=read_txns(context.txns),
             committed_readers=context.committed_readers,
         )
@@ -186,25 +189,6 @@ class SelectBlock:
             select_outputs(context, context.outputs, rows, outputs, report)
         report.index = index_to_bytes(merge_indexes(index.parts))
         return report.to_bytes()
-
-    def _belongs_here(self, bands: Bands, producer: Ints, seq: Ints) -> Flags:
-        inside = _inside(bands, self.block, producer, seq)
-        if self.block.stray is None:
-            return inside
-        which, several = self.block.stray
-        return np.asarray(~inside & ((producer ^ seq ^ (seq >> 20)) % several == which))
-
-
-def _inside(bands: Bands, block: JournalBlock, producer: Ints, seq: Ints) -> Flags:
-    """Rows of the block's own band; for stray records, rows of any band."""
-    found = np.zeros(len(producer), bool)
-    if not len(bands.producer):
-        return found
-    low, high = (bands.low, bands.high) if block.stray else bands.band(block.number)
-    if len(bands.producer) == 1:
-        return np.asarray((producer == bands.producer[0]) & (seq >= low[0]) & (seq <= high[0]))
-    at = np.minimum(np.searchsorted(bands.producer, producer), len(bands.producer) - 1)
-    return np.asarray((bands.producer[at] == producer) & (seq >= low[at]) & (seq <= high[at]))
 
 
 def select(
@@ -297,22 +281,6 @@ def _count_sends(sends: ColumnBatch, sent_words: SendWords) -> list[tuple[int, s
     ]
 
 
-@dataclass
-class IndexOfRows:
-    """Indexes these row groups of a read, by path and number, while they are read for something else."""
-
-    wanted: frozenset[tuple[str, int]]
-    parts: list[OffsetIndex] = field(default_factory=list)
-
-    def add(self, group: RowGroup, rows: ColumnBatch, good: Flags | None) -> None:
-        if (group.path, group.number) not in self.wanted:
-            return
-        readable = np.ones(len(rows), bool) if good is None else good
-        self.parts.append(index_offsets(rows["spot"], rows["offset"], readable, rows["epoch"]))
-        if len(self.parts) >= _INDEX_PARTS:
-            self.parts = [merge_indexes(self.parts)]
-
-
 @dataclass(frozen=True)
 class IndexGroups:
     """Returns the index of row groups of a read, as bytes. Their order does not matter."""
@@ -321,13 +289,3 @@ class IndexGroups:
 
     def __call__(self, shared: SharedOfBlocks) -> bytes:
         return index_to_bytes(index_of(read_index(self.groups, shared.context.numbers)))
-
-
-def index_of(parts: Iterable[tuple[Ints, Ints, Flags, Ints]]) -> OffsetIndex:
-    """Index of these rows (spot, offset, readable, epoch), merged while they are read to save memory."""
-    done: list[OffsetIndex] = []
-    for part in parts:
-        done.append(index_offsets(*part))
-        if len(done) >= _INDEX_PARTS:
-            done = [merge_indexes(done)]
-    return merge_indexes(done)
