@@ -27,6 +27,7 @@ from checkers.finding_tasks import (
     FindingTask,
     OfBlock,
     OfDeliveries,
+    OfGroup,
     OfReplicas,
     OfValues,
 )
@@ -36,6 +37,7 @@ from checkers.findings.evidence import RunNames
 from checkers.findings.leadership_history import LeadershipHistory, read_leadership
 from checkers.findings.newest_keys import find_newest_on_spark
 from checkers.findings.output_findings import OutputNames
+from checkers.findings.progress_findings import group_files
 from checkers.findings.record_context import LogBounds, Policy
 from checkers.findings.table import FINDINGS
 from checkers.heap import kept_heap
@@ -202,12 +204,18 @@ def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsCont
         for number, begin in enumerate(range(0, len(damaged), _GROUPS))
     ]
     commits = tuple(file.path for file in files.commits)
+    progress = group_files(journals)
     for number, unit in enumerate(units_of(journals)):
         parts = max(1, -(-unit.rows // SHARE_ROWS))
         tasks += [
             FindingTask(f"deliveries-{number:04}-{part:04}", OfDeliveries(unit, part, parts, commits))
             for part in range(parts)
         ]
+        if unit.group:
+            tasks += [
+                FindingTask(f"groups-{number:04}-{part:04}", OfGroup(unit, part, parts, progress))
+                for part in range(parts)
+            ]
     if files.replicas and context.bounds:
         groups = row_groups(files.replicas, identities=False)
         logs = [ReplicaLog.of(bound.spot, bound.leader, bound.end_offset, groups) for bound in context.bounds]

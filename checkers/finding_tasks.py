@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from checkers.facts.columns import ColumnBatch
 from checkers.facts.deliveries import Unit, deliveries_of
+from checkers.facts.group_journals import GroupFiles, read_group
 from checkers.facts.places import Places
+from checkers.facts.progress import progress_of
 from checkers.facts.record import facts_of
 from checkers.facts.replicas import ReplicaLog
 from checkers.facts.tasks import RunContext, SelectedRecords, read_given
@@ -18,6 +20,7 @@ from checkers.findings.delivery_findings import delivery_findings
 from checkers.findings.evidence import Holders, RunNames, classified, evidence, lost_of
 from checkers.findings.newest_keys import newest_here, newest_of_block
 from checkers.findings.output_findings import OutputNames
+from checkers.findings.progress_findings import progress_findings
 from checkers.findings.record_context import (
     LogBounds,
     Policy,
@@ -134,6 +137,23 @@ class OfDeliveries:
     def __call__(self, context: FindingsContext) -> Found:
         found = deliveries_of(self.unit, self.part, self.parts, context.run, self.commits)
         return delivery_findings(self.unit, found, context.run, context.final, context.names.readers)
+
+
+@dataclass(frozen=True)
+class OfGroup:
+    """Findings about the progress of a consumer group, in one of several parts of its partitions."""
+
+    unit: Unit
+    part: int
+    parts: int
+    files: GroupFiles
+
+    def __call__(self, context: FindingsContext) -> Found:
+        run, names = context.run, context.names
+        journals = read_group(self.unit, self.files, run.numbers, self.part, self.parts)
+        index = run.index("committed" if self.unit.committed else "final")
+        rows = progress_of(journals, self.files, index.readable)
+        return progress_findings(self.unit, rows, run.topics, names.readers, names.windows)
 
 
 @dataclass(frozen=True)

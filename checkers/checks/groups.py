@@ -36,8 +36,9 @@ def commit_lost(rows: Rows) -> Flags:
     """A commit was answered without an error, and the group's coordinator later answered a lower offset, or
     none, without a commit that explains it. It did not come back: either the last answer of the run still
     lacks it, or the files of `__consumer_offsets` hold an older commit of the partition and not this one, on
-    any replica. Offsets that expired are not lost. One finding per member, partition and answer, for the
-    highest such commit; `count` is the number of answers that lacked it.
+    any replica. Offsets that expired, or that were deleted with their topic, are not lost. One finding per
+    partition and stretch of such answers, about the highest commit that they lack; `count` is the number of
+    answers.
 
     Source: a coordinator answers a commit when it is replicated (Kafka documentation, Distribution, Consumer
     Offset Tracking).
@@ -84,9 +85,10 @@ def _beyond(rows: FindingRows) -> Text:
 def commit_ahead(rows: Rows) -> Flags:
     """A member committed an offset, and the log holds records below it and beyond all that the members of the
     group had been given by the time of the answer: if it ends now, nobody processes them. Commits that the
-    client makes by itself are left out, because it makes them while it hands records over. Or a coordinator
-    answered an offset that only a transaction sets, before its commit was asked for or although it was
-    aborted.
+    client makes by itself are left out, because it makes them while it hands records over. One finding per
+    member and partition, about the commit that was furthest ahead, with the `count` of records. Or a
+    coordinator answered an offset that only a transaction sets, before its commit was asked for or although
+    it was aborted.
 
     Source: the committed offset is that of the next record to be processed (Kafka documentation, Consumer);
     KIP-447 for transactions.
@@ -102,8 +104,9 @@ def _not_its_own(rows: FindingRows) -> Text:
 @check(FindingClass.FOREIGN_COMMIT, _not_its_own, subject="group")
 def foreign_commit(rows: Rows) -> Flags:
     """A commit was answered without an error, and its member owned the partition at no time between asking
-    and the answer. Of commits of which the time of asking is not known: at no time before the answer. One
-    finding per member and partition, of the first such commit; `count` is the number of them.
+    and the answer; or another member had been assigned it since, before it was asked for. Of commits of which
+    the time of asking is not known: the member had owned it at no time before the answer. One finding per
+    member and partition, of the first such commit; `count` is the number of them.
 
     Source: only the owner of a partition commits its offsets (Kafka documentation, Consumer; KIP-848 fences
     by member epoch, not by partition).

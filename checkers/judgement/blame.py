@@ -26,7 +26,14 @@ OF_OUTPUTS = tuple(
 )
 """Classes about the outputs of an application, whose sentences name the instance that was started again and
 the last checkpoint."""
-OF_READERS = (FindingClass.SKIPPED.value, FindingClass.NONMONOTONIC_READ.value)
+OF_READERS = (
+    FindingClass.SKIPPED.value,
+    FindingClass.NONMONOTONIC_READ.value,
+    FindingClass.COMMIT_LOST.value,
+    FindingClass.COMMIT_AHEAD.value,
+    FindingClass.TWO_OWNERS.value,
+    FindingClass.FOREIGN_COMMIT.value,
+)
 """Classes whose sentences name the reader."""
 
 

@@ -208,8 +208,8 @@ COMMITS = _journal(
     Column(
         "error",
         pa.string(),
-        "the client's name for the error; of a transaction `ABORTED`, or `INDETERMINATE`: it may end either "
-        "way",
+        "the client's name for the error; `NO_ANSWER`: the client ended first; of a transaction `ABORTED`, "
+        "or `INDETERMINATE`: it may end either way",
         "committed",
     ),
     Column(

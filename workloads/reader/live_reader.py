@@ -182,6 +182,7 @@ class LiveReader:
 
     def _drop_after_crash(self) -> None:
         self._crashed.clear()
+        self._journal_unanswered()
         self._journal.unassigned("lost", sorted(self._assigned_partitions))
         self._assigned_partitions, self._resets = set(), {}
         if not self._by_hand:
@@ -225,6 +226,7 @@ class LiveReader:
         except ClientStuck:
             self._given_up = True
             raise
+        self._journal_unanswered()
         self._assigned_partitions = set()
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
@@ -241,6 +243,13 @@ class LiveReader:
         if not waiting:
             del self._asked[place.partition, place.offset]
         return asked
+
+    def _journal_unanswered(self) -> None:
+        """Journal the commits that a client has left without an answer: they may count all the same."""
+        waiting, self._asked = self._asked, {}
+        for (number, offset), times in waiting.items():
+            for asked in times:
+                self._journal.unanswered(TopicPartition(self._topic, number, offset), asked)
 
     def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
         # From here on consume() returns records of the new assignment only: the client drops those that it

@@ -107,6 +107,10 @@ class ReaderJournal:
                 reason: Any = place.error or error
                 self._append_commit(place, now, None if reason is None else reason.name(), kind, asked(place))
 
+    def unanswered(self, place: TopicPartition, asked_ns: int) -> None:
+        """Journal a commit that was asked for, and whose client ended before an answer came."""
+        self._append_commit(place, time.time_ns(), "NO_ANSWER", "request", asked_ns)
+
     def committed_in_transaction(
         self, outcome: TxnOutcome, offsets: Iterable[TopicPartition], asked_ns: int
     ) -> None:

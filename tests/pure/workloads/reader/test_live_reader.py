@@ -245,12 +245,18 @@ def test_an_answer_that_comes_later_is_journaled_with_the_time_of_asking(tmp_pat
     spec = ReaderSpec(name="r", group="g", commits="manual", commit_every=0.01)
     case = Case(tmp_path, spec, joined)
     before = time.time_ns()
+
+    def answer(consumer: Consumer) -> list[Message]:
+        consumer.config["on_commit"](None, [TopicPartition("t", 0, 4)])
+        return []
+
     case.run(lambda: bool(case.consumer.commits))
-    after = time.time_ns()
-    case.consumer.config["on_commit"](None, [TopicPartition("t", 0, 4)])
-    answered = case.commits[-1]
-    assert (answered["offset"], answered["kind"]) == (4, "request")
-    assert before <= answered["asked_ns"] <= after <= answered["at_ns"]
+    assert {row["error"] for row in case.commits} == {"NO_ANSWER"}, "the client ended without an answer"
+    case = Case(tmp_path / "answered", spec, joined, lambda _: time.sleep(0.02) or [], lambda _: [], answer)
+    case.run()
+    answered = case.commits[0]
+    assert (answered["offset"], answered["kind"], answered["error"]) == (4, "request", None)
+    assert before <= answered["asked_ns"] <= answered["at_ns"]
 
 
 @pytest.mark.parametrize(
