@@ -29,6 +29,7 @@ from checkers.finding_tasks import (
     OfDeliveries,
     OfGroup,
     OfReplicas,
+    OfShare,
     OfValues,
 )
 from checkers.findings.application_history import ApplicationHistory, read_application
@@ -39,6 +40,7 @@ from checkers.findings.newest_keys import find_newest_on_spark
 from checkers.findings.output_findings import OutputNames
 from checkers.findings.progress_findings import group_files
 from checkers.findings.record_context import LogBounds, Policy
+from checkers.findings.share_findings import ShareFiles
 from checkers.findings.table import FINDINGS
 from checkers.heap import kept_heap
 from checkers.journals.footers import row_groups
@@ -216,6 +218,18 @@ def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsCont
                 FindingTask(f"groups-{number:04}-{part:04}", OfGroup(unit, part, parts, progress))
                 for part in range(parts)
             ]
+    if journals.meta.share:
+        share = ShareFiles(
+            *(
+                tuple(file.path for file in one)
+                for one in (files.deliveries, files.share_offsets, files.share_events)
+            )
+        )
+        brokers = journals.meta.cluster.properties
+        tasks += [
+            FindingTask(f"share-{number:04}", OfShare(info, share, tuple(brokers.items())))
+            for number, info in enumerate(journals.meta.share)
+        ]
     if files.replicas and context.bounds:
         groups = row_groups(files.replicas, identities=False)
         logs = [ReplicaLog.of(bound.spot, bound.leader, bound.end_offset, groups) for bound in context.bounds]

@@ -30,10 +30,12 @@ from checkers.findings.record_context import (
     with_torn,
 )
 from checkers.findings.replica_findings import replica_findings
+from checkers.findings.share_findings import ShareFiles, share_findings
 from checkers.findings.table import OF_FEW_VALUES
 from checkers.findings.value_findings import corrupt_values
 from checkers.journals.footers import RowGroup
 from checkers.judgement.partial import partial_summary
+from harness.model.run import ShareInfo
 from harness.model.storage import place, write_parquet
 
 Found = tuple[pa.Table, list[str]]
@@ -154,6 +156,25 @@ class OfGroup:
         index = run.index("committed" if self.unit.committed else "final")
         rows = progress_of(journals, self.files, index.readable)
         return progress_findings(self.unit, rows, run.topics, names.readers, names.windows)
+
+
+@dataclass(frozen=True)
+class OfShare:
+    """Findings about a share group; `properties` are the brokers'."""
+
+    info: ShareInfo
+    files: ShareFiles
+    properties: tuple[tuple[str, str], ...]
+
+    def __call__(self, context: FindingsContext) -> Found:
+        return share_findings(
+            self.info,
+            self.files,
+            context.run,
+            windows=context.names.windows,
+            leadership=context.names.leadership,
+            properties=dict(self.properties),
+        )
 
 
 @dataclass(frozen=True)

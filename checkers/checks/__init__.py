@@ -1,18 +1,18 @@
 """The checks: each a function that says which rows of facts are of a class of findings.
 
 `kafka-chaos findings` lists them. A new one is a function in `records.py`, `outputs.py`, `deliveries.py`,
-`groups.py` or `replicas.py` with its definition, source and example in its docstring. Where the function
-stands in its module is its place in `CHECKS`.
+`groups.py`, `share.py` or `replicas.py` with its definition, source and example in its docstring. Where the
+function stands in its module is its place in `CHECKS`.
 """
 
 from __future__ import annotations
 
-from checkers.checks import deliveries, groups, outputs, records, replicas
+from checkers.checks import deliveries, groups, outputs, records, replicas, share
 from checkers.checks.base import Check, FindingSubject
 
 CHECKS: tuple[Check, ...] = tuple(
     value
-    for module in (records, outputs, deliveries, groups, replicas)
+    for module in (records, outputs, deliveries, groups, share, replicas)
     for value in vars(module).values()
     if isinstance(value, Check)
 )

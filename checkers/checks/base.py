@@ -15,7 +15,7 @@ from checkers.facts.columns import OUTCOMES, TXN_OUTCOMES, Flags
 from harness.model.journal import SendOutcome, TxnOutcome
 from harness.model.result import FindingClass
 
-FindingSubject = Literal["record", "output", "delivery", "group", "replica"]
+FindingSubject = Literal["record", "output", "delivery", "group", "share", "replica"]
 
 
 class Rows(Protocol):

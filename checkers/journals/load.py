@@ -42,6 +42,14 @@ from harness.model.journal import (
     UNREADABLE,
 )
 from harness.model.run import ReaderInfo, RunMeta
+from harness.model.share_journal import (
+    DELIVERIES,
+    DELIVERIES_DIR,
+    SHARE_EVENTS,
+    SHARE_EVENTS_DIR,
+    SHARE_OFFSETS,
+    SHARE_OFFSETS_DIR,
+)
 from harness.model.storage import StoragePath, matching
 
 _NEXT = "restore the file from a copy of the run folder, or run the experiment again"
@@ -64,6 +72,9 @@ class Journals:
     replicas: tuple[JournalFile, ...] = ()
     outputs: tuple[JournalFile, ...] = ()
     application: tuple[JournalFile, ...] = ()
+    deliveries: tuple[JournalFile, ...] = ()
+    share_offsets: tuple[JournalFile, ...] = ()
+    share_events: tuple[JournalFile, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -121,6 +132,9 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
             (REPLICAS_DIR, REPLICAS),
             (OUTPUTS_DIR, OUTPUTS),
             (APPLICATION_DIR, APPLICATION_EVENTS),
+            (DELIVERIES_DIR, DELIVERIES),
+            (SHARE_OFFSETS_DIR, SHARE_OFFSETS),
+            (SHARE_EVENTS_DIR, SHARE_EVENTS),
         )
     }
     readers = _readers(folder, meta)
@@ -159,6 +173,9 @@ def load_run(folder: StoragePath, *, reads_folder: StoragePath | None = None) ->
             replicas=others[REPLICAS_DIR].files,
             outputs=others[OUTPUTS_DIR].files,
             application=others[APPLICATION_DIR].files,
+            deliveries=others[DELIVERIES_DIR].files,
+            share_offsets=others[SHARE_OFFSETS_DIR].files,
+            share_events=others[SHARE_EVENTS_DIR].files,
         ),
         problems=tuple(problems),
     )

@@ -178,10 +178,22 @@ def _settings(spec: ClusterSpec) -> dict[str, str]:
         "offsets.topic.replication.factor": replication,
         "transaction.state.log.replication.factor": replication,
         "transaction.state.log.min.isr": str(min(2, spec.brokers)),
+        **_share_settings(spec, replication),
         **PROFILES[spec.profile],
         **({"replica.selector.class": _RACK_AWARE} if spec.racks else {}),
         **spec.properties,
         "log.dirs": DATA_DIR,
+    }
+
+
+def _share_settings(spec: ClusterSpec, replication: str) -> dict[str, str]:
+    """The topic in which share groups have their state (KIP-932); older versions do not know it."""
+    if spec.without_share_groups is not None:
+        return {}
+    return {
+        "share.coordinator.state.topic.num.partitions": "3",
+        "share.coordinator.state.topic.replication.factor": replication,
+        "share.coordinator.state.topic.min.isr": str(min(2, spec.brokers)),
     }
 
 

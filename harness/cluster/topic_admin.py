@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from harness.model.errors import BadInput, ClusterError
 
@@ -160,6 +168,31 @@ class TopicAdmin:
             if left:
                 time.sleep(_AGAIN_SECONDS)
         return failed
+
+    def set_group_config(self, group: str, config: Mapping[str, str]) -> None:
+        """Set settings of a group, by Kafka's names; the others stay as they are.
+
+        Raises:
+            BadInput: the broker refuses one.
+            ClusterError: any other failure.
+        """
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in config.items()
+        ]
+        resource: Any = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
+        try:
+            self._client.incremental_alter_configs([resource])[resource].result()
+        except KafkaException as error:
+            reason = error.args[0]
+            refused = reason.name() in {"INVALID_CONFIG", "INVALID_REQUEST"}
+            kind = BadInput if refused else ClusterError
+            raise kind(
+                "the settings of a group could not be set",
+                where=f"group {group}, {dict(config)}",
+                found=f"{reason.name()}: {reason.str()}",
+                next_step="correct the settings of the group" if refused else "see the brokers' logs",
+            ) from error
 
     def config(self, topic: str) -> dict[str, str]:
         """The topic's effective configuration, defaults included.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from harness.docgen import files
+from harness.model import share_journal as _share_journal  # noqa: F401 - its journals register themselves
 from harness.model.journal import JOURNALS, SCHEMA_VERSION
 
 FOLDER, SUFFIXES = files.DOCS / "reference", ()

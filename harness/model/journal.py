@@ -99,18 +99,18 @@ JOURNALS: list[JournalFormat] = []
 """Every journal in the order of docs/reference/journals.md, which is generated from this list."""
 
 
-def _journal(path: str, rows: str, *columns: Column) -> pa.Schema:
+def define_journal(path: str, rows: str, *columns: Column) -> pa.Schema:
     """Define a journal and return its schema. The files contain the schema without the descriptions."""
     schema = pa.schema([pa.field(one.name, one.type, nullable=one.null is not None) for one in columns])
     JOURNALS.append(JournalFormat(path, rows, columns, schema))
     return schema
 
 
-_NS = "ns since the epoch, by the clock of the machine that wrote the journal"
+NS_MEANING = "ns since the epoch, by the clock of the machine that wrote the journal"
 _READER = "name of the reader; of live readers one of `readers` in run.json"
 _MEMBER = "member id that the group's coordinator knows the reader by"
 
-SENDS = _journal(
+SENDS = define_journal(
     "sends/part-*.parquet",
     "One row per send, written when the send closed. `sends/open.parquet` exists only while a run goes on "
     "or after a crash. It has the same columns and holds the sends that were open; such a send is "
@@ -122,7 +122,7 @@ SENDS = _journal(
     Column("key", pa.int64(), "key id", "no key"),
     Column("size", pa.int32(), "bytes of the value"),
     Column("step", pa.int32(), "index of the write step in run.json's `steps`"),
-    Column("sent_ns", pa.int64(), f"when it was handed to the client, {_NS}"),
+    Column("sent_ns", pa.int64(), f"when it was handed to the client, {NS_MEANING}"),
     Column("outcome", pa.string(), "`acked`, `unconfirmed`, `rejected` or `indeterminate` (ARCHITECTURE.md)"),
     Column("closed_ns", pa.int64(), "when its report came, ns as above", "none came"),
     Column("offset", pa.int64(), "offset of the success report", "none was reported"),
@@ -130,13 +130,13 @@ SENDS = _journal(
     Column("txn", pa.int64(), "number of the producer's transaction", "sent in none"),
 )
 
-TRANSACTIONS = _journal(
+TRANSACTIONS = define_journal(
     "transactions/part-*.parquet",
     "One row per transaction, written when it ended; only transactional producers have any. A "
     "transaction that was open when the harness was killed has no row.",
     Column("producer", pa.int32(), "number of the producer"),
     Column("txn", pa.int64(), "number of the transaction, dense per producer from 0"),
-    Column("begun_ns", pa.int64(), f"when it began, {_NS}"),
+    Column("begun_ns", pa.int64(), f"when it began, {NS_MEANING}"),
     Column("ended_ns", pa.int64(), "when the commit or abort was answered, ns as above", "no answer came"),
     Column("asked", pa.string(), "what the client meant to do: `commit` or `abort`"),
     Column("outcome", pa.string(), "`committed`, `aborted`, or `indeterminate`: it may end either way"),
@@ -144,7 +144,7 @@ TRANSACTIONS = _journal(
     Column("error", pa.string(), "the client's name for the error", "no error"),
 )
 
-READS = _journal(
+READS = define_journal(
     "reads/part-*.parquet",
     "One row per record of the final read (read_uncommitted). `committed/` (a second final read, "
     "read_committed, of transactional runs) and `live/READER/` (the records that a live reader got during "
@@ -166,7 +166,7 @@ READS = _journal(
     Column("seq", pa.int64(), "the number that the value names", "undecodable"),
     Column("key", pa.int64(), "key id", "no key, or not one of ours"),
     Column("value", pa.binary(), "the first 4096 bytes of a value that is not `ok`", "it is `ok`"),
-    Column("read_ns", pa.int64(), f"when the client returned it, {_NS}"),
+    Column("read_ns", pa.int64(), f"when the client returned it, {NS_MEANING}"),
     Column(
         "session",
         pa.int32(),
@@ -182,12 +182,12 @@ READS = _journal(
     ),
 )
 
-ASSIGNMENTS = _journal(
+ASSIGNMENTS = define_journal(
     "assignments/part-*.parquet",
     "One row per partition that was assigned to a live reader or taken from it.",
     Column("reader", pa.string(), _READER),
     Column("session", pa.int32(), "the session that begins or ends with it"),
-    Column("at_ns", pa.int64(), _NS),
+    Column("at_ns", pa.int64(), NS_MEANING),
     Column("event", pa.string(), "`assigned`, `revoked` or `lost`"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition"),
@@ -195,13 +195,13 @@ ASSIGNMENTS = _journal(
     Column("member", pa.string(), _MEMBER, "not known, or the folder is from before this column"),
 )
 
-COMMITS = _journal(
+COMMITS = define_journal(
     "commits/part-*.parquet",
     "One row per offset that a live reader committed or tried to commit. Commits that the client makes by "
     "itself are included if it reports them, and so are offsets that go into a transaction.",
     Column("reader", pa.string(), _READER),
     Column("session", pa.int32(), "session of the reader"),
-    Column("at_ns", pa.int64(), f"when it was answered or given up, {_NS}"),
+    Column("at_ns", pa.int64(), f"when it was answered or given up, {NS_MEANING}"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition"),
     Column("offset", pa.int64(), "the next offset that its group would read"),
@@ -229,7 +229,7 @@ COMMITS = _journal(
     Column("member", pa.string(), _MEMBER, "as in assignments"),
 )
 
-OFFSETS = _journal(
+OFFSETS = define_journal(
     "offsets/part-*.parquet",
     "One row per answer about a committed offset of a group of the run. Coordinators are asked after commits "
     "were answered, after a coordinator moved, and at the end; an answer that repeats the one before it is "
@@ -238,7 +238,7 @@ OFFSETS = _journal(
     Column("group", pa.string(), "group.id"),
     Column("topic", pa.string(), "topic"),
     Column("partition", pa.int32(), "partition"),
-    Column("asked_ns", pa.int64(), f"when the question was sent, {_NS}"),
+    Column("asked_ns", pa.int64(), f"when the question was sent, {NS_MEANING}"),
     Column("at_ns", pa.int64(), "when the answer came, ns as above"),
     Column(
         "source",
@@ -256,10 +256,10 @@ OFFSETS = _journal(
 ADDED_COLUMNS = frozenset({"kind", "asked_ns", "member"})
 """Columns of assignments and commits that folders of this schema version may lack: then they are null."""
 
-FAULTS = _journal(
+FAULTS = define_journal(
     "faults.parquet",
     "One row per moment in the life of a fault.",
-    Column("at_ns", pa.int64(), _NS),
+    Column("at_ns", pa.int64(), NS_MEANING),
     Column("fault", pa.string(), "name of the injection, such as `kill-1`"),
     Column("kind", pa.string(), "kind of the fault, such as `kill`"),
     Column(
@@ -272,10 +272,10 @@ FAULTS = _journal(
     Column("detail", pa.string(), "the evidence, as JSON"),
 )
 
-SAMPLES = _journal(
+SAMPLES = define_journal(
     "samples/part-*.parquet",
     "One row per broker and partition at each sampling moment (every 250 ms), as that broker reports it.",
-    Column("at_ns", pa.int64(), _NS),
+    Column("at_ns", pa.int64(), NS_MEANING),
     Column("broker", pa.int32(), "node id of the broker that was asked"),
     Column("answered", pa.bool_(), "whether it answered; if not, all that follows is null"),
     Column("controller", pa.int32(), "node id of the active controller", "it knows none"),
@@ -289,11 +289,11 @@ SAMPLES = _journal(
     Column("high_watermark", pa.int64(), "as the leader tells it", "this broker is not the leader"),
 )
 
-ANSWERS = _journal(
+ANSWERS = define_journal(
     "answers/part-*.parquet",
     "One row per answer of a broker to a question of an ask step. The journal has no rows if the "
     "experiment has no such step.",
-    Column("at_ns", pa.int64(), f"when the brokers were asked, {_NS}"),
+    Column("at_ns", pa.int64(), f"when the brokers were asked, {NS_MEANING}"),
     Column("ask", pa.string(), "name of the ask step"),
     Column("round", pa.int32(), "from 0, where the step asks again and again"),
     Column("place", pa.int32(), "place of the question in the step, from 0"),
@@ -305,7 +305,7 @@ ANSWERS = _journal(
     Column("detail", pa.string(), "the rest of its answer, as JSON"),
 )
 
-CHECKPOINTS = _journal(
+CHECKPOINTS = define_journal(
     "checkpoints/part-*.parquet",
     "One row per entry of a checkpoint file of a broker whose replicas were read.",
     Column("broker", pa.int32(), "node id of the broker"),
@@ -325,7 +325,7 @@ CHECKPOINTS = _journal(
     ),
 )
 
-REPLICAS = _journal(
+REPLICAS = define_journal(
     "replicas/part-*.parquet",
     "One row per record in a replica's own segment files, where these were read.",
     Column("broker", pa.int32(), "node id of the replica"),
@@ -344,7 +344,7 @@ REPLICAS = _journal(
     ),
 )
 
-OUTPUTS = _journal(
+OUTPUTS = define_journal(
     "outputs/part-*.parquet",
     "One row per record of an application's output and input that made it; one row for an output that "
     "identifies no input. Only runs with an `application` have this journal.",
@@ -369,15 +369,15 @@ OUTPUTS = _journal(
         "value", pa.binary(), "the first 4096 bytes of the output's value if the state is not `ok`", "`ok`"
     ),
     Column("error", pa.string(), "what the identity function raised", "nothing"),
-    Column("read_ns", pa.int64(), f"when it was read, {_NS}"),
+    Column("read_ns", pa.int64(), f"when it was read, {NS_MEANING}"),
     Column("committed", pa.bool_(), "whether readers of committed records get it too"),
 )
 
-APPLICATION_EVENTS = _journal(
+APPLICATION_EVENTS = define_journal(
     "application/part-*.parquet",
     "One row per event in the life of an application's instance. Only runs with an `application` have this "
     "journal.",
-    Column("at_ns", pa.int64(), _NS),
+    Column("at_ns", pa.int64(), NS_MEANING),
     Column("instance", pa.int32(), "number of the instance, from 0"),
     Column(
         "event",

@@ -33,8 +33,9 @@ class FindingClass(StrEnum):
     """The classes of findings: name, when a finding breaks the verdict, and how the verdict words it.
 
     A record is in at most one of the classes about records; those from `invented` on are about outputs of
-    applications, deliveries, groups and replicas and are counted in addition. Classes that always break the
-    verdict are named worst first. Definitions: ARCHITECTURE.md, Findings, and `kafka-chaos findings`.
+    applications, deliveries, groups, share groups and replicas and are counted in addition. Classes that
+    always break the verdict are named worst first. Definitions: ARCHITECTURE.md, Findings, and `kafka-chaos
+    findings`.
     """
 
     _value_: str
@@ -107,6 +108,37 @@ class FindingClass(StrEnum):
         "commits are accepted from a member that does not own the partition",
     )
     COMMIT_STALE = "commit_stale", Breaks.NEVER
+    SHARE_LOST = (
+        "share_lost",
+        Breaks.ALWAYS,
+        "times a share group passed over records that none of its members was given",
+    )
+    SHARE_AGAIN = (
+        "share_again",
+        Breaks.ALWAYS,
+        "records are given to a share group again after they were accepted or rejected",
+    )
+    SHARE_ARCHIVED_UNSEEN = (
+        "share_archived_unseen",
+        Breaks.ALWAYS,
+        "records are finished for a share group without being accepted, rejected or at the delivery limit",
+    )
+    SHARE_STUCK = (
+        "share_stuck",
+        Breaks.ALWAYS,
+        "times records of a share group are given to nobody any more",
+    )
+    SHARE_DOUBLE_LEASE = (
+        "share_double_lease",
+        Breaks.ALWAYS,
+        "records are held by two members of a share group at once",
+    )
+    SHARE_OVER_LIMIT = (
+        "share_over_limit",
+        Breaks.ALWAYS,
+        "records are given to a share group more often than its delivery limit allows",
+    )
+    SHARE_REDELIVERED = "share_redelivered", Breaks.NEVER
     DIVERGED = (
         "diverged",
         Breaks.ALWAYS,

@@ -112,6 +112,26 @@ class ReaderInfo(Frozen):
     closed: bool = False
 
 
+class ShareInfo(Frozen):
+    """A share group of the run (KIP-932): its rows are in `deliveries`, `share_offsets` and `share_events`.
+
+    `group` is its group.id. `members` are their names, `hold_seconds` how long each batch was held.
+    `lock_seconds` and `delivery_limit` are the group's settings as the experiment has them. `client` is the
+    library. `closed` is False if its members were still there when the run was aborted.
+    """
+
+    name: str
+    group: str
+    members: tuple[str, ...]
+    acknowledge: Literal["accept", "release", "reject", "mixed"] = "accept"
+    hold_seconds: float = 0.0
+    lock_seconds: float = 30.0
+    delivery_limit: int = 5
+    client: str = "librdkafka"
+    deliveries: int = 0
+    closed: bool = False
+
+
 class FaultWindow(Frozen):
     """One injected fault: open from `opened_ns` until `closed_ns` (None: never healed)."""
 
@@ -190,6 +210,7 @@ class RunMeta(Frozen):
     client: str = "librdkafka"
     max_in_flight: int | None = None
     readers: tuple[ReaderInfo, ...] = ()
+    share: tuple[ShareInfo, ...] = ()
     promise: dict[str, str] = {}
     cluster: ClusterInfo = UNKNOWN_CLUSTER
     versions: dict[str, str] = {}

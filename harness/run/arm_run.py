@@ -150,13 +150,15 @@ class ArmRun:
         self.meta.save(self.folder)
 
     def groups(self) -> set[str]:
-        """Names of the consumer groups of the arm's readers and processors."""
+        """Names of the groups of the arm's readers, processors and share groups."""
         readers = self.experiment.readers_of(self.arm)
         processing = self.experiment.workload_of(self.arm).process is not None
         application = set() if self.application is None else self.application.groups()
+        shared = {spec.group_id(self.run_id) for spec in self.experiment.share_of(self.arm)}
         return (
             application
             | {reader.group for reader in readers if reader.group is not None}
+            | shared
             | ({PROCESSORS} if processing else set())
         )
 
@@ -225,6 +227,7 @@ class ArmRun:
             "steps": tuple(steps),
             "windows": windows,
             "readers": (*self.clients.readers.infos(), *self.clients.commits.infos()),
+            "share": self.clients.share.infos(),
             "problems": (*problems, *self.clients.problems),
             "application": None if self.application is None else self.application.meta(),
         }

@@ -22,6 +22,7 @@ from harness.model.journal import (
 )
 from harness.run.committed_offsets import AnsweredCommits
 from harness.run.group_commits import GroupCommits
+from harness.run.share_groups import ShareGroups, ShareTopic
 from harness.run.workload_factory import start_workload
 from harness.spec.experiment import Arm, Experiment
 from workloads.journal.row_journal import RowJournal
@@ -112,6 +113,14 @@ class RunClients:
                     security=cluster.access.properties,
                 )
                 self.readers.add(reader_spec_of(spec.process), members)
+            self.share = stack.enter_context(
+                ShareGroups(
+                    experiment.share_of(arm),
+                    cluster=cluster,
+                    topic=ShareTopic(topic, partitions, run_id, seed),
+                    folder=folder,
+                )
+            )
             self.workload = start_workload(
                 spec,
                 arm.producer,
@@ -132,6 +141,7 @@ class RunClients:
         """Wait until the producers are ready, so that no step includes this; then start the readers."""
         self.workload.ready(_READY_SECONDS)
         self.readers.start()
+        self.share.start()
 
     def end(self) -> list[str]:
         """Close the producers, wait until the readers have reached the end, and close them; returns what went
@@ -146,16 +156,21 @@ class RunClients:
         caught_up = self.readers.catch_up(time.monotonic() + seconds)
         self.readers.close()
         self.commits.end()
-        return [] if caught_up else [f"not every reader reached the end of the topic within {seconds:g} s"]
+        problems = self.share.drain()
+        self.share.close()
+        if not caught_up:
+            problems.append(f"not every reader reached the end of the topic within {seconds:g} s")
+        return problems
 
     def abort(self) -> None:
         """Close everything without waiting for reports or readers."""
         self.workload.close(_INTERRUPTED_CLOSE_SECONDS)
         self.readers.close(give_up=True)
+        self.share.close(give_up=True)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return (*self.workload.problems, *self.readers.problems)
+        return (*self.workload.problems, *self.readers.problems, *self.share.problems)
 
     def __enter__(self) -> Self:
         return self

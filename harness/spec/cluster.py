@@ -49,6 +49,12 @@ MOST_BROKERS = 9
 
 CONSUMER_PROTOCOL = (4, 0)
 """The first Kafka with the consumer group protocol for production (KIP-848)."""
+SHARE_GROUPS = (4, 2)
+"""The first Kafka with share groups for production (KIP-932)."""
+SHARE_PREVIEW = (4, 1)
+"""Has share groups as a preview, which the feature share.version enables."""
+SHARE_FEATURE = "share.version"
+SMALLEST_LOCK_PROPERTY = "group.share.min.record.lock.duration.ms"
 
 
 class ClusterSpec(Frozen):
@@ -107,6 +113,26 @@ class ClusterSpec(Frozen):
         version this is not known, and taken to be so."""
         numbers = self._version_numbers
         return self.existing is not None or len(numbers) < 2 or tuple(numbers) >= CONSUMER_PROTOCOL
+
+    @property
+    def without_share_groups(self) -> str | None:
+        """Why the cluster has no share groups; None: it has, or this is not known (an existing cluster, an
+        image without a version)."""
+        numbers = tuple(self._version_numbers)
+        if self.existing is not None or len(numbers) < 2 or numbers >= SHARE_GROUPS:
+            return None
+        mode = " with ZooKeeper" if self.metadata is Metadata.ZOOKEEPER else ""
+        if numbers == SHARE_PREVIEW and not mode:
+            if self.features.get(SHARE_FEATURE, 0) >= 1:
+                return None
+            return (
+                f"Kafka {self.version} has share groups as a preview that must be enabled: set "
+                f"`features: {{{SHARE_FEATURE}: 1}}` below `cluster`, or a `version` from 4.2 on"
+            )
+        return (
+            f"Kafka {self.version}{mode} has no share groups, 4.2 is the first (KIP-932): set `version` "
+            "below `cluster`"
+        )
 
     @property
     def _version_numbers(self) -> list[int]:

@@ -20,9 +20,11 @@ from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
 from harness.spec.cluster import ClusterSpec, Metadata
+from harness.spec.share import share_problems
 from harness.spec.steps import KIND, Drive, Heal, Inject, Step, Write
 from workloads.config.java_settings import java_problem, settings_problem
 from workloads.config.reader_spec import ReaderSpec
+from workloads.config.share_spec import ShareSpec
 from workloads.config.spec import ProducerSettings, WorkloadSpec
 
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
@@ -77,6 +79,9 @@ class Arm(Frozen):
     readers: tuple[ReaderSpec, ...] | None = Field(
         default=None, description="replaces the experiment's; [] for none"
     )
+    share: tuple[ShareSpec, ...] | None = Field(
+        default=None, description="replaces the experiment's share groups; [] for none"
+    )
     topic: dict[str, Setting] = Field(default_factory=dict, description="topic settings for this arm only")
     application: dict[str, Any] | None = Field(
         default=None, description="fields of `application` for this arm only"
@@ -103,6 +108,9 @@ class Experiment(Frozen):
     application: ApplicationSpec | None = Field(
         default=None, description="an application under test, which reads the topic and writes an output"
     )
+    share: tuple[ShareSpec, ...] = Field(
+        default=(), description="share groups: their members take records during the steps"
+    )
     steps: tuple[Step, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(min_length=1)
     together: bool = Field(
@@ -121,6 +129,9 @@ class Experiment(Frozen):
     def application_of(self, arm: Arm) -> ApplicationSpec | None:
         """The application under test of an arm; None: it has none."""
         return self.application if arm.application is None else merged(self.application, arm.application)
+
+    def share_of(self, arm: Arm) -> tuple[ShareSpec, ...]:
+        return self.share if arm.share is None else arm.share
 
     @property
     def write_names(self) -> tuple[str, ...]:
@@ -265,8 +276,10 @@ class Experiment(Frozen):
     def _problems(self) -> Iterator[Problem]:
         """What is inconsistent, with its place in the file."""
         yield from self._reader_problems(self.readers, "readers")
+        yield from share_problems(self.share, self.cluster, "share")
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
+            yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")
             if self.together and (what := self._not_together(arm)) is not None:
                 yield Problem(f"arms[{number}]", f"its {what} cannot be shared with other arms in one run")
             if self.workload_of(arm).transactional:

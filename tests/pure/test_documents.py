@@ -139,7 +139,7 @@ def test_the_walk_names_functions_that_are_there() -> None:
 
 
 def test_the_architecture_is_short() -> None:
-    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) < 3800
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) < 4100
 
 
 def test_every_room_is_on_the_map() -> None:

@@ -49,6 +49,20 @@ def test_built_ins_load() -> None:
     assert cut.arms[0].promise == {"lost": "acked in alone"}
 
 
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        "{version: 4.1.1, features: {share.version: 1}, "
+        "properties: {group.share.min.record.lock.duration.ms: 500}}",
+        "{version: 4.2.0, properties: {group.share.min.record.lock.duration.ms: 3000}}",
+        "{existing: {bootstrap_servers: 'h:1'}}",
+    ],
+)
+def test_clusters_with_share_groups(cluster: str) -> None:
+    text = GOOD.replace("title: t", f"title: t\ncluster: {cluster}\nshare: [{{name: q, lock: 3}}]")
+    assert parse(text, "mine").share[0].name == "q"
+
+
 def test_the_example_file_loads() -> None:
     text = (resources.files("harness.spec") / "example.yaml").read_text()
     assert parse(text, "example").name == "my-experiment"
@@ -77,6 +91,32 @@ def test_an_experiment_survives_json(name: str) -> None:
         (("- name: a", "- {name: a, promise: {lost: acked in nowhere}}"), "nowhere"),
         (("- name: a", "- {name: a, producer: {acks: 2}}"), "acks"),
         (("- name: a", "- {name: a, producer: {acks: 1, enable.idempotence: true}}"), "idempotence"),
+        (("title: t", "title: t\nshare: [{name: q}, {name: q}]"), "two share groups are named 'q'"),
+        (
+            ("title: t", "title: t\nshare: [{name: q}, {name: p, group: q}]"),
+            "two entries of `share` have the group 'q'",
+        ),
+        (
+            ("title: t", "title: t\nshare: [{name: q, lock: 3}]"),
+            "properties: {group.share.min.record.lock.duration.ms: 3000}",
+        ),
+        (
+            ("title: t", "title: t\ncluster: {version: 3.9.2}\nshare: [{name: q}]"),
+            "4.2 is the first (KIP-932)",
+        ),
+        (
+            ("title: t", "title: t\ncluster: {version: 3.9.2, metadata: zookeeper}\nshare: [{name: q}]"),
+            "Kafka 3.9.2 with ZooKeeper has no share groups",
+        ),
+        (
+            ("title: t", "title: t\ncluster: {version: 4.0.0}\nshare: [{name: q}]"),
+            "4.2 is the first (KIP-932)",
+        ),
+        (
+            ("title: t", "title: t\ncluster: {version: 4.1.1}\nshare: [{name: q}]"),
+            "set `features: {share.version: 1}` below `cluster`",
+        ),
+        (("- name: a", "- {name: a, share: [{name: q, lock: 3}]}"), "a lock of 3 s is below the 15 s"),
         (("title: t", "title: t\ntopic: {replication_factor: 5}"), "the cluster has 3 broker"),
         (("title: t", "title: t\ncluster: {brokers: many}"), "cluster.brokers"),
         (("- write:", "- wirte:"), "did you mean 'write'"),

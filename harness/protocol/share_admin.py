@@ -1,0 +1,105 @@
+"""Requests about share groups (KIP-932) to their coordinator, which is the group's coordinator.
+
+DescribeShareGroupOffsets 1 has the lag (Kafka 4.2); a broker that knows version 0 alone (4.1) closes the
+connection, and is then asked with that. Every function raises OSError when the broker does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from kio.schema.alter_share_group_offsets.v0 import request as alter_request
+from kio.schema.alter_share_group_offsets.v0 import response as alter_response
+from kio.schema.describe_share_group_offsets.v0 import request as old_request
+from kio.schema.describe_share_group_offsets.v0 import response as old_response
+from kio.schema.describe_share_group_offsets.v1 import request as new_request
+from kio.schema.describe_share_group_offsets.v1 import response as new_response
+from kio.schema.errors import ErrorCode
+from kio.schema.types import GroupId, TopicName
+from kio.static.primitive import i32, i64
+
+from harness.protocol.connection import BrokerConnection, error_name
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStart:
+    """Where a share group begins in a partition. `lag`: records that are not finished (None: not told);
+    `start`: None: it has not begun, or there is an error."""
+
+    partition: int
+    error: str | None = None
+    start: int | None = None
+    lag: int | None = None
+
+
+def share_starts(
+    connection: BrokerConnection, group: str, topic: str, partitions: Iterable[int]
+) -> tuple[ShareStart, ...]:
+    """Where the group begins in these partitions, as its coordinator answers."""
+    wanted = tuple(partitions)
+    try:
+        return _starts(connection, group, topic, wanted, new_request, new_response)
+    except OSError:
+        return _starts(connection, group, topic, wanted, old_request, old_response)
+
+
+def _starts(
+    connection: BrokerConnection,
+    group: str,
+    topic: str,
+    partitions: tuple[int, ...],
+    request: ModuleType,
+    response: ModuleType,
+) -> tuple[ShareStart, ...]:
+    topics = request.DescribeShareGroupOffsetsRequestTopic(
+        topic_name=TopicName(topic), partitions=tuple(i32(number) for number in partitions)
+    )
+    groups = request.DescribeShareGroupOffsetsRequestGroup(group_id=GroupId(group), topics=(topics,))
+    answer: Any = connection.ask(
+        request.DescribeShareGroupOffsetsRequest(groups=(groups,)), response.DescribeShareGroupOffsetsResponse
+    )
+    (found,) = answer.groups
+    refusal = error_name(found.error_code)
+    if refusal is not None:
+        return tuple(ShareStart(number, refusal) for number in partitions)
+    parts = {int(part.partition_index): part for one in found.topics for part in one.partitions}
+    return tuple(_start(number, parts.get(number)) for number in partitions)
+
+
+def _start(number: int, part: Any) -> ShareStart:
+    if part is None:
+        return ShareStart(number)
+    error, start, lag = error_name(part.error_code), int(part.start_offset), int(getattr(part, "lag", -1))
+    if error is not None or start < 0:
+        return ShareStart(number, error)
+    return ShareStart(number, None, start, lag if lag >= 0 else None)
+
+
+def move_share_starts(
+    connection: BrokerConnection, group: str, topic: str, starts: Mapping[int, int]
+) -> dict[int, str | None]:
+    """Move the start offsets of a group that has no members; the error's name by partition (None: moved)."""
+    request = alter_request.AlterShareGroupOffsetsRequest(
+        group_id=GroupId(group),
+        topics=(
+            alter_request.AlterShareGroupOffsetsRequestTopic(
+                topic_name=TopicName(topic),
+                partitions=tuple(
+                    alter_request.AlterShareGroupOffsetsRequestPartition(
+                        partition_index=i32(number), start_offset=i64(offset)
+                    )
+                    for number, offset in starts.items()
+                ),
+            ),
+        ),
+    )
+    answer = connection.ask(request, alter_response.AlterShareGroupOffsetsResponse)
+    if answer.error_code != ErrorCode.none:
+        return dict.fromkeys(starts, error_name(answer.error_code))
+    codes = {
+        int(part.partition_index): part.error_code for one in answer.responses for part in one.partitions
+    }
+    return {number: error_name(codes.get(number, ErrorCode.unknown_server_error)) for number in starts}

@@ -1,0 +1,43 @@
+"""What is wrong with the share groups of an experiment, before a cluster starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from faults.schedules.check import Problem
+from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec
+from workloads.config.share_spec import SMALLEST_LOCK_SECONDS, ShareSpec
+
+
+def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str) -> Iterator[Problem]:
+    """Groups that the cluster cannot have, and names that are taken; `place` is their key in the file."""
+    names: set[str] = set()
+    taken: set[str] = set()
+    for number, spec in enumerate(groups):
+        here = f"{place}[{number}]"
+        if (refusal := cluster.without_share_groups) is not None:
+            yield Problem(here, refusal)
+            return
+        if spec.name in names:
+            yield Problem(f"{here}.name", f"two share groups are named {spec.name!r}")
+        elif (group := spec.group or spec.name) in taken:
+            yield Problem(f"{here}.group", f"two entries of `share` have the group {group!r}")
+        names.add(spec.name)
+        taken.add(spec.group or spec.name)
+        smallest = _smallest_lock(cluster)
+        if spec.lock is not None and smallest is not None and spec.lock < smallest:
+            yield Problem(
+                f"{here}.lock",
+                f"a lock of {spec.lock:g} s is below the {smallest:g} s that brokers allow: set "
+                f"`properties: {{{SMALLEST_LOCK_PROPERTY}: {round(spec.lock * 1000)}}}` below `cluster`",
+            )
+
+
+def _smallest_lock(cluster: ClusterSpec) -> float | None:
+    """The shortest lock that brokers allow, in seconds; None: not known."""
+    if cluster.existing is not None:
+        return None
+    given = cluster.properties.get(SMALLEST_LOCK_PROPERTY)
+    if given is None:
+        return SMALLEST_LOCK_SECONDS
+    return int(given) / 1000 if given.isdigit() else None

@@ -1,0 +1,1 @@
+"""Members of share groups, each a process of its own, and their journals."""

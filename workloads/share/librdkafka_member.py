@@ -1,0 +1,114 @@
+"""The process of a member with librdkafka's share consumer: `python -m workloads.share.librdkafka_member`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import AcknowledgeType, KafkaError, KafkaException, ShareConsumer
+from confluent_kafka.cimpl import IllegalStateException
+
+from workloads.config.client_log import client_logger
+from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, main
+
+_COMMIT_SECONDS = 30.0
+_WORDS = {
+    "accept": AcknowledgeType.ACCEPT,
+    "release": AcknowledgeType.RELEASE,
+    "reject": AcknowledgeType.REJECT,
+}
+
+
+class LibrdkafkaShareClient:
+    """confluent-kafka's ShareConsumer, subscribed to one topic."""
+
+    def __init__(self, settings: MemberSettings, consumer: Callable[..., Any] = ShareConsumer) -> None:
+        self._answers: list[Answer] = []
+        with _as_share_errors(fatal=True):
+            self._consumer = consumer(settings.properties, logger=client_logger())
+            if not settings.wait:
+                # With commit_sync, the answers are what it returns.
+                self._consumer.set_acknowledgement_commit_callback(self._committed)
+            self._consumer.subscribe([settings.topic])
+
+    def poll(self, seconds: float) -> list[Given]:
+        given: list[Given] = []
+        with _as_share_errors():
+            errors = []
+            for message in self._consumer.poll(seconds):
+                if message.error() is not None:
+                    errors.append(message.error())
+                    continue
+                given.append(
+                    Given(
+                        partition=message.partition(),
+                        offset=message.offset(),
+                        delivery_count=message.delivery_count(),
+                        value=message.value(),
+                        headers=message.headers(),
+                        message=message,
+                    )
+                )
+            if errors and not given:
+                raise KafkaException(errors[0])
+        return given
+
+    def acknowledge(self, record: Given, word: str) -> None:
+        with _as_share_errors():
+            self._consumer.acknowledge(record.message, _WORDS[word])
+
+    def commit(self, *, wait: bool) -> list[Answer]:
+        with _as_share_errors():
+            if not wait:
+                self._consumer.commit_async()
+                return self.answers()
+            found = self._consumer.commit_sync(_COMMIT_SECONDS)
+            return [
+                (place.partition, None, None if error is None else _name(error))
+                for place, error in found.items()
+            ]
+
+    def answers(self) -> list[Answer]:
+        found, self._answers = self._answers, []
+        return found
+
+    def close(self) -> None:
+        with _as_share_errors():
+            self._consumer.close()
+
+    def _committed(self, offsets: Any, error: Any) -> None:
+        name = None if error is None else _name(error)
+        self._answers += [
+            (place.partition, offset, name) for place, several in offsets.items() for offset in several
+        ]
+
+
+def _name(error: Any) -> str:
+    reason = error.args[0] if isinstance(error, KafkaException) else error
+    return reason.name() if isinstance(reason, KafkaError) else str(reason)
+
+
+@contextmanager
+def _as_share_errors(*, fatal: bool = False) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        reason = error.args[0]
+        ends = fatal or (isinstance(reason, KafkaError) and reason.fatal())
+        words = f"{reason.name()}: {reason.str()}" if isinstance(reason, KafkaError) else str(error)
+        raise ShareError(words, fatal=ends) from error
+    except IllegalStateException as error:
+        raise ShareError(str(error), fatal=fatal) from error
+
+
+if __name__ == "__main__":
+    # Ctrl-C is for the harness, which closes its members.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    code = main(LibrdkafkaShareClient)
+    # Threads of the client that do not end must not keep the process.
+    sys.stdout.flush()
+    os._exit(code)

@@ -1,0 +1,207 @@
+"""What a member of a share group does in its process: poll, tell, hold, acknowledge, commit.
+
+It tells the harness what happens in lines of JSON on its standard output, the delivery before anything is
+acknowledged: when the process is killed, what the broker was told is never more than what the lines hold.
+
+    {"joined": ns}
+    {"given": ns, "asked": ns, "rows": [[partition, offset, delivery count, state, run, producer, seq], ...]}
+    {"acknowledged": ns, "rows": [[partition, offset, word], ...]}
+    {"answered": ns, "rows": [[partition, offset or null, error or null], ...]}   null: all of the partition
+    {"error": words, "at": ns}
+    {"closing": ns}    {"closed": ns}    {"died": words}
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TextIO
+
+from workloads.record.carried_identity import decode_carried
+from workloads.record.identity import STATES, UNDECODABLE
+
+_POLL_SECONDS = 0.1
+_ERROR_SECONDS = 0.2
+_POLLS_BACK = 2
+"""A client may hand over a record with this many polls after the one that had it fetched, of those that
+returned records: the answer of another broker arrives while the first one's records are processed."""
+
+Answer = tuple[int, int | None, str | None]
+"""Partition, offset (None: all that wait for an answer there) and error (None: done)."""
+
+
+class ShareError(Exception):
+    """The client reports an error; `fatal`: it can do nothing any more."""
+
+    def __init__(self, what: str, *, fatal: bool) -> None:
+        super().__init__(what)
+        self.fatal = fatal
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One record that the client returned; `message` is the client's own object."""
+
+    partition: int
+    offset: int
+    delivery_count: int | None
+    value: bytes | None
+    headers: Sequence[tuple[str, Any]] | None
+    message: Any
+
+
+class ShareClient(Protocol):
+    """A share consumer. `commit` returns the answers that it has so far; with `wait` it waits for them.
+
+    Every method may raise `ShareError`.
+    """
+
+    def poll(self, seconds: float) -> list[Given]: ...
+    def acknowledge(self, record: Given, word: str) -> None: ...
+    def commit(self, *, wait: bool) -> list[Answer]: ...
+    def answers(self) -> list[Answer]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class MemberSettings:
+    """What the harness gives to a member's process, as one line of JSON."""
+
+    properties: dict[str, Any]
+    topic: str
+    run_id: int
+    seed: str
+    acknowledge: str
+    hold: float
+    explicit: bool
+    wait: bool
+    more: dict[str, Any]
+    """What only one kind of client needs."""
+
+
+def word_of(settings: MemberSettings, record: Given) -> str:
+    """How a delivery is acknowledged. With `mixed` it depends on the seed, the place and the count alone."""
+    if settings.acknowledge != "mixed":
+        return settings.acknowledge
+    text = f"{settings.seed}/{record.partition}/{record.offset}/{record.delivery_count}"
+    share = zlib.crc32(text.encode()) % 100
+    return "accept" if share < 70 else "release" if share < 90 else "reject"
+
+
+class Teller:
+    """Writes lines to the harness. Ends the process if nobody reads them any more."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def say(self, **fields: Any) -> None:
+        self._out.write(json.dumps(fields, separators=(",", ":")) + "\n")
+        self._out.flush()
+
+    def answers(self, found: Sequence[Answer]) -> None:
+        if found:
+            self.say(answered=time.time_ns(), rows=found)
+
+
+def run_member(settings: MemberSettings, client: ShareClient, tell: Teller, stop: threading.Event) -> None:
+    """Take records until `stop`, then close the client.
+
+    Raises:
+        ShareError: the client can do nothing any more.
+    """
+    begun = time.time_ns()
+    asked: deque[int] = deque([begun] * _POLLS_BACK, maxlen=_POLLS_BACK)
+    tell.say(joined=begun)
+    waiting: list[Given] = []
+    while not stop.is_set():
+        now = time.time_ns()
+        if waiting:
+            # With implicit acknowledgement the next call accepts them.
+            _tell_acknowledged(tell, now, [(one, "accept") for one in waiting])
+            waiting = []
+        records = _guarded(tell, lambda: client.poll(_POLL_SECONDS)) or []
+        tell.answers(client.answers())
+        if not records:
+            continue
+        _tell_given(tell, settings, records, asked[0])
+        asked.append(now)
+        stop.wait(settings.hold)
+        if settings.explicit:
+            words = [(one, word_of(settings, one)) for one in records]
+            _tell_acknowledged(tell, time.time_ns(), words)
+            for one, word in words:
+                # A record may no longer be the member's own; the others must be acknowledged all the same.
+                _guarded(tell, lambda: client.acknowledge(one, word), pause=0.0)  # noqa: B023 - called at once
+        elif settings.wait:
+            _tell_acknowledged(tell, time.time_ns(), [(one, "accept") for one in records])
+        else:
+            waiting = records
+            continue
+        tell.answers(_guarded(tell, lambda: client.commit(wait=settings.wait)) or [])
+    now = time.time_ns()
+    if waiting:
+        _tell_acknowledged(tell, now, [(one, "accept") for one in waiting])
+        tell.answers(_guarded(tell, lambda: client.commit(wait=True)) or [])
+    tell.say(closing=now)
+    _guarded(tell, client.close)
+    tell.answers(client.answers())
+    tell.say(closed=time.time_ns())
+
+
+def _guarded(tell: Teller, call: Callable[[], Any], pause: float = _ERROR_SECONDS) -> Any:
+    """The result of a call of the client; an error that it survives is told, and None returned."""
+    try:
+        return call()
+    except ShareError as error:
+        if error.fatal:
+            raise
+        tell.say(error=str(error), at=time.time_ns())
+        time.sleep(pause)
+    return None
+
+
+def _tell_given(tell: Teller, settings: MemberSettings, records: Sequence[Given], asked: int) -> None:
+    now = time.time_ns()
+    decoded = decode_carried(
+        [one.value for one in records], settings.run_id, lambda index: records[index].headers
+    )
+    rows = []
+    for index, one in enumerate(records):
+        identity: list[int | None] = [None, None, None]
+        if decoded.state[index] != UNDECODABLE:
+            identity = [int(decoded.run[index]), int(decoded.producer[index]), int(decoded.seq[index])]
+        state = STATES[int(decoded.state[index])].value
+        rows.append([one.partition, one.offset, one.delivery_count, state, *identity])
+    tell.say(given=now, asked=asked, rows=rows)
+
+
+def _tell_acknowledged(tell: Teller, at: int, words: Sequence[tuple[Given, str]]) -> None:
+    tell.say(acknowledged=at, rows=[[one.partition, one.offset, word] for one, word in words])
+
+
+def main(make: Callable[[MemberSettings], ShareClient]) -> int:
+    """The process of a member: its settings are the first line of standard input, and it ends when that is
+    closed or says anything more."""
+    settings = MemberSettings(**json.loads(sys.stdin.readline()))
+    stop = threading.Event()
+    tell = Teller(sys.stdout)
+
+    def listen() -> None:
+        sys.stdin.readline()
+        stop.set()
+
+    threading.Thread(target=listen, name="stdin", daemon=True).start()
+    try:
+        run_member(settings, make(settings), tell, stop)
+    except ShareError as error:
+        tell.say(died=str(error))
+        return 1
+    except BrokenPipeError:
+        return 1
+    return 0

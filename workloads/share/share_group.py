@@ -1,0 +1,181 @@
+"""A share group of a run: its members, which are killed, stopped and replaced as the experiment says."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from harness.model.run import ShareInfo
+from workloads.config.share_spec import ShareSpec
+from workloads.share.member_loop import MemberSettings
+from workloads.share.member_process import LIBRDKAFKA_MEMBER, MemberProcess
+from workloads.share.share_journal import MemberJournal, ShareSinks
+
+_POLL_SECONDS = 0.05
+_CLOSE_SECONDS = 60.0
+_BEGIN_SECONDS = 30.0
+
+
+class ShareGroup:
+    """The members of one share group. `start` begins, `close` ends; in between members may be replaced.
+
+    `settings` makes the settings of a client from the name and number of its session.
+    """
+
+    def __init__(
+        self,
+        spec: ShareSpec,
+        *,
+        group_id: str,
+        topic: str,
+        sinks: ShareSinks,
+        settings: Callable[[str, int], MemberSettings],
+        command: Sequence[str] = LIBRDKAFKA_MEMBER,
+    ) -> None:
+        self.spec = spec
+        self.group_id = group_id
+        self._topic = topic
+        self._sinks = sinks
+        self._settings = settings
+        self._command = command
+        self._stop = threading.Event()
+        self._lock = threading.RLock()
+        self._current: dict[str, MemberProcess] = {}
+        self._all: list[MemberProcess] = []
+        self._sessions = dict.fromkeys(spec.member_names, -1)
+        self._problems: list[str] = []
+        self._closed = False
+        self.last_kill: float | None = None
+        """When a member was last killed (time.monotonic()); None: never."""
+        self._clock = threading.Thread(target=self._events, name=f"share-{spec.name}", daemon=True)
+
+    def start(self) -> None:
+        """Start every member and wait until all have begun; the times of kills, pauses and restarts are
+        counted from then."""
+        self.start_members()
+        deadline = time.monotonic() + _BEGIN_SECONDS
+        while time.monotonic() < deadline and any(
+            one.alive and not one.journal.joined for one in self._current.values()
+        ):
+            time.sleep(_POLL_SECONDS)
+        self._clock.start()
+
+    def start_members(self) -> None:
+        with self._lock:
+            for name in self.spec.member_names:
+                self._start(name)
+
+    def stop_members(self) -> None:
+        """Close every member; `start_members` starts new ones."""
+        with self._lock:
+            current, self._current = self._current, {}
+            self._end(current)
+
+    def alter(self, detail: str) -> None:
+        """Journal that an administrator changed the group."""
+        self._sinks.events.append(
+            {"at_ns": time.time_ns(), "group": self.group_id, "event": "altered", "detail": detail}
+        )
+
+    @property
+    def last_delivery_ns(self) -> int:
+        """When a member was last given a record; 0: never."""
+        return max((one.journal.last_ns for one in self._all), default=0)
+
+    @property
+    def deliveries(self) -> int:
+        return sum(one.journal.deliveries for one in self._all)
+
+    def finish_events(self, deadline: float) -> None:
+        """Wait until the kills, pauses and restarts that are under way are over; later ones do not come."""
+        self._stop.set()
+        if self._clock.ident is not None:
+            self._clock.join(max(0.0, deadline - time.monotonic()))
+
+    def close(self, *, give_up: bool = False) -> None:
+        """End every member; safe to call again. `give_up`: kill them."""
+        if self._closed:
+            return
+        self._closed = True
+        self._stop.set()
+        with self._lock:
+            if give_up:
+                for one in self._current.values():
+                    one.kill()
+            self._end(self._current)
+
+    def info(self) -> ShareInfo:
+        """A description of the group, for the run's metadata."""
+        return ShareInfo(
+            name=self.spec.name,
+            group=self.group_id,
+            members=self.spec.member_names,
+            acknowledge=self.spec.acknowledge,
+            hold_seconds=self.spec.hold,
+            lock_seconds=self.spec.lock_seconds,
+            delivery_limit=self.spec.limit,
+            client=self.spec.client,
+            deliveries=self.deliveries,
+            closed=self._closed,
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Members that ended by themselves, or did not end."""
+        died = [
+            f"a member of share group {self.spec.name} ended early: {one.failure}"
+            for one in self._all
+            if one.failure is not None
+        ]
+        return (*self._problems, *died)
+
+    def _start(self, name: str) -> None:
+        self._sessions[name] += 1
+        session = self._sessions[name]
+        journal = MemberJournal(
+            self._sinks, group=self.group_id, member=name, session=session, topic=self._topic
+        )
+        process = MemberProcess(self._settings(name, session), journal, self._command)
+        self._current[name] = process
+        self._all.append(process)
+
+    def _end(self, members: dict[str, MemberProcess]) -> None:
+        for one in members.values():
+            one.close()
+        deadline = time.monotonic() + _CLOSE_SECONDS + self.spec.hold
+        for name, one in members.items():
+            if not one.join(max(0.0, deadline - time.monotonic())):
+                self._problems.append(f"member {name} of a share group did not close and was killed")
+
+    def _events(self) -> None:
+        began = time.monotonic()
+        due = sorted(
+            [(at, "kill", number, 0.0) for number, at in enumerate(self.spec.kills)]
+            + [(one.at, "pause", number, one.seconds) for number, one in enumerate(self.spec.pauses)]
+            + [(at, "restart", number, 0.0) for number, at in enumerate(self.spec.restarts)]
+        )
+        for at, what, number, seconds in due:
+            if self._stop.wait(max(0.0, began + at - time.monotonic())):
+                return
+            self._happen(what, self.spec.member_names[number % self.spec.members], seconds)
+
+    def _happen(self, what: str, name: str, seconds: float) -> None:
+        with self._lock:
+            one = self._current.get(name)
+            if one is None:
+                return
+            if what == "pause":
+                one.pause()
+                try:
+                    self._stop.wait(seconds)
+                finally:
+                    one.resume()
+                return
+            if what == "kill":
+                self.last_kill = time.monotonic()
+                one.kill()
+                one.join(_CLOSE_SECONDS)
+            else:
+                self._end({name: one})
+            self._start(name)
