@@ -123,7 +123,11 @@ class RunningApplication:
         drain = self._drain()
 
         def missing() -> str | None:
-            return None if self._ended or self._over.is_set() else drain.missing()
+            if self._ended or self._over.is_set():
+                return None
+            if self.spec.must_fail:
+                return "`must_fail` asks for its end with an error"
+            return self._unready() or drain.missing()
 
         left = poll_within(self._drained_when.within, missing, every=0.25)
         if self._over.is_set():
@@ -145,13 +149,14 @@ class RunningApplication:
     @property
     def failed(self) -> bool:
         """Whether every instance has ended by itself with an error, as `must_fail` asks."""
-        return self.spec.must_fail and self._ended == set(self.instances)
+        return self._ended == set(self.instances) and all(map(self._had_to_end, self._ended))
 
     def await_state(self, wanted: ApplicationState, within: float) -> str | None:
         """Wait until it has drained, or its output has a number of offsets; returns what is missing after
         `within` seconds."""
         if wanted == "drained":
-            return poll_within(within, self._drain().missing, every=0.25)
+            drain = self._drain()
+            return poll_within(within, lambda: self._unready() or drain.missing(), every=0.25)
         at_least = wanted.output
 
         def missing() -> str | None:
@@ -181,6 +186,10 @@ class RunningApplication:
     def output_records(self) -> int:
         """The number of offsets of the output topic that are used now; of a table 0."""
         return 0 if self._output is None else sum(self.group.ends(*self._output).values())
+
+    def _unready(self) -> str | None:
+        """Why an instance that was started again is not ready yet: nothing it left tells what it will do."""
+        return describe_unready(self._ready, tuple(self.instances.values()), self.group, time.time_ns())
 
     def _drain(self) -> Drain:
         return Drain(self._drained_when, self.group, self._output_size, self._checkpoints)

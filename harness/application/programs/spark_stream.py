@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -64,8 +65,9 @@ def main() -> int:
     spark = _session()
     query = _start(_source(spark, options), options, checkpoint)
     death.plant(_jvm_pid(spark))
-    ready()
     try:
+        _await_first_trigger(query, stopping)
+        ready()
         while not stopping.is_set() and not query.awaitTermination(_POLL_SECONDS):
             pass
     except (PySparkException, Py4JError, OSError) as error:
@@ -97,6 +99,18 @@ def _session() -> SparkSession:
     )
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _await_first_trigger(query: Any, stopping: threading.Event) -> None:
+    """Wait until the query has compared its checkpoint with the topic: it may fail at that.
+
+    Raises:
+        PySparkException: it did.
+    """
+    while not stopping.is_set():
+        if query.lastProgress is not None or query.status["message"].startswith("Waiting for"):
+            return
+        query.awaitTermination(_POLL_SECONDS)
 
 
 def _jvm_pid(spark: SparkSession) -> int:

@@ -16,7 +16,7 @@ from harness.cluster.live import LiveCluster
 from harness.model.errors import ClusterError, FaultError
 from harness.model.node_layout import FIRST_APPLICATION_ID as FIRST
 from harness.model.polling import poll_within
-from harness.spec.application import ApplicationSpec, DrainedWhen, ReadyWhen
+from harness.spec.application import ApplicationSpec, DrainedWhen, OutputAtLeast, ReadyWhen
 
 pytestmark = pytest.mark.pure
 
@@ -253,6 +253,44 @@ def test_restarts_are_as_many_as_allowed(made: list[Made], group: Group, rows: R
         _await(lambda: rows.events().count((0, "exited")) == 2)
         time.sleep(0.6)
         assert made[0].starts == 2
+    finally:
+        one.remove()
+
+
+@pytest.mark.parametrize("code", [3, 0])
+def test_what_must_fail_is_not_drained_before(made: list[Made], group: Group, rows: Rows, code: int) -> None:
+    one = _running(made[:1], group, rows, must_fail=True)
+    one.start()
+    try:
+        one.drain()
+        assert one.problems == [
+            "the application has not drained within 0.3 s: `must_fail` asks for its end with an error"
+        ]
+        one.problems.clear()
+        made[0].end(code)
+        _await(lambda: (0, "exited") in rows.events())
+        one.drain()
+        assert not one.drained
+        assert one.failed == bool(code)
+        assert bool(one.problems) == (not code), "an end without an error is not what was asked for"
+    finally:
+        one.remove()
+
+
+def test_what_was_started_again_drains_once_it_is_ready_again(
+    made: list[Made], group: Group, rows: Rows
+) -> None:
+    made[0].says = made[1].says = "up"
+    one = _running(made, group, rows, ready=ReadyWhen(logged="up", within=0.3))
+    one.start()
+    try:
+        made[1].says = ""
+        missing = one.await_state("drained", 0.3)
+        assert missing == "application 1 has not printed 'up'"
+        made[1].says = "up"
+        assert one.await_state("drained", 5) is None
+        assert one.await_state(OutputAtLeast(output=10), 5) is None
+        assert one.await_state(OutputAtLeast(output=11), 0.2) == "its output has 10 offsets of 11"
     finally:
         one.remove()
 
