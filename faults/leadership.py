@@ -56,7 +56,7 @@ def describe_moves(led: tuple[tuple[int, int], ...], now: dict[int, int | None])
 def describe_leaderless(nodes: tuple[int, ...]) -> str:
     """What a proof says of nodes that led no partition; applications never do."""
     brokers = any(node < FIRST_APPLICATION_ID for node in nodes)
-    return "it led no partition of the topic" if brokers else "the application does not run"
+    return "it led no partition of the topic" if brokers else "it is no broker"
 
 
 def shortened(words: list[str]) -> list[str]:

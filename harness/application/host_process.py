@@ -39,6 +39,7 @@ class HostProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._started_ns = 0
         self._ended_ns: int | None = None
+        self._last_end_ns = 0
         self._code: int | None = None
         self._begin = 0
         self._terminated = False
@@ -94,7 +95,7 @@ class HostProcess:
         process_group.send(process.pid, signal.SIGKILL)
         code = process.wait()
         self._code = _KILLED - code if code < 0 else code
-        self._ended_ns = time.time_ns()
+        self._ended_ns = self._last_end_ns = time.time_ns()
         return False
 
     def kill(self) -> None:
@@ -135,7 +136,7 @@ class HostProcess:
     def inspect(self) -> dict[str, Any]:
         """When it ended last, as `docker inspect` tells it."""
         self.is_running()
-        ended = datetime.fromtimestamp((self._ended_ns or 0) / 1e9, UTC)
+        ended = datetime.fromtimestamp(self._last_end_ns / 1e9, UTC)
         return {"State": {"FinishedAt": ended.isoformat()}}
 
     def stats(self) -> dict[str, Any]:

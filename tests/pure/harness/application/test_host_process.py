@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,11 @@ def test_a_kill_ends_the_whole_group_and_a_start_is_a_new_process(family: HostPr
     assert poll_within(10, lambda: "running" if family.is_running() else None) is None
     assert family.exit_code() == 137
     assert poll_within(10, lambda: "alive" if _alive(child) else None) is None
+    killed_ns = time.time_ns()
     family.start()
     assert family.is_running()
+    ended = datetime.fromisoformat(family.inspect()["State"]["FinishedAt"]).timestamp() * 1e9
+    assert killed_ns - 20e9 < ended < family.started_ns()
     assert family.pid != first
 
 
