@@ -10,7 +10,6 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass, VerdictWord
 from harness.protocol.connection import error_name
 from harness.suite.expectations import Expectation, exactly
@@ -125,18 +124,6 @@ def answered_requests(
 
 def _outcome_text(error: str) -> str:
     return TAKEN if error == "NONE" else f"{REFUSED} ({error})"
-
-
-def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
-    """The outcome of a transaction as its client learned it."""
-
-    def of(run: FinishedRun) -> str:
-        for row in run.transactions:
-            if (row["producer"], row["txn"]) == (producer, number):
-                return str(row["outcome"])
-        raise EvidenceMissing(f"producer {producer} has no transaction {number}")
-
-    return exactly(f"transaction {number} of producer {producer}", outcome.value, of)
 
 
 def isr_change(ask: str, node: int, broker: int, error: str = "NONE") -> Expectation:

@@ -30,6 +30,17 @@ COMMON = ClusterSpec(
 claims."""
 
 
+GROUPS = ClusterSpec(
+    brokers=1,
+    # Members of the consumer protocol learn sooner of a rebalance; the default is 5 s.
+    properties={
+        "group.consumer.min.heartbeat.interval.ms": "1000",
+        "group.consumer.heartbeat.interval.ms": "1000",
+    },
+)
+"""One broker and a controller, for claims on consumers of which no broker fails."""
+
+
 def with_properties(base: ClusterSpec, properties: dict[str, str], **settings: Any) -> ClusterSpec:
     """A cluster as another one, with these broker properties and settings."""
     return base.model_copy(update={"properties": base.properties | properties, **settings})

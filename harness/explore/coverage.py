@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Protocol
 
 from harness.explore.menu import ExploreMenu
-from harness.explore.phases import ClusterPhase, ObservedFault
+from harness.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
 from harness.explore.trial import Trial
 
 CoverageCell = tuple[str, ClusterPhase]
@@ -77,13 +77,17 @@ def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
 
 
 def all_cells(menu: ExploreMenu, names: Sequence[str]) -> tuple[CoverageCell, ...]:
-    """Every fault in every phase that the menu makes possible: without transactions none is open."""
+    """Every fault in every phase that the menu makes possible: without transactions none is open, and without
+    groups none rebalances."""
     transactional = menu.workload.transactional or any(
         level.workload.get("transactions") for levels in menu.settings.values() for level in levels.values()
     )
-    phases = [phase for phase in ClusterPhase if transactional or phase is not ClusterPhase.TRANSACTION_OPEN]
+    impossible = set() if transactional else {ClusterPhase.TRANSACTION_OPEN}
+    if not menu.grouped:
+        impossible |= {ClusterPhase.REBALANCING, ClusterPhase.COORDINATOR_MOVING}
+    phases = [phase for phase in ClusterPhase if phase not in impossible]
     if menu.most_faults == 1:
-        phases = [phase for phase in phases if phase in (ClusterPhase.STEADY, ClusterPhase.TRANSACTION_OPEN)]
+        phases = [phase for phase in phases if phase in (ClusterPhase.STEADY, *ADDITIONAL)]
     return tuple((name, phase) for name in names for phase in phases)
 
 

@@ -20,6 +20,7 @@ from harness.model.errors import placed_words_of
 from harness.model.frozen import Frozen
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment, TopicSpec
+from workloads.config.reader_spec import ReaderSpec
 from workloads.config.spec import WorkloadSpec
 
 
@@ -30,6 +31,7 @@ class Level(Frozen):
     producer: dict[str, Any] = Field(default={}, description="producer properties")
     topic: dict[str, Setting] = Field(default={}, description="topic configuration")
     workload: dict[str, Any] = Field(default={}, description="as `workload` in an experiment file")
+    readers: dict[str, Any] = Field(default={}, description="what it sets of every reader")
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
 
@@ -66,6 +68,7 @@ class ExploreMenu(Frozen):
     cluster: ClusterSpec = ClusterSpec()
     topic: TopicSpec = TopicSpec()
     workload: WorkloadSpec = WorkloadSpec()
+    readers: tuple[ReaderSpec, ...] = Field(default=(), description="as `readers` in an experiment file")
     producer: dict[str, Any] = Field(default={}, description="producer properties of every run")
     settings: dict[Annotated[str, Field(pattern=NAME)], Levels] = Field(default={})
     faults: tuple[MenuFault, ...] = Field(min_length=1)
@@ -73,6 +76,11 @@ class ExploreMenu(Frozen):
     rates: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] = Field(default=(2000,), min_length=1)
     rest: float = Field(default=2.0, ge=0, le=600, allow_inf_nan=False)
     at_most_down: int | None = Field(default=None, ge=1)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether consumer groups read."""
+        return any(reader.group is not None for reader in self.readers)
 
     @model_validator(mode="after")
     def _possible(self) -> ExploreMenu:
@@ -133,13 +141,13 @@ MENU = FileKind(
 BUILT_IN = "ordinary"
 
 
-def load(path: Path | None) -> ExploreMenu:
-    """A menu file; None: the built-in one.
+def load(path: Path | str | None) -> ExploreMenu:
+    """A menu file, or a built-in menu by its name; None: the ordinary one.
 
     Raises:
         BadInput: no such file, not YAML, or not a menu: names the place in the file.
     """
-    return MENU.builtin(BUILT_IN)[0] if path is None else MENU.read(path)
+    return MENU.builtin(BUILT_IN)[0] if path is None else MENU.load(str(path))[0]
 
 
 WRITE = "steady"
@@ -174,8 +182,9 @@ def experiment_of(
             "cluster": menu.cluster.model_dump(),
             "topic": menu.topic.model_dump(),
             "workload": base,
+            "readers": _readers(menu, trial.settings),
             "steps": [{"write": _write(menu, trial)}],
-            "arms": [_arm(menu, label, settings, base) for label, settings in arms],
+            "arms": [_arm(menu, label, settings, trial) for label, settings in arms],
         }
     )
 
@@ -192,16 +201,22 @@ def _write(menu: ExploreMenu, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], base: dict[str, Any]) -> Arm:
+def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], trial: Trial) -> Arm:
     levels = list(_levels(menu, settings))
-    producer = _merged(menu.producer, (level.producer for level in levels), "producer")
-    workload = _workload(menu, settings)
     arm: dict[str, Any] = {
         "name": name,
-        "producer": producer,
+        "producer": _merged(menu.producer, (level.producer for level in levels), "producer"),
         "topic": _merged({}, (level.topic for level in levels), "topic"),
     }
-    return Arm.model_validate(arm if workload == base else arm | {"workload": workload})
+    for key, of in (("workload", _workload), ("readers", _readers)):
+        if (own := of(menu, settings)) != of(menu, trial.settings):
+            arm[key] = own
+    return Arm.model_validate(arm)
+
+
+def _readers(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
+    patch = _merged({}, (level.readers for level in _levels(menu, settings)), "readers")
+    return [{**reader.model_dump(exclude_unset=True), **patch} for reader in menu.readers]
 
 
 def _workload(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:

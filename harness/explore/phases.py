@@ -5,6 +5,7 @@
     recovering        an ISR is not full, or a broker does not answer, and every other fault has been undone
     steady            none of these
     transaction_open  in addition to one of these: a transaction was open
+    rebalancing, coordinator_moving: of consumer groups, also in addition (harness.explore.group_phases)
 
 What brokers believed is the last sample before the fault was injected.
 """
@@ -19,9 +20,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from harness.explore.group_phases import GroupEvents, GroupPhase
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
-from harness.model.journal import FAULTS_FILE, SAMPLES_DIR, TRANSACTIONS_DIR, FaultPhase
+from harness.model.journal import (
+    ASSIGNMENTS_DIR,
+    FAULTS_FILE,
+    OFFSETS_DIR,
+    SAMPLES_DIR,
+    TRANSACTIONS_DIR,
+    FaultPhase,
+)
 from harness.model.journal_reader import fault_events, journal_rows, reason_of
 
 
@@ -33,6 +42,12 @@ class ClusterPhase(StrEnum):
     ELECTING = "electing"
     RECOVERING = "recovering"
     TRANSACTION_OPEN = "transaction_open"
+    REBALANCING = "rebalancing"
+    COORDINATOR_MOVING = "coordinator_moving"
+
+
+ADDITIONAL = (ClusterPhase.TRANSACTION_OPEN, ClusterPhase.REBALANCING, ClusterPhase.COORDINATOR_MOVING)
+"""Phases that come in addition to one of the others."""
 
 
 class ObservedFault(Frozen):
@@ -118,6 +133,7 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         hits = hits_of(fault_events(folder)) if (folder / FAULTS_FILE).exists() else []
         moments = moments_of(journal_rows(folder / SAMPLES_DIR)) if hits else []
         transactions = [(row["begun_ns"], row["ended_ns"]) for row in journal_rows(folder / TRANSACTIONS_DIR)]
+        groups = GroupEvents.of(journal_rows(folder / ASSIGNMENTS_DIR), journal_rows(folder / OFFSETS_DIR))
     except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "a journal of the run cannot be read",
@@ -126,26 +142,36 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
             found=reason_of(error),
             next_step="move the run's folder away; `kafka-chaos explore --resume` then makes it again",
         ) from error
-    return tuple(
-        ObservedFault(
-            place=hit.place,
-            phases=phases_at(
-                moments,
-                hit.injected_ns,
-                replicas=replicas,
-                others_open=any(
-                    other.place != hit.place and other.injected_ns <= hit.injected_ns < other.undone_ns
-                    for other in hits
-                ),
-                transaction=any(
-                    begun <= hit.injected_ns and (ended is None or hit.injected_ns < ended)
-                    for begun, ended in transactions
-                ),
+    found = []
+    for hit in hits:
+        others = [other for other in hits if other.place != hit.place]
+        phases = phases_at(
+            moments,
+            hit.injected_ns,
+            replicas=replicas,
+            others_open=any(other.injected_ns <= hit.injected_ns < other.undone_ns for other in others),
+            transaction=any(
+                begun <= hit.injected_ns and (ended is None or hit.injected_ns < ended)
+                for begun, ended in transactions
             ),
-            verified=hit.verified,
         )
-        for hit in hits
-    )
+        if phases:
+            silent = silent_at(moments, hit.injected_ns)
+            phases = (*phases, *(_GROUPS[one] for one in groups.at(hit.injected_ns, silent)))
+        found.append(ObservedFault(place=hit.place, phases=phases, verified=hit.verified))
+    return tuple(found)
+
+
+_GROUPS = {
+    GroupPhase.REBALANCING: ClusterPhase.REBALANCING,
+    GroupPhase.COORDINATOR_MOVING: ClusterPhase.COORDINATOR_MOVING,
+}
+
+
+def silent_at(moments: Sequence[SampledMoment], at_ns: int) -> frozenset[int]:
+    """The brokers that did not answer the last two samples before a moment."""
+    before = [moment.silent for moment in moments if moment.at_ns <= at_ns][-2:]
+    return frozenset.intersection(*before) if before else frozenset()
 
 
 def hits_of(rows: Sequence[Mapping[str, Any]]) -> list[Hit]:

@@ -1,9 +1,10 @@
-"""Expectations on consumer groups: their commits, and the committed offsets at the end."""
+"""Expectations on consumer groups: members, commits, transactions, and the committed offsets at the end."""
 
 from __future__ import annotations
 
+from harness.model.journal import TxnOutcome
 from harness.suite.expectations import Expectation, between, exactly
-from harness.suite.run_evidence import EvidenceMissing, FinishedRun
+from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 
 
 def commits_answered(step: str, least: int, most: int | None = None) -> Expectation:
@@ -17,6 +18,57 @@ def commits_answered(step: str, least: int, most: int | None = None) -> Expectat
         return len({row["reader"] for row in mine if row["error"] is None})
 
     return between(f"commits of {step} answered as done", least, least if most is None else most, of)
+
+
+def moved(reader: str, step: str, least: int, most: int | None = None) -> Expectation:
+    """The number of partitions that were taken from a live reader after a step began and before the last step
+    ended (`most` None: exactly `least`)."""
+
+    def of(run: FinishedRun) -> int:
+        ended = run.meta.steps[-1].ended_ns or 0
+        rows = [row for row in run.assignments if row["reader"] == reader]
+        if not any(row["event"] == "assigned" for row in rows):
+            raise EvidenceMissing(f"consumer {reader} was never assigned a partition")
+        since = run.step(step).started_ns
+        taken = [row for row in rows if row["event"] != "assigned" and since <= row["at_ns"] <= ended]
+        return len({row["partition"] for row in taken})
+
+    return between(f"partitions taken from consumer {reader}", least, least if most is None else most, of)
+
+
+def owned(reader: str, step: str, count: int) -> Expectation:
+    """The number of partitions that a live reader was assigned after a step began and before the last step
+    ended."""
+
+    def of(run: FinishedRun) -> int:
+        ended = run.meta.steps[-1].ended_ns or 0
+        since = run.step(step).started_ns
+        return len(
+            {
+                row["partition"]
+                for row in run.assignments
+                if row["reader"] == reader and row["event"] == "assigned" and since <= row["at_ns"] <= ended
+            }
+        )
+
+    return exactly(f"partitions that consumer {reader} was assigned in {step} or later", count, of)
+
+
+def handover(reader: str, step: str, *, least: float, most: float) -> Expectation:
+    """How many seconds after the beginning of a step a live reader was next assigned a partition."""
+
+    def of(run: FinishedRun) -> float:
+        since = run.step(step).started_ns
+        times = [
+            row["at_ns"]
+            for row in run.assignments
+            if (row["reader"], row["event"]) == (reader, "assigned") and row["at_ns"] >= since
+        ]
+        if not times:
+            raise EvidenceMissing(f"consumer {reader} was assigned nothing after {step} had begun")
+        return float(min(times) - since) / SECOND
+
+    return between(f"consumer {reader} was assigned more after", least, most, of, "s")
 
 
 def last_answer(group: str, offset: int | None) -> Expectation:
@@ -35,3 +87,15 @@ def last_answer(group: str, offset: int | None) -> Expectation:
         return "none" if found is None else found
 
     return exactly(f"committed offset of group {group}", "none" if offset is None else offset, of)
+
+
+def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:
+    """The outcome of a transaction as its client learned it."""
+
+    def of(run: FinishedRun) -> str:
+        for row in run.transactions:
+            if (row["producer"], row["txn"]) == (producer, number):
+                return str(row["outcome"])
+        raise EvidenceMissing(f"producer {producer} has no transaction {number}")
+
+    return exactly(f"transaction {number} of producer {producer}", outcome.value, of)

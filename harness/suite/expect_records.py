@@ -72,6 +72,11 @@ def findings(finding: FindingClass, count: int) -> Expectation:
     return exactly(finding.value.replace("_", " "), count, lambda run: run.count(finding))
 
 
+def some(finding: FindingClass, least: int, most: int | None) -> Expectation:
+    """The number of findings of a class, between two bounds (`most` None: no upper one)."""
+    return between(finding.value.replace("_", " "), least, most, lambda run: run.count(finding))
+
+
 def duplicates(count: int) -> Expectation:
     """The number of records that are in the log more than once."""
     return findings(FindingClass.DUPLICATE, count)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from harness.model.journal import (
     ANSWERS_DIR,
+    ASSIGNMENTS_DIR,
     CHECKPOINTS_DIR,
     COMMITS_DIR,
     LIVE_DIR,
@@ -106,6 +107,11 @@ class FinishedRun:
     def commits(self) -> list[JournalRow]:
         """What live readers have committed or tried to commit, in order of time."""
         return sorted(self._rows(COMMITS_DIR), key=lambda row: row["at_ns"])
+
+    @cached_property
+    def assignments(self) -> list[JournalRow]:
+        """Partitions that live readers were assigned and that were taken from them, in order of time."""
+        return sorted(self._rows(ASSIGNMENTS_DIR), key=lambda row: row["at_ns"])
 
     @cached_property
     def offsets(self) -> list[JournalRow]:

@@ -128,7 +128,11 @@ class Readers:
         for _, members in self._members:
             for reader in members:
                 reader.catch_up()
-        while not all(self._at_end(members) for _, members in self._members):
+        units: dict[str, list[LiveReader]] = {}
+        for spec, members in self._members:
+            # Several readers may be of one group.
+            units.setdefault(spec.group or f"/{spec.name}", []).extend(members)
+        while not all(self._at_end(members) for members in units.values()):
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import EXPIRING
-from harness.bugs.expectations import invalid_for, transaction, valid
+from harness.bugs.expectations import invalid_for, valid
 from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
-from harness.suite.expect_groups import last_answer
+from harness.suite.expect_groups import last_answer, transaction
 from harness.suite.expect_records import acked
 from harness.suite.expectations import precondition
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from harness.bugs.clusters import BEFORE_KRAFT_ONLY, TRANSACTIONS, UNVERIFIED
-from harness.bugs.expectations import REFUSED, TAKEN, answered_requests, invalid_for, transaction, valid
+from harness.bugs.expectations import REFUSED, TAKEN, answered_requests, invalid_for, valid
 from harness.bugs.model import Bug, affected_arm, fixed_arm
 from harness.claims.clusters import experiment
 from harness.model.journal import TxnOutcome
 from harness.model.result import FindingClass
+from harness.suite.expect_groups import transaction
 from harness.suite.expect_records import acked, outcomes
 from harness.suite.expectations import Expectation, precondition
 

@@ -6,6 +6,8 @@ from harness.bugs.catalog import (
     from_claims,
     kafka_17754,
     kafka_19012,
+    kafka_19163,
+    kafka_20634,
     kip_279,
     kip_890,
     kip_903,
@@ -23,4 +25,6 @@ BUGS: tuple[Bug, ...] = (
     kip_890.BUG,
     kafka_19012.BUG,
     librdkafka_4844.BUG,
+    kafka_19163.BUG,
+    kafka_20634.BUG,
 )

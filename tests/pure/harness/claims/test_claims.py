@@ -21,7 +21,10 @@ IDS = [claim.id for claim in CLAIMS]
 
 
 def test_every_claim_of_the_list_is_there() -> None:
-    assert [f"R{number}" for number in range(1, 27)] == IDS
+    of_consumers = IDS[26:]
+    assert [f"R{number}" for number in range(1, 27)] == IDS[:26]
+    assert [f"C{number}" for number in range(1, len(of_consumers) + 1)] == of_consumers
+    assert of_consumers
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=IDS)
@@ -32,7 +35,7 @@ def test_a_claim_is_whole(claim: Claim) -> None:
         assert any(not one.given for one in arm.expects), "an arm of which nothing is expected"
     names = {arm.experiment.name: arm.experiment for arm in claim.arms}
     own = {arm.experiment.name for arm in claim.arms if arm.role is Role.CLAIM}
-    assert all(one.startswith(f"r{int(claim.id[1:]):02d}-") for one in own)
+    assert all(one.startswith(f"{claim.id[0].lower()}{int(claim.id[1:]):02d}-") for one in own)
     assert all(arm.experiment == names[arm.experiment.name] for arm in claim.arms)
     for text in (claim.words, claim.set_up, *([claim.today] if claim.today else [])):
         assert text.endswith(".")

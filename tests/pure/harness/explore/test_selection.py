@@ -14,7 +14,7 @@ import yaml
 from harness.explore import menu as menus
 from harness.explore.coverage import Coverage, all_cells, all_pairs, all_under
 from harness.explore.menu import ExploreMenu, experiment_of
-from harness.explore.phases import ClusterPhase, ObservedFault
+from harness.explore.phases import ADDITIONAL, ClusterPhase, ObservedFault
 from harness.explore.selection import DrawnTrial, choose, draw, novelty
 from harness.explore.trial import Trial, TrialFault
 from harness.model.errors import BadInput, KafkaChaosError
@@ -126,7 +126,7 @@ def test_a_schedule_holds_another_with_fewer_faults_and_settings() -> None:
 def test_schedules_are_possible_and_reach_every_phase() -> None:
     menu, rng = menu_of(), random.Random(3)
     drawn = [found for _ in range(80) if (found := draw(menu, NAMES, rng)) is not None]
-    assert {aim for one in drawn for aim in one.aims} == set(ClusterPhase) - {ClusterPhase.TRANSACTION_OPEN}
+    assert {aim for one in drawn for aim in one.aims} == set(ClusterPhase) - set(ADDITIONAL)
     assert {len(one.trial.faults) for one in drawn} == {1, 2, 3}
     for one in drawn:
         experiment = experiment_of(menu, one.trial)
@@ -152,6 +152,25 @@ def test_without_transactions_none_is_to_be_covered() -> None:
     names = [fault.name for fault in built_in.faults]
     assert len(all_cells(built_in, names)) == 5 * len(names)
     assert len(all_pairs(built_in, names)) == len(names) * (len(names) + 1) // 2
+
+
+def test_the_menu_of_groups_has_phases_of_its_own() -> None:
+    menu = menus.load("groups")
+    names = [fault.name for fault in menu.faults]
+    assert menu.grouped
+    assert {phase for _, phase in all_cells(menu, names)} == set(ClusterPhase) - {
+        ClusterPhase.TRANSACTION_OPEN
+    }
+    readers = {
+        label: experiment_of(menu, alone("kill-leader", protocol=label)).readers[0]
+        for label in ("cooperative", "consumer")
+    }
+    assert (readers["consumer"].protocol, readers["cooperative"].assignor) == (
+        "consumer",
+        "cooperative-sticky",
+    )
+    both = experiment_of(menu, alone("kill-leader", commits="auto"), control=True)
+    assert [both.readers_of(arm)[0].commits for arm in both.arms] == ["auto", "manual"]
 
 
 def test_the_built_in_menu_names_no_loss() -> None:

@@ -1,0 +1,68 @@
+"""What consumer groups were doing when a fault hit, from their journals.
+
+rebalancing         a partition that a group has read is owned by no member of it
+coordinator_moving  the broker that last answered about a group's offsets does not answer any more, or it
+                    answered with an error
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class GroupPhase(StrEnum):
+    """See the module's docstring."""
+
+    REBALANCING = "rebalancing"
+    COORDINATOR_MOVING = "coordinator_moving"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEvents:
+    """Rows of the journal of assignments, and of what brokers answered about offsets, in order of time.
+    Members of a group are readers with the same name but for the number at its end."""
+
+    assignments: Sequence[Mapping[str, Any]]
+    answers: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(
+        cls, assignments: Iterable[Mapping[str, Any]], offsets: Iterable[Mapping[str, Any]]
+    ) -> GroupEvents:
+        answers = [row for row in offsets if row["source"] == "fetch"]
+        return cls(
+            sorted(assignments, key=lambda row: int(row["at_ns"])),
+            sorted(answers, key=lambda row: int(row["at_ns"])),
+        )
+
+    def at(self, at_ns: int, silent: frozenset[int]) -> tuple[GroupPhase, ...]:
+        """The phases at a moment; `silent` are the brokers that did not answer then."""
+        found = []
+        if self._without_owner(at_ns):
+            found.append(GroupPhase.REBALANCING)
+        if self._coordinator_gone(at_ns, silent):
+            found.append(GroupPhase.COORDINATOR_MOVING)
+        return tuple(found)
+
+    def _without_owner(self, at_ns: int) -> bool:
+        owners: dict[tuple[str, int], set[str]] = {}
+        for row in self.assignments:
+            if row["at_ns"] > at_ns:
+                break
+            mine = owners.setdefault((row["reader"].rpartition("-")[0], row["partition"]), set())
+            if row["event"] == "assigned":
+                mine.add(row["reader"])
+            else:
+                mine.discard(row["reader"])
+        return any(not mine for mine in owners.values())
+
+    def _coordinator_gone(self, at_ns: int, silent: frozenset[int]) -> bool:
+        last: dict[str, Mapping[str, Any]] = {}
+        for row in self.answers:
+            if row["at_ns"] > at_ns:
+                break
+            last[row["group"]] = row
+        return any(row["error"] is not None or row["broker"] in silent for row in last.values())

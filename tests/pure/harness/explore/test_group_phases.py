@@ -1,0 +1,57 @@
+"""What consumer groups were doing when a fault hit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.explore.group_phases import GroupEvents, GroupPhase
+
+pytestmark = pytest.mark.pure
+
+
+def owner(at: int, reader: str, event: str, partition: int = 0) -> dict[str, Any]:
+    return {"at_ns": at, "reader": reader, "event": event, "partition": partition}
+
+
+def answer(at: int, broker: int, error: str | None = None, source: str = "fetch") -> dict[str, Any]:
+    return {"at_ns": at, "group": "g", "broker": broker, "error": error, "source": source}
+
+
+MOVES = [
+    owner(30, "g-1", "assigned"),
+    owner(10, "g-0", "assigned"),
+    owner(12, "h-0", "assigned"),
+    owner(20, "g-0", "revoked"),
+    owner(40, "g-0", "assigned"),
+    owner(41, "g-1", "lost"),
+]
+
+
+@pytest.mark.parametrize(
+    ("at", "rebalancing"), [(5, False), (15, False), (20, True), (29, True), (35, False), (50, False)]
+)
+def test_a_group_rebalances_while_a_partition_has_no_owner(at: int, rebalancing: bool) -> None:
+    found = GroupEvents.of(MOVES, []).at(at, frozenset())
+    assert found == ((GroupPhase.REBALANCING,) if rebalancing else ())
+
+
+@pytest.mark.parametrize(
+    ("answers", "silent", "moving"),
+    [
+        ([answer(10, 1)], set(), False),
+        ([answer(10, 1)], {1}, True),
+        ([answer(10, 1)], {2}, False),
+        ([answer(10, 1), answer(12, 1, "NOT_COORDINATOR")], set(), True),
+        ([answer(12, 2), answer(10, 1, "NOT_COORDINATOR")], {1}, False),
+        ([answer(10, 1), answer(99, 1, "NOT_COORDINATOR")], set(), False),
+        ([answer(10, 1), answer(12, 2, source="logged")], {2}, False),
+        ([], {1, 2, 3}, False),
+    ],
+)
+def test_a_coordinator_moves_when_the_last_one_is_silent_or_refuses(
+    answers: list[dict[str, Any]], silent: set[int], moving: bool
+) -> None:
+    found = GroupEvents.of([], answers).at(50, frozenset(silent))
+    assert found == ((GroupPhase.COORDINATOR_MOVING,) if moving else ())
