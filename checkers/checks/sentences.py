@@ -5,8 +5,9 @@ As in SQL, a sentence of which a part is null is null; `otherwise` replaces what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from checkers.facts.columns import NULL, Flags, nullable
 
 Text: TypeAlias = Any
 """An Arrow array of strings, one per row."""
+Choice: TypeAlias = "Text | str | Callable[[], Text]"
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,18 @@ def say(*parts: Text | str) -> Text:
     return pc.binary_join_element_wise(*parts, "")
 
 
-def when(flags: Flags | Any, this: Text | str, that: Text | str) -> Text:
-    """`this` where the flag (of numpy or Arrow) is set, else `that`."""
-    return pc.if_else(pa.array(flags) if isinstance(flags, np.ndarray) else flags, this, that)
+def when(flags: Flags | Any, this: Choice, that: Choice) -> Text:
+    """`this` where the flag (of numpy or Arrow) is set, else `that`. Of a function, the result; it is called
+    only if a row needs it."""
+    flags = pa.array(flags) if isinstance(flags, np.ndarray) else flags
+    if not flags.null_count and flags.true_count in (0, len(flags)):
+        chosen = _text(this if flags.true_count else that)
+        return pa.repeat(chosen, len(flags)) if isinstance(chosen, str) else chosen
+    return pc.if_else(flags, _text(this), _text(that))
+
+
+def _text(choice: Choice) -> Text | str:
+    return choice() if callable(choice) else choice
 
 
 def otherwise(text: Text, words: str) -> Text:
@@ -64,33 +75,50 @@ def otherwise(text: Text, words: str) -> Text:
 
 
 def acked_at(rows: FindingRows) -> Text:
-    known = say("acknowledged at offset ", rows.number("acked_offset"), " of ", rows.text("sent_to"))
-    unknown = say("acknowledged without an offset in ", rows.text("sent_to"))
-    return when(rows["acked_offset"] == NULL, unknown, known)
+    at = rows.text("sent_to")
+    return when(
+        rows["acked_offset"] == NULL,
+        lambda: say("acknowledged without an offset in ", at),
+        lambda: say("acknowledged at offset ", rows.number("acked_offset"), " of ", at),
+    )
 
 
 def standing(rows: FindingRows) -> Text:
     """What is where a lost record was acknowledged."""
     place = rows.text("place")
-    ends = say("; the log ends at offset ", rows.number("end_offset"))
-    text = when(pc.equal(place, "tail"), ends, "; not in the log")
-    text = when(pc.equal(place, "overwritten"), "; another record stands there now", text)
-    text = when(rows["overwritten_badly"], "; a damaged value stands there now", text)
+
+    def otherwise_gone() -> Text:
+        ends = partial(say, "; the log ends at offset ", rows.number("end_offset"))
+        return when(pc.equal(place, "tail"), ends, "; not in the log")
+
+    def replaced() -> Text:
+        other = "; another record stands there now"
+        return when(pc.equal(place, "overwritten"), other, otherwise_gone)
+
+    def damaged() -> Text:
+        return when(rows["overwritten_badly"], "; a damaged value stands there now", replaced)
+
     held_back = "; the log holds it, but readers of committed records get nothing of its transaction"
-    return when(pc.equal(place, "not committed"), held_back, text)
+    return when(pc.equal(place, "not committed"), held_back, damaged)
 
 
 def holders(rows: FindingRows) -> Text:
     """The brokers whose own files hold a lost record."""
     names = rows.text("holders")
-    return when(pc.not_equal(names, ""), say("; in the files of broker ", names), "")
+    return when(pc.not_equal(names, ""), lambda: say("; in the files of broker ", names), "")
 
 
 def seen_live(rows: FindingRows) -> Text:
     """Which live reader had got it, and where."""
-    reader = otherwise(rows.text("reader"), "unknown")
-    seen = say("; live reader ", reader, " had got it at offset ", rows.number("live_offset"))
-    return when(rows["live_rows"] > 0, seen, "")
+    reader = rows.text("reader")
+    return when(
+        rows["live_rows"] > 0,
+        lambda: say(
+            *("; live reader ", otherwise(reader, "unknown"), " had got it at offset "),
+            rows.number("live_offset"),
+        ),
+        "",
+    )
 
 
 def first_read(rows: FindingRows) -> Text:

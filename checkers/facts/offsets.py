@@ -91,7 +91,7 @@ class OffsetIndex:
     def has(self, kind: Mapping[int, Ranges], spot: Ints, offset: Ints) -> Flags:
         """Which of these places are in `kind`, which is `readable` or `bad`."""
         found = np.zeros(len(spot), bool)
-        for here in np.unique(spot).tolist():
+        for here in ranked(spot)[0].tolist():
             ranges = kind.get(here)
             if ranges is not None:
                 rows = np.flatnonzero(spot == here)
@@ -101,7 +101,7 @@ class OffsetIndex:
     def epoch(self, spot: Ints, offset: Ints) -> Ints:
         """Leader epoch in which the record at each place was written; NULL: not known."""
         found = np.full(len(spot), NULL, np.int64)
-        for here in np.unique(spot).tolist():
+        for here in ranked(spot)[0].tolist():
             steps = self.epochs.get(here)
             if steps is not None and len(steps.start):
                 rows = np.flatnonzero(spot == here)

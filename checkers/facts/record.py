@@ -69,6 +69,8 @@ class RecordFacts:
 
     def where(self, chosen: Ints) -> RecordFacts:
         """The records at these indices."""
+        if len(chosen) == len(self) and (chosen == np.arange(len(chosen))).all():
+            return self
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return RecordFacts(columns, self.offsets.take(pa.array(chosen)), self.errors)
 

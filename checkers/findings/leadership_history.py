@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from checkers.facts.columns import NULL, Flags, Ints
+from checkers.facts.places import ranked
 from checkers.journals.footers import JournalFile
 from harness.model.storage import open_parquet
 
@@ -71,7 +72,7 @@ def acknowledging_leaders(
     If several brokers believed that they led, it is the one of the lowest epoch, which the others replaced.
     """
     broker, epoch = np.full(len(closed), NULL, np.int64), np.full(len(closed), NULL, np.int64)
-    for number in np.unique(partition[wanted]).tolist():
+    for number in ranked(partition[wanted])[0].tolist():
         rows = np.flatnonzero(wanted & (partition == number) & (closed != NULL))
         rows = rows[np.argsort(closed[rows], kind="stable")]
         moments = closed[rows]

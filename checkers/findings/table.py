@@ -94,10 +94,16 @@ class Labels:
     def array(self, kind: pa.DataType | None = None) -> pa.Array:
         """An Arrow column of this type (default: string)."""
         names = pa.array(list(self.names), kind or pa.string())
-        missing = self.codes < 0
-        if not len(names):
-            return pa.nulls(len(self.codes), names.type)
-        return names.take(pa.array(np.where(missing, 0, self.codes), mask=missing))
+        codes = self.codes
+        if not len(codes) or not len(names) or codes.max() < 0:
+            return pa.nulls(len(codes), names.type)
+        low = int(codes.min())
+        if low == codes.max():
+            return pa.repeat(names[low], len(codes))
+        if low >= 0:
+            return names.take(pa.array(codes))
+        missing = codes < 0
+        return names.take(pa.array(np.where(missing, 0, codes), mask=missing))
 
 
 def place_names(spot: Ints, topics: Sequence[str]) -> Labels:

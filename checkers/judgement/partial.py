@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from checkers.facts.columns import MOST, Ints, flags, integers
+from checkers.facts.columns import MOST, Ints, integers
+from checkers.facts.places import ranked
 from checkers.findings.fault_windows import split_windows
 from checkers.findings.table import Labels
 from checkers.judgement.blame import ALLOWED, OF_OUTPUTS, OF_READERS, BlameCell
+from checkers.judgement.counting import Coded, CodedTable, counted
 from harness.model.result import FindingClass
 from harness.model.run import FaultWindow
 
@@ -107,82 +108,39 @@ def partial_summary(
     part = PartialSummary(problems=tuple(problems))
     if not findings.num_rows:
         return part
-    part.cells = _counted(findings, ["finding", "producer", "partition", "step", "windows"])
+    columns = CodedTable(findings)
+    part.cells = counted([columns[name] for name in ("finding", "producer", "partition", "step", "windows")])
     part.cells_complete = len(part.cells) <= MOST_PART_CELLS
     if not part.cells_complete:
         part.cells.clear()
-    held, kinds = _lists(findings.column("held_by"))
-    groups = _counted(
-        findings.append_column("held", pa.array(held)), ["finding", "place", "step", "partition", "held"]
-    )
-    part.groups = Counter({(*group[:-1], kinds[group[-1]]): count for group, count in groups.items()})
-    duplicates = pc.equal(findings.column("finding"), FindingClass.DUPLICATE.value)
-    copies = integers(findings.column("copies").filter(duplicates))
+    part.groups = counted([columns[name] for name in ("finding", "place", "step", "partition", "held_by")])
+    duplicates = columns["finding"].among([FindingClass.DUPLICATE.value])
+    copies = integers(findings.column("copies"))[duplicates]
     part.extra_copies = int(copies.sum()) - len(copies)
-    part.blamed = _blamed(findings, windows)
+    part.blamed = _blamed(columns, windows)
     part.examples = _examples(findings)
     return part
 
 
-def _counted(table: pa.Table, names: list[str]) -> Counter[Any]:
-    """The number of rows by the values of these columns."""
-    counts = table.select(names).group_by(names).aggregate([([], "count_all")])
-    keys = zip(*(counts.column(name).to_pylist() for name in names), strict=True)
-    return Counter(dict(zip(keys, counts.column("count_all").to_pylist(), strict=True)))
-
-
-def _lists(column: pa.ChunkedArray) -> tuple[Ints, list[tuple[int, ...] | None]]:
-    """The lists of a column by number, and the different lists."""
-    lists = column.combine_chunks()
-    if lists.null_count == len(lists):
-        return np.zeros(len(lists), np.int64), [None]
-    texts = pc.binary_join(lists.cast(pa.list_(pa.string())), ",").dictionary_encode()
-    kinds = [tuple(map(int, text.split(","))) if text else () for text in texts.dictionary.to_pylist()]
-    codes = integers(pc.fill_null(texts.indices.cast(pa.int64()), len(kinds)))
-    return codes, [*kinds, None]
-
-
-def _blamed(findings: pa.Table, windows: Sequence[FaultWindow]) -> Counter[BlameCell]:
-    rows = findings.filter(pc.invert(pc.is_in(findings.column("finding"), pa.array(ALLOWED, pa.string()))))
-    if not rows.num_rows:
+def _blamed(columns: CodedTable, windows: Sequence[FaultWindow]) -> Counter[BlameCell]:
+    blamed = ~columns["finding"].among(ALLOWED)
+    if not blamed.any():
         return Counter()
-    finding = rows.column("finding")
-    lost, vanished = (
-        flags(pc.equal(finding, one.value)) for one in (FindingClass.LOST, FindingClass.VANISHED)
+    finding, during, reader = (columns[name].where(blamed) for name in ("finding", "windows", "reader"))
+    sent, closed = (integers(columns.table.column(name))[blamed] for name in ("sent_ns", "closed_ns"))
+    parts = split_windows(
+        *(windows, sent, closed),
+        finding.among([FindingClass.LOST.value]),
+        finding.among([FindingClass.VANISHED.value]),
+        Labels(during.codes, during.values),
     )
-    during = rows.column("windows").combine_chunks().dictionary_encode()
-    ended, at_report, later = split_windows(
-        windows,
-        integers(rows.column("sent_ns")),
-        integers(rows.column("closed_ns")),
-        lost,
-        vanished,
-        Labels(integers(during.indices), during.dictionary.to_pylist()),
+    told = dict(zip(("ended", "during", "later"), map(Coded.of_labels, parts), strict=True))
+    concerned = finding.among([*OF_READERS, *OF_OUTPUTS])
+    told["finding"] = finding
+    told["reader"] = Coded.of_labels(Labels(np.where(concerned, reader.codes, -1), reader.values))
+    cells = counted(
+        [told[name] if name in told else columns[name].where(blamed) for name in BlameCell._fields]
     )
-    of_reader = pc.is_in(finding, pa.array(OF_READERS + OF_OUTPUTS, pa.string()))
-    concerned = pc.if_else(of_reader, rows.column("reader"), pa.scalar(None, pa.string()))
-    table = pa.table(
-        {
-            "finding": finding,
-            "ended": ended.array(),
-            "during": at_report.array(),
-            "later": later.array(),
-            "reader": concerned,
-            **{
-                name: rows.column(name)
-                for name in (
-                    "step",
-                    "partition",
-                    "place",
-                    "acked_by",
-                    "acked_epoch",
-                    "replaced_epoch",
-                    "checkpoint",
-                )
-            },
-        }
-    )
-    cells = _counted(table, list(BlameCell._fields))
     return Counter({BlameCell(*cell): count for cell, count in cells.items()})
 
 
@@ -198,7 +156,7 @@ def _examples(findings: pa.Table) -> list[dict[str, Any]]:
     ]
     chosen = [
         index
-        for code in np.unique(codes)
+        for code in ranked(codes)[0].tolist()
         for index in _least(np.flatnonzero(codes == code), keys, EXAMPLES_PER_CLASS).tolist()
     ]
     return first_examples(findings.take(pa.array(chosen)).select(list(_SHOWN)).to_pylist())
