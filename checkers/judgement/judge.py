@@ -99,7 +99,7 @@ def _application_doubts(meta: RunMeta) -> list[str]:
     if application is None:
         return []
     doubts = list(application.problems)
-    if not application.drained and not doubts:
+    if not (application.drained or application.failed or doubts):
         doubts.append("the application was not drained, so what it left out is not known")
     if not application.read_complete and not application.problems:
         doubts.append("the application's output was not read to its end, so what it left out is not known")

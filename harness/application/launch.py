@@ -17,6 +17,7 @@ from harness.application.container_instance import (
 )
 from harness.application.group_watch import GroupWatch
 from harness.application.host_process import HostProcess
+from harness.application.identity import identity_of
 from harness.application.instance import Instance
 from harness.application.orphans import mark_of
 from harness.application.places import Command, Places
@@ -75,9 +76,11 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     """Look up what is built in, and fetch what it needs.
 
     Raises:
-        BadInput: no such built-in application, it does not take these options, or no such image.
+        BadInput: no such built-in application, it does not take these options, no such image, or its outputs
+            cannot be mapped to their inputs as it says.
         PrerequisiteMissing: its jars are not available.
     """
+    identity_of(spec)
     if spec.run.container is not None:
         require_image(spec.run.container)
     if spec.run.builtin is None:

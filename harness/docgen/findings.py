@@ -33,7 +33,7 @@ def _sentence(example: dict[str, Any], finding: FindingClass) -> str:
     elif example["partition"] is not None:
         who = f"partition {example['partition']}"
     # What the names say is documented at `checkers.findings.table.FINDINGS`.
-    gone = finding in (FindingClass.LOST, FindingClass.VANISHED)
+    gone = finding in (FindingClass.LOST, FindingClass.VANISHED, FindingClass.UNPROCESSED)
     words = "faults since it was sent:" if gone else "during"
     faults = f" ({words} {example['windows']})" if example["windows"] else ""
     return f"{who}: {example['detail']}{faults}."

@@ -18,6 +18,7 @@ from harness.model.result import ArmResult, ExperimentResult
 from harness.model.run import RunMeta
 from harness.model.storage import write_whole
 from harness.report import html_tables
+from harness.report.application import application_sentence
 from harness.report.cell_evidence import cell_evidence
 from harness.report.table import ARM_AND_PROMISE, COLUMNS, cells, expected_findings, expected_lines
 from harness.report.timeline import Timeline, read_timeline
@@ -54,6 +55,7 @@ class ArmView:
     result: ArmResult
     sentence: str
     expected: str | None
+    application: str | None
     timeline: Timeline
     chart: Chart | None
     brokers: tuple[tuple[str, str], ...]
@@ -280,6 +282,7 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
         result=arm,
         sentence=sentence(arm),
         expected=expected_findings(arm),
+        application=application_sentence(arm),
         timeline=timeline,
         chart=lay_out(timeline, meta) if drawable else None,
         brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(leaders)),

@@ -17,6 +17,7 @@ from harness.model.result import (
     VerdictWord,
 )
 from harness.model.run import RunMeta
+from harness.report.application import application_lines, application_sentence
 from harness.report.table_builder import build_table
 
 _COLOURS = {VerdictWord.VALID: "green", VerdictWord.INVALID: "red", VerdictWord.UNKNOWN: "yellow"}
@@ -88,7 +89,9 @@ def table(result: ExperimentResult) -> Table:
     return build_table(
         COLUMNS,
         rows,
-        title="\n".join([f"{result.experiment}: {result.title}", *expected_lines(result)]),
+        title="\n".join(
+            [f"{result.experiment}: {result.title}", *expected_lines(result), *application_lines(result)]
+        ),
         caption=UNCONFIRMED_NOTE if any("(" in cell for arm in result.arms for cell in cells(arm)) else None,
         right=counts,
         no_wrap=counts,
@@ -130,6 +133,8 @@ def explanation(arm: ArmResult, examples: int = 2) -> str:
     lines += [f"  - as promised: {expected}"] if expected else []
     lines += [f"  - {reason}" for reason in (*arm.judgement.promise_reasons, *arm.judgement.reasons)]
     lines += [f"  - {line}" for line in arm.meta.skipped]
+    outputs = application_sentence(arm)
+    lines += [f"  application: {outputs}"] if outputs else []
     if arm.summary is not None:
         lines += [f"  blame: {line}" for line in arm.summary.blame[:MOST_BLAME]]
         lines += [f"  e.g. {line}" for line in example_lines(arm.summary, arm.meta)[:examples]]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from harness.application.identity import identity_of
 from harness.application.launch import Prepared, Surroundings, group_of, launch, prepare
 from harness.application.running import RunningApplication
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
+from harness.model.config_value import Setting
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import APPLICATION_DIR, APPLICATION_EVENTS
 from harness.model.run import ApplicationMeta
+from harness.run.final_read import FinalReadTarget
+from harness.run.output_read import TRANSACTION_SECONDS, OutputRead, read_output_table, read_output_topic
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
 from harness.spec.experiment import Arm, Experiment
 from harness.spec.steps import Wait
@@ -39,6 +44,7 @@ class ArmApplication:
         self.replicas = spec.output.of_topic.replication_factor or experiment.topic.replication_factor
         self.running: RunningApplication | None = None
         self._problems: list[str] = []
+        self._read: OutputRead | None = None
 
     def create(self, seconds: float) -> None:
         """Create the output topic, and wait until its ISRs are full.
@@ -49,7 +55,7 @@ class ArmApplication:
         """
         if self.topic is None:
             return
-        config = {**self._experiment.topic.config, **self.spec.output.of_topic.config}
+        config = output_config(self._experiment.topic.config, self.spec.output.of_topic.config)
         self._cluster.admin().create(
             self.topic,
             partitions=self.partitions,
@@ -98,10 +104,32 @@ class ArmApplication:
         except KafkaChaosError as error:
             self._problems.append(str(error))
 
+    def read_output(self, run_id: int, folder: Path) -> None:
+        """Read what it has written to its end, into the run's folder. What goes wrong becomes a problem."""
+        spec = self.spec
+        identity = identity_of(spec)
+        if self.topic is None:
+            tables = [
+                folder / APPLICATION_DIR / f"state-{number}" / spec.output.path
+                for number in range(spec.instances)
+            ]
+            form = spec.output.table or "lines"
+            self._read = read_output_table(tables, form, spec.output.path, identity, run_id, folder)
+            return
+        target = FinalReadTarget(
+            self.topic,
+            self.partitions,
+            self.replicas,
+            run_id,
+            TRANSACTION_SECONDS if spec.guarantee == "exactly-once" else None,
+        )
+        self._read = read_output_topic(self._cluster, target, identity, folder)
+
     @property
     def problems(self) -> tuple[str, ...]:
-        """What prevented it from doing its work, in words."""
-        return (*self._problems, *(self.running.problems if self.running else ()))
+        """What prevented it from doing its work, or its output from being read, in words."""
+        running = self.running.problems if self.running else ()
+        return (*self._problems, *running, *(self._read.reasons if self._read else ()))
 
     def meta(self) -> ApplicationMeta:
         """Its metadata as far as it has come."""
@@ -117,8 +145,24 @@ class ArmApplication:
             outputs_per_input=spec.output.per_input,
             drained=self.running is not None and self.running.drained,
             failed=self.running is not None and self.running.failed,
+            records=self._read.records if self._read else 0,
+            read_complete=self._read is not None and self._read.complete,
             problems=self.problems,
         )
+
+
+def output_config(of_input: Mapping[str, Setting], own: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Settings of an output topic: the input's, without what deletes records, and its own.
+
+    Its timestamps are those of the brokers, which say when an output was written, unless its own settings
+    say otherwise: applications pass on the timestamps of their inputs.
+    """
+    inherited = {
+        name: value
+        for name, value in of_input.items()
+        if not name.startswith("retention.") and name != "cleanup.policy"
+    }
+    return {**inherited, "message.timestamp.type": "LogAppendTime", **own}
 
 
 def output_topic(topic: str) -> str:

@@ -242,6 +242,8 @@ class ArmRun:
         with ThreadPoolExecutor(max_workers=1) as beside:
             memory = beside.submit(self.cluster.memory_mib)
             read = self._final_read()
+            if self.application is not None:
+                self.application.read_output(self.run_id, self.folder)
         problems = (*self.meta.problems, *self._ask_at_the_end())
         if self.sampler.failure is not None:
             problems = (*problems, f"the sampler ended early: {self.sampler.failure}")
@@ -251,6 +253,7 @@ class ArmRun:
         settled = min(read.settled_seconds or 0.0, took[phase_timer.READ])
         update = {
             "final_read": read,
+            "application": None if self.application is None else self.application.meta(),
             "ended_ns": time.time_ns(),
             "problems": problems,
             "finished": True,

@@ -74,20 +74,20 @@ def final_read(cluster: LiveCluster, target: FinalReadTarget, folder: Path) -> F
     reasons: list[str] = []
     report_progress("waiting until every broker agrees")
     try:
-        bounds, held = _settle_transactions(cluster, target)
+        bounds, held = settle_transactions(cluster, target)
         settled_seconds = time.monotonic() - began
         report_progress("final read, first pass")
         first, first_committed = _one_pass(cluster, target, bounds, held, "final", folder)
         for remaining in reversed(range(AGAIN)):
             time.sleep(PAUSE_SECONDS)
-            again = _settle(cluster, target)
+            again = settle_target(cluster, target)
             report_progress("final read, second pass")
             second, second_committed = _one_pass(cluster, target, bounds, held, "final-again", None)
             reasons += differences(bounds, first, second)
             if first_committed is not None and second_committed is not None:
                 different = differences(bounds, first_committed, second_committed)
                 reasons += [f"read_committed: {reason}" for reason in different]
-            if bounds == again or reasons or not remaining or _ends(bounds) != _ends(again):
+            if bounds == again or reasons or not remaining or offsets_of(bounds) != offsets_of(again):
                 break
             # Leaders moved between the passes, as happens when preferred leaders return a while after a
             # failover. That is no fault of the read, but only two passes without such a change prove it.
@@ -155,11 +155,16 @@ def differences(
     return reasons
 
 
-def _settle(cluster: LiveCluster, target: FinalReadTarget) -> tuple[PartitionBounds, ...]:
+def settle_target(cluster: LiveCluster, target: FinalReadTarget) -> tuple[PartitionBounds, ...]:
+    """Wait until every broker agrees on the topic, and return the bounds of its partitions.
+
+    Raises:
+        ClusterError: they do not agree in time.
+    """
     return settle(cluster, target.topic, target.partitions, target.isr, SETTLE_SECONDS)
 
 
-def _settle_transactions(
+def settle_transactions(
     cluster: LiveCluster, target: FinalReadTarget
 ) -> tuple[tuple[PartitionBounds, ...], dict[int, int]]:
     """Settle until no transaction is open; its coordinator aborts a timed-out one in the end.
@@ -170,7 +175,7 @@ def _settle_transactions(
     Raises:
         ClusterError: the brokers do not settle, or a leader does not return a last stable offset.
     """
-    bounds = _settle(cluster, target)
+    bounds = settle_target(cluster, target)
     if target.transaction_seconds is None:
         return bounds, {}
     deadline = time.monotonic() + target.transaction_seconds + TRANSACTION_MARGIN_SECONDS
@@ -189,11 +194,12 @@ def _settle_transactions(
                 )
             return bounds, held
         time.sleep(PAUSE_SECONDS)
-        bounds = _settle(cluster, target)
+        bounds = settle_target(cluster, target)
     return bounds, {}
 
 
-def _ends(bounds: tuple[PartitionBounds, ...]) -> list[tuple[int, int, int]]:
+def offsets_of(bounds: tuple[PartitionBounds, ...]) -> list[tuple[int, int, int]]:
+    """Partition, log start offset and end offset of each."""
     return [(bound.partition, bound.log_start_offset, bound.end_offset) for bound in bounds]
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
-import os
 import struct
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +16,7 @@ import numpy.typing as npt
 from harness.model.errors import BadInput
 from workloads.config.payload_spec import PLACEHOLDER, AvroPayload, PayloadSpec
 from workloads.config.spec import WorkloadSpec
+from workloads.config.user_function import import_function
 from workloads.producer.open_sends import NO_KEY
 from workloads.record.carried_identity import IDENTITY_HEADER, IDENTITY_TEXT, carry
 from workloads.record.identity import decode_keys
@@ -198,7 +196,9 @@ def _avro_encoder(spec: AvroPayload) -> Callable[[Any], bytes]:
 
 
 def _called(name: str) -> Callable[[int, int], Content]:
-    function = _imported(name)
+    function = import_function(
+        name, of="the payload", where="workload.payload.python", takes="producer and seq"
+    )
 
     def content(producer: int, seq: int) -> Content:
         try:
@@ -237,35 +237,3 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     raise TypeError
-
-
-def _imported(name: str) -> Callable[[int, int], Any]:
-    module, _, attribute = name.partition(":")
-    here = os.getcwd()
-    added = here not in sys.path
-    if added:
-        # As `python -m` does: the function often stands beside the experiment.
-        sys.path.insert(0, here)
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # importing runs the user's module
-        raise BadInput(
-            "the function of the payload cannot be imported",
-            where=f"workload.payload.python: {name}",
-            expected="a module on Python's path or in the working directory, and a function in it",
-            found=f"{type(error).__name__}: {error}",
-            next_step="correct the name, or run from the module's directory",
-        ) from error
-    finally:
-        if added:
-            sys.path.remove(here)
-    if not callable(function):
-        raise BadInput(
-            "the payload's function is none",
-            where=f"workload.payload.python: {name}",
-            expected="a function of producer and seq",
-            found=type(function).__name__,
-            next_step="name a function",
-        )
-    checked: Callable[[int, int], Any] = function
-    return checked

@@ -12,12 +12,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from harness.model.journal import READS
 from workloads.config.client_log import client_logger
 from workloads.config.stuck_client import ClientStuck, close_consumer
 from workloads.reader.digest import DigestBuilder, PartitionDigest
@@ -76,6 +79,15 @@ def last_stable(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class RowMaker:
+    """Makes other rows of what is read than those of READS: of a block of messages and the moment (ns) at
+    which it came. It is called by several threads."""
+
+    schema: pa.Schema
+    make: Callable[[list[Any], int], pa.Table]
+
+
 class _Counter:
     def __init__(self, on_progress: Callable[[int], None] | None) -> None:
         self._lock = threading.Lock()
@@ -102,6 +114,7 @@ def read_range(
     committed: bool = False,
     first_part: int = 0,
     security: Mapping[str, str] | None = None,
+    rows: RowMaker | None = None,
 ) -> dict[int, PartitionDigest]:
     """Read `[start, end)` of each partition and digest it.
 
@@ -133,7 +146,7 @@ def read_range(
         else:
             digests[partition] = DigestBuilder(start, end).done()
             if folder is not None:
-                PartitionFile(folder, first_part + partition).close()
+                PartitionFile(folder, first_part + partition, READS if rows is None else rows.schema).close()
     counter = _Counter(on_progress)
 
     def work() -> None:
@@ -145,8 +158,9 @@ def read_range(
                     partition = waiting.get_nowait()
                 except queue.Empty:
                     return
-                file = None if folder is None else PartitionFile(folder, first_part + partition)
-                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file)
+                schema = READS if rows is None else rows.schema
+                file = None if folder is None else PartitionFile(folder, first_part + partition, schema)
+                reading = _Reading(consumer, topic, partition, bounds[partition], run_id, reader, file, rows)
                 digests[partition] = reading.run(deadline, counter.add)
         finally:
             _close(consumer, reader)
@@ -171,6 +185,7 @@ class _Reading:
         run_id: int,
         reader: str,
         file: PartitionFile | None,
+        rows: RowMaker | None,
     ) -> None:
         self._consumer = consumer
         self._topic = topic
@@ -179,6 +194,7 @@ class _Reading:
         self._run_id = run_id
         self._reader = reader
         self._file = file
+        self._rows = rows
         self._digest = DigestBuilder(self._start, self._end)
 
     def run(self, deadline: float, on_records: Callable[[int], None]) -> PartitionDigest:
@@ -226,6 +242,8 @@ class _Reading:
         decoded = decode_carried(values, self._run_id, lambda index: messages[index].headers())
         self._digest.add(offset, decoded)
         if self._file is not None and messages:
-            rows = rows_table(self._reader, self._topic, messages, decoded, now)
-            self._file.add(rows)
+            if self._rows is None:
+                self._file.add(rows_table(self._reader, self._topic, messages, decoded, now))
+            else:
+                self._file.add(self._rows.make(messages, now))
         return inside

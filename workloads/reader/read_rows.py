@@ -81,13 +81,14 @@ class PartitionFile:
     """`part-<number>.parquet`, written one row group at a time; it appears under its name when it is
     complete."""
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, folder: Path, number: int, schema: pa.Schema = READS) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._target = folder / f"part-{number:05d}.parquet"
         self._scratch = folder / f".{self._target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0
-        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, READS, **parquet_options(READS)))
+        self._schema = schema
+        self._writer = self._guard(lambda: pq.ParquetWriter(self._scratch, schema, **parquet_options(schema)))
 
     def add(self, table: pa.Table) -> None:
         self._waiting.append(table)
@@ -106,7 +107,7 @@ class PartitionFile:
         self._guard(lambda: self._scratch.replace(self._target))
 
     def _write(self) -> None:
-        table = pa.concat_tables([*self._waiting, READS.empty_table()])
+        table = pa.concat_tables([*self._waiting, self._schema.empty_table()])
         self._waiting = []
         self._rows = 0
         self._guard(lambda: self._writer.write_table(table.combine_chunks(), row_group_size=_GROUP_ROWS))

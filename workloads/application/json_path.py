@@ -1,0 +1,55 @@
+"""Paths into JSON documents: `$.order.id`, `$['order id']`, `$.lines[0]`, `$.lines[*].id`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\['([^']*)'\]|\[(\d+)\]|\[(\*)\]")
+
+JsonStep = str | int | None
+"""A member's name, an element's number, or None: every element."""
+
+
+def parsed_path(text: str) -> tuple[JsonStep, ...]:
+    """The steps of a path.
+
+    Raises:
+        ValueError: it cannot be read, with the reason.
+    """
+    steps: list[JsonStep] = []
+    place = 1
+    if not text.startswith("$"):
+        raise ValueError(f"a path begins with $, got {text!r}")
+    while place < len(text):
+        match = _STEP.match(text, place)
+        if match is None:
+            raise ValueError(
+                f"{text!r} cannot be read from {text[place:]!r} on: use .name, ['name'], [0] or [*]"
+            )
+        name, quoted, number, _ = match.groups()
+        steps.append(int(number) if number else name or quoted)
+        place = match.end()
+    return tuple(steps)
+
+
+def at_path(document: Any, steps: tuple[JsonStep, ...]) -> Any:
+    """What stands there; with `[*]` a list.
+
+    Raises:
+        LookupError: nothing stands there, with the step that is missing.
+    """
+    for place, step in enumerate(steps):
+        if step is None:
+            if not isinstance(document, list):
+                raise LookupError("[*] needs a list")
+            return [at_path(each, steps[place + 1 :]) for each in document]
+        if isinstance(step, int):
+            if not isinstance(document, list) or step >= len(document):
+                raise LookupError(f"there is no [{step}]")
+            document = document[step]
+        elif not isinstance(document, dict) or step not in document:
+            raise LookupError(f"there is no member {step!r}")
+        else:
+            document = document[step]
+    return document

@@ -1,0 +1,149 @@
+"""The identities that outputs name, in the forms in which an application may pass them on.
+
+An identity is the whole value of the input; the 28 bytes that it begins with, or that are in its header; one
+of these as hexadecimal digits or Base64 in a text; or `{"producer": 0, "seq": 5}`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workloads.record.carried_identity import Headers, decode_carried
+from workloads.record.identity import CORRUPT, FOREIGN, MAGIC, OK, PREFIX, UNDECODABLE, Decoded, decode
+
+_MAGIC_BYTES = MAGIC.to_bytes(4, "big")
+_HEX = re.compile(_MAGIC_BYTES.hex().encode() + rb"(?:[0-9a-f]{2}){%d,}" % (PREFIX - 4), re.IGNORECASE)
+_BASE64 = re.compile(base64.b64encode(_MAGIC_BYTES)[:5] + rb"[A-Za-z0-9+/_-]{32,}={0,2}")
+_HEAD = np.dtype([("magic", ">u4"), ("run", ">i8"), ("producer", ">i4"), ("seq", ">i8"), ("crc", ">u4")])
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """An input by its numbers: it is one of this run."""
+
+    producer: int
+    seq: int
+
+
+NamedInput = bytes | Numbers
+
+
+class UnusableAnswer(ValueError):
+    """What was found is in none of the forms of an identity."""
+
+
+def named_inputs(found: Any) -> list[NamedInput]:
+    """The inputs that a JSON document or a function names: one, or a list of several.
+
+    Raises:
+        UnusableAnswer: it is none of the forms of an identity.
+    """
+    if found is None:
+        return []
+    one = _one(found)
+    if one is not None:
+        return [one]
+    if isinstance(found, str | bytes | Mapping) or not hasattr(found, "__iter__"):
+        raise UnusableAnswer(_expectation(found))
+    several = []
+    for each in found:
+        one = _one(each)
+        if one is None:
+            raise UnusableAnswer(_expectation(each))
+        several.append(one)
+    return several
+
+
+def _one(found: Any) -> NamedInput | None:
+    if isinstance(found, bytes | bytearray | memoryview):
+        return bytes(found)
+    if isinstance(found, str):
+        return found.encode(errors="replace")
+    if isinstance(found, Numbers):
+        return found
+    if isinstance(found, Mapping):
+        found = (found.get("producer"), found.get("seq"))
+    if isinstance(found, tuple) and len(found) == 2 and all(type(number) is int for number in found):
+        producer, seq = found
+        if 0 <= producer < 2**31 and 0 <= seq < 2**63:
+            return Numbers(producer, seq)
+    return None
+
+
+def _expectation(found: Any) -> str:
+    return (
+        "expected an identity (bytes, or a text with its hexadecimal digits or Base64), producer and seq, or "
+        f"a list of these, got {str(found)[:80]!r} ({type(found).__name__})"
+    )
+
+
+def decode_named(inputs: Sequence[NamedInput | None], run: int) -> Decoded:
+    """Decode the identities that outputs name.
+
+    An identity of 28 bytes without the rest of its value has nothing that its checksum could be compared to,
+    and is accepted as it is.
+    """
+    values = [None if isinstance(one, Numbers) else one for one in inputs]
+    decoded = decode_unchanged(values, run)
+    for index in np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist():
+        alone = _alone(values[index])
+        if alone is not None:
+            claimed = np.frombuffer(alone, _HEAD)[0]
+            decoded.run[index], decoded.producer[index] = claimed["run"], claimed["producer"]
+            decoded.seq[index] = claimed["seq"]
+            decoded.state[index] = OK if int(claimed["run"]) == run else FOREIGN
+    for index, one in enumerate(inputs):
+        if isinstance(one, Numbers):
+            decoded.state[index], decoded.run[index] = OK, run
+            decoded.producer[index], decoded.seq[index] = one.producer, one.seq
+    return decoded
+
+
+def decode_unchanged(
+    values: Sequence[bytes | None], run: int, headers: Sequence[Headers] | None = None
+) -> Decoded:
+    """Decode values that an application passed on unchanged, or as text; their checksums must match."""
+    decoded = decode_carried(values, run, lambda index: headers[index] if headers is not None else None)
+    for index in np.flatnonzero((decoded.state == UNDECODABLE) | (decoded.state == CORRUPT)).tolist():
+        again = decode([_unwrapped(values[index])], run)
+        if again.state[0] in (OK, FOREIGN):
+            for name in ("state", "run", "producer", "seq"):
+                getattr(decoded, name)[index] = getattr(again, name)[0]
+    return decoded
+
+
+def _unwrapped(value: bytes | None) -> bytes | None:
+    """The bytes that stand in a text as hexadecimal digits or Base64; None: none that begin as ours do."""
+    if value is None:
+        return None
+    digits = _HEX.search(value)
+    if digits is not None:
+        return bytes.fromhex(digits.group().decode())
+    letters = _BASE64.search(value)
+    if letters is None:
+        return None
+    text = letters.group().rstrip(b"=")
+    try:
+        return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_" if _is_url(text) else None)
+    except binascii.Error:
+        return None
+
+
+def _is_url(text: bytes) -> bool:
+    return b"-" in text or b"_" in text
+
+
+def _alone(value: bytes | None) -> bytes | None:
+    """The 28 bytes of an identity that stands alone, as bytes or in a text."""
+    if value is None:
+        return None
+    if len(value) != PREFIX or not value.startswith(_MAGIC_BYTES):
+        value = _unwrapped(value)
+    return value if value is not None and len(value) == PREFIX else None

@@ -1,0 +1,152 @@
+"""From an output of an application to the inputs that made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.model.errors import BadInput
+from workloads.application.json_path import at_path, parsed_path
+from workloads.application.named_inputs import (
+    NamedInput,
+    UnusableAnswer,
+    decode_named,
+    decode_unchanged,
+    named_inputs,
+)
+from workloads.application.output_record import OutputSource, record_of
+from workloads.config.user_function import import_function
+from workloads.record.identity import UNDECODABLE, Decoded
+
+IdentityKind = Literal["value", "key", "header", "json", "callable"]
+
+UNMAPPED_CODE = 4
+"""State of an output that names no input, beside those of `workloads.record.identity.STATES`."""
+_MOST_ERROR = 500
+
+InputsOf = Callable[[OutputSource], list[NamedInput]]
+"""The inputs that an output names; raises what the application's identity raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedOutputs:
+    """One row per output and input that made it, or one row for an output that names none.
+
+    `of` is the number of the output, `part` the place of the input among its `parts` inputs, from 0. `state`
+    of `decoded` may be `UNMAPPED_CODE`; `error` then says why.
+    """
+
+    of: npt.NDArray[np.int64]
+    part: npt.NDArray[np.int32]
+    parts: npt.NDArray[np.int32]
+    decoded: Decoded
+    error: list[str | None]
+
+
+class OutputIdentity:
+    """How the outputs of an application name their inputs.
+
+    Args:
+        kind: where the identity is.
+        name: name of the header, path into the JSON document, or "module:function".
+
+    Raises:
+        BadInput: the path cannot be read, or the function cannot be imported.
+    """
+
+    def __init__(self, kind: IdentityKind, name: str = "") -> None:
+        self._unchanged = kind == "value"
+        self._inputs = _inputs_of(kind, name)
+
+    def map(self, outputs: Sequence[OutputSource], run: int) -> MappedOutputs:
+        """The inputs of these outputs. Whatever an identity function raises is an `error`, not raised."""
+        if self._unchanged:
+            return _one_each(outputs, run)
+        of: list[int] = []
+        part: list[int] = []
+        parts: list[int] = []
+        inputs: list[NamedInput | None] = []
+        error: list[str | None] = []
+        for number, output in enumerate(outputs):
+            named: Sequence[NamedInput | None] = ()
+            problem: str | None = None
+            try:
+                named = self._inputs(output)
+                problem = None if named else "it names no input"
+            except Exception as raised:  # of the user's function; it is evidence of a finding
+                problem = f"{type(raised).__name__}: {raised}"[:_MOST_ERROR]
+            named = named or (None,)
+            of += [number] * len(named)
+            part += range(len(named))
+            parts += [0 if problem else len(named)] * len(named)
+            inputs += named
+            error += [problem] * len(named)
+        decoded = decode_named(inputs, run)
+        for index, problem in enumerate(error):
+            if problem is not None:
+                decoded.state[index] = UNMAPPED_CODE
+        return MappedOutputs(
+            np.array(of, np.int64), np.array(part, np.int32), np.array(parts, np.int32), decoded, error
+        )
+
+
+def _one_each(outputs: Sequence[OutputSource], run: int) -> MappedOutputs:
+    """Each output is the value of one input, unchanged."""
+    count = len(outputs)
+    values = [output.value() for output in outputs]
+    decoded = decode_unchanged(values, run)
+    unclear = np.flatnonzero(decoded.state == UNDECODABLE).tolist()
+    if unclear:
+        # The headers of all messages would take longer than the rest.
+        again = decode_unchanged(
+            [values[index] for index in unclear], run, [outputs[index].headers() for index in unclear]
+        )
+        for name in ("state", "run", "producer", "seq", "crc"):
+            getattr(decoded, name)[unclear] = getattr(again, name)
+    return MappedOutputs(
+        np.arange(count, dtype=np.int64),
+        np.zeros(count, np.int32),
+        np.ones(count, np.int32),
+        decoded,
+        [None] * count,
+    )
+
+
+def _inputs_of(kind: IdentityKind, name: str) -> InputsOf:
+    if kind == "key":
+        return lambda output: named_inputs(output.key())
+    if kind == "header":
+        return lambda output: _in_headers(output, name)
+    if kind == "json":
+        try:
+            steps = parsed_path(name)
+        except ValueError as error:
+            raise BadInput(
+                "the identity of an application's outputs cannot be read",
+                where="application.identity.json",
+                expected="a path such as $.order.id",
+                found=str(error),
+                next_step="correct the path",
+            ) from None
+        return lambda output: named_inputs(at_path(json.loads(output.value() or b""), steps))
+    if kind == "callable":
+        function = import_function(
+            name,
+            of="the application's identity",
+            where="application.identity.callable",
+            takes="an OutputRecord",
+        )
+        return lambda output: named_inputs(function(record_of(output)))
+    return lambda output: named_inputs(output.value())
+
+
+def _in_headers(output: OutputSource, name: str) -> list[NamedInput]:
+    found = [content for header, content in output.headers() or () if header == name]
+    if not found:
+        raise UnusableAnswer(f"it has no header {name!r}")
+    return named_inputs(found)
