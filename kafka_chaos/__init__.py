@@ -32,11 +32,20 @@ if TYPE_CHECKING:
         Summary,
         VerdictWord,
     )
-    from harness.model.run import FaultWindow, RunMeta
+    from harness.model.run import ApplicationMeta, FaultWindow, RunMeta
     from harness.pytest_plugin.background_run import Running
     from harness.pytest_plugin.fixture import Chaos
     from harness.pytest_plugin.result import ChaosResult
     from harness.pytest_plugin.single_fault import OpenedFault
+    from harness.spec.application import (
+        ApplicationOutput,
+        ApplicationRun,
+        ApplicationSpec,
+        ContainerApplication,
+        DrainedWhen,
+        OutputTopic,
+        ReadyWhen,
+    )
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
     from harness.spec.experiment import Arm, Experiment, TopicSpec
     from harness.spec.group_steps import CommitOffsets, RestartReader
@@ -51,6 +60,10 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "ApplicationMeta",
+    "ApplicationOutput",
+    "ApplicationRun",
+    "ApplicationSpec",
     "Arm",
     "ArmResult",
     "Ask",
@@ -61,8 +74,10 @@ __all__ = [
     "ClusterError",
     "ClusterSpec",
     "CommitOffsets",
+    "ContainerApplication",
     "CountRow",
     "DeleteRecords",
+    "DrainedWhen",
     "Drive",
     "Example",
     "Experiment",
@@ -80,10 +95,12 @@ __all__ = [
     "ManagedCluster",
     "Metadata",
     "OpenedFault",
+    "OutputTopic",
     "PrerequisiteMissing",
     "ProducerSettings",
     "Profile",
     "ReaderSpec",
+    "ReadyWhen",
     "RecreateTopic",
     "RestartReader",
     "RunMeta",
@@ -114,11 +131,13 @@ _HOME = {
     "PrerequisiteMissing",
     "harness.model.result": "ArmResult CountRow Example ExperimentResult FindingClass Judgement Summary "
     "VerdictWord",
-    "harness.model.run": "FaultWindow RunMeta",
+    "harness.model.run": "ApplicationMeta FaultWindow RunMeta",
     "harness.pytest_plugin.background_run": "Running",
     "harness.pytest_plugin.fixture": "Chaos",
     "harness.pytest_plugin.result": "ChaosResult",
     "harness.pytest_plugin.single_fault": "OpenedFault",
+    "harness.spec.application": "ApplicationOutput ApplicationRun ApplicationSpec ContainerApplication "
+    "DrainedWhen OutputTopic ReadyWhen",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",
     "harness.spec.experiment": "Arm Experiment TopicSpec",
     "harness.spec.group_steps": "CommitOffsets RestartReader",

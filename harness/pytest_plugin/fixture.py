@@ -19,6 +19,7 @@ from checkers.spark.java import java_of_spark
 from harness.cluster.managed import ManagedCluster
 from harness.model.errors import BadInput
 from harness.model.result import FailedTest
+from harness.pytest_plugin.application_experiment import Run, experiment_around
 from harness.pytest_plugin.background_run import Running
 from harness.pytest_plugin.cluster_pool import SessionClusters
 from harness.pytest_plugin.error_reporting import readable
@@ -85,6 +86,38 @@ class Chaos:
             return self._run(cluster, spec, options)
 
     run = __call__
+
+    def application(
+        self,
+        run: Run,
+        *,
+        faults: Sequence[dict[str, Any]] = (),
+        seconds: float = 10.0,
+        rate: float = 200.0,
+        cluster: dict[str, Any] | None = None,
+        topic: dict[str, Any] | None = None,
+        seed: int | None = None,
+        **fields: Any,
+    ) -> ChaosResult:
+        """Put an application under test: it reads a topic that is written meanwhile, and writes another one.
+
+        chaos.application(
+            ["python", "copy.py", "{bootstrap}", "{input}", "{output}", "{group}"],
+            faults=[{"fault": {"kill": {"target": {"application": "all"}}}, "at": 3, "for": 1}],
+        ).assert_processed()
+
+        Args:
+            run: its command, or `run` as an experiment file has it.
+            faults: as those of a write step in an experiment file.
+            seconds, rate: how long the input is written, and records per second.
+            cluster, topic: as in an experiment file.
+            seed: as in `chaos()`.
+            fields: further fields below `application` (`group`, `output`, `identity`, `guarantee`, ...).
+        """
+        __tracebackhide__ = True
+        with readable(self._settings.missing):
+            experiment = experiment_around(run, faults, seconds, rate, cluster, topic, fields)
+        return self(experiment, seed=seed)
 
     @contextmanager
     def started(

@@ -206,6 +206,29 @@ class ChaosResult:
                 + describe(twice, arm.meta, run, self._committed(arm), missed=False)
             )
 
+    def assert_processed(self, *, exactly_once: bool = False) -> None:
+        """The application under test of each arm has processed every input: its output was read to its end,
+        and has what belongs to every acknowledged record, and nothing that belongs to none. Outputs that are
+        doubled are a failure only with `exactly_once`.
+
+        Raises:
+            ValueError: an arm has no application.
+        """
+        __tracebackhide__ = True
+        wrong = [FindingClass.UNPROCESSED, FindingClass.PREMATURE, FindingClass.INVENTED]
+        wrong += [FindingClass.REPROCESSED] if exactly_once else []
+        for arm in self.arms:
+            if arm.meta.application is None:
+                raise ValueError(f"arm {arm.folder} has no application: use chaos.application(...)")
+            summary = _summary_of(arm)
+            found = [f"{summary.count(one):,} {one}" for one in wrong if summary.count(one)]
+            if found:
+                once = "exactly once" if exactly_once else "at least once"
+                raise self._failure(
+                    f"expected every input of arm {arm.folder} to be processed {once}, "
+                    f"found {', '.join(found)}\n{explanation(arm)}"
+                )
+
     def _failure(self, message: str) -> AssertionError:
         """The error of an assertion that fails; if it fails the test, the report shows its message."""
         self.failures.append(message)

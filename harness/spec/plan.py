@@ -10,6 +10,7 @@ from faults.schedules.simulation import SimulatedFault, Simulation, simulate
 from faults.schedules.state import Schedule
 from faults.schedules.tracks import Following, Track, WhenTrue
 from faults.target_context import ClusterShape
+from harness.spec.application import ApplicationSpec
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import CommitOffsets, RestartReader, SendOffsetsCall
@@ -55,6 +56,8 @@ class RunPlan:
     cluster: str
     steps: tuple[PlannedStep, ...]
     most_down: int
+    applications: tuple[str, ...] = ()
+    """The application under test of each arm that has one, in words."""
 
 
 def plan_of(experiment: Experiment, seed: int) -> RunPlan:
@@ -70,7 +73,27 @@ def plan_of(experiment: Experiment, seed: int) -> RunPlan:
         + ("; all arms in one run, a topic each" if experiment.together else ""),
         steps=steps,
         most_down=max(step.most_down for step in steps),
+        applications=tuple(
+            f"arm {arm.name}: {describe_application(application)}"
+            for arm in experiment.arms
+            if (application := experiment.application_of(arm)) is not None
+        ),
     )
+
+
+def describe_application(application: ApplicationSpec) -> str:
+    """An application under test in words, on one line."""
+    run = application.run
+    if run.container is not None:
+        what = f"container {run.container.image}"
+    elif run.builtin is not None:
+        what = f"built-in {run.builtin}"
+    else:
+        what = f"process {' '.join(run.process or ())}"
+    instances = f"{application.instances} instances of " if application.instances > 1 else ""
+    group = f", group {application.group}" if application.group is not None else ""
+    output = "a topic" if application.output.table is None else f"a table ({application.output.table})"
+    return f"{instances}{what}{group}, writes {output}, {application.guarantee}"
 
 
 def describe_fault(fault: FaultSpec) -> str:
@@ -86,6 +109,7 @@ def describe_fault(fault: FaultSpec) -> str:
 def lines(plan: RunPlan) -> Iterator[str]:
     """A plan as text."""
     yield f"plan of {plan.experiment}, seed {plan.seed}: {plan.cluster}"
+    yield from (f"application of {one}" for one in plan.applications)
     for step in plan.steps:
         yield ""
         yield f"step {step.index}: {step.what}"
