@@ -60,9 +60,19 @@ class HostProcess:
             self._await_end(STOP_SECONDS)
         if self.is_running():
             return
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            out = self._log.open("ab")
+        except OSError as error:
+            raise BadInput(
+                "the application's output cannot be written",
+                where=str(self._log),
+                expected="a writable results folder",
+                found=error.strerror or str(error),
+                next_step="name another folder with --results",
+            ) from error
         environment = {**os.environ, **self._command.environment, MARK: self._mark}
-        with self._log.open("ab") as out:
+        with out:
             self._begin = out.tell()
             self._started_ns, self._ended_ns, self._code = time.time_ns(), None, None
             self._terminated = False

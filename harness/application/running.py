@@ -141,10 +141,23 @@ class RunningApplication:
             within = self._drained_when.within
             self.problems.append(f"the application has not drained within {within:g} s: {left}")
             return
+        if (silence := self._silence()) is not None:
+            self.problems.append(silence)
+            return
         self.drained = True
         offsets = {} if self._checkpoints is None else dict(self._checkpoints())
         for node in self.instances:
             self._note(node, "drained", **({"checkpoint": offsets} if offsets else {}))
+
+    def _silence(self) -> str | None:
+        """That it has read its input and written nothing where its output is looked for, in words."""
+        if self._output is None or self.output_records() or not sum(self.group.ends().values()):
+            return None
+        one = next(iter(self.instances.values()))
+        return (
+            f"the application has written nothing to its output topic {self._output[0]}: does it write to "
+            f"another one? Its last lines: {one.last_lines()}"
+        )
 
     @property
     def failed(self) -> bool:

@@ -210,6 +210,20 @@ def test_other_conditions_of_readiness(
     assert missing in str(refused.value)
 
 
+def test_an_empty_output_shows_nothing(
+    application: RunningApplication, group: Group, made: list[Made]
+) -> None:
+    group.offsets["out"] = {0: 0}
+    application.drain()
+    assert not application.drained
+    assert "written nothing to its output topic out: does it write to another one?" in application.problems[0]
+    # An input without records has no output either.
+    group.offsets["in"] = {0: 0}
+    empty = _running(made, group, Rows())
+    empty.drain()
+    assert empty.drained
+
+
 def test_what_is_not_drained_is_a_problem(application: RunningApplication, group: Group) -> None:
     group.lag = "group g is 3 record(s) behind"
     application.drain()

@@ -1,0 +1,156 @@
+"""Applications under test on real brokers: their faults are proved, and nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.application.orphans import MARK
+from harness.cluster.managed import ManagedCluster
+from harness.containers import engine
+from harness.model.errors import ClusterError
+from harness.model.journal import APPLICATION_DIR
+from harness.model.journal_reader import journal_rows
+from harness.model.result import ArmResult
+from harness.run.executor import Options, run_on
+from harness.spec.experiment import Experiment
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.chaos, pytest.mark.soak]
+
+COPY = ROOT / "tests" / "support" / "copy_application.py"
+PIPE = """
+trap 'kill -TERM 0; exit 143' TERM
+export PATH=$PATH:/opt/kafka/bin KAFKA_HEAP_OPTS=-Xmx128m
+kafka-console-consumer.sh --bootstrap-server {bootstrap} --topic {input} --group {group} --from-beginning |
+  kafka-console-producer.sh --bootstrap-server {bootstrap} --topic {output} &
+wait
+"""
+
+
+def _run(
+    cluster: ManagedCluster, results: Path, application: dict[str, Any], steps: list[Any], **more: Any
+) -> ArmResult:
+    experiment = Experiment.model_validate(
+        {
+            "name": "application",
+            "title": "an application",
+            "application": application,
+            "steps": steps,
+            "arms": [{"name": "one"}],
+            **more,
+        }
+    )
+    _, result = run_on(cluster, experiment, Options(results=results, seed=1))
+    return result.arms[0]
+
+
+def _left(cluster: ManagedCluster) -> list[str]:
+    """Processes and containers of applications beside the cluster."""
+    wanted = f"{MARK}={cluster.name} ".encode()
+    processes = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            processes += [path.parent.name] if wanted in path.read_bytes() else []
+        except OSError:
+            continue
+    label = {"label": [f"{engine.CLUSTER_LABEL}={cluster.name}", engine.APPLICATION_LABEL]}
+    return processes + [one.name for one in cluster.client.containers.list(all=True, filters=label)]
+
+
+def _verified(arm: ArmResult) -> dict[str, bool]:
+    return {window.name: window.verified for window in arm.meta.windows}
+
+
+def test_a_process_is_killed_paused_and_restarted(cluster: ManagedCluster, tmp_path: Path) -> None:
+    program = [sys.executable, str(COPY), "{bootstrap}", "{input}", "{output}", "{group}"]
+    all_of_it = {"target": {"application": "all"}}
+    arm = _run(
+        cluster,
+        tmp_path,
+        {"run": {"process": program}, "instances": 2, "group": "copies"},
+        [
+            {
+                "write": {
+                    "name": "input",
+                    "records": 1500,
+                    "rate": 250,
+                    "faults": [
+                        {"fault": {"kill": {"target": {"application": 0}}}, "at": 1, "for": 1},
+                        {"fault": {"pause": all_of_it}, "at": 4, "for": 1},
+                    ],
+                }
+            },
+            {"inject": {"restart": all_of_it}},
+        ],
+    )
+    assert _verified(arm) == {"kill-1": True, "pause-1": True, "restart-1": True}
+    application = arm.meta.application
+    assert application is not None
+    assert application.problems == ()
+    assert application.drained
+    events = [
+        (row["instance"], row["event"])
+        for row in journal_rows(tmp_path / _folder(tmp_path) / APPLICATION_DIR, ["instance", "event"])
+    ]
+    assert events.count((0, "killed")) == 1
+    assert events.count((0, "restarted")) == 2
+    assert events.count((1, "restarted")) == 1
+    assert _left(cluster) == []
+
+
+def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_path: Path) -> None:
+    container = {"image": cluster.image.reference, "command": ["bash", "-c", PIPE]}
+    one = {"target": {"application": 0}}
+    arm = _run(
+        cluster,
+        tmp_path,
+        {"run": {"container": container}, "group": "pipe", "ready": {"group": "active", "within": 120}},
+        [
+            {
+                "write": {
+                    "name": "input",
+                    "records": 1600,
+                    "rate": 100,
+                    "faults": [
+                        {
+                            "fault": {"partition": {"from": {"application": "all"}, "to": "all"}},
+                            "at": 1,
+                            "for": 2,
+                        },
+                        {"fault": {"cpu_limit": {**one, "cpus": 0.5}}, "at": 9, "for": 2},
+                    ],
+                }
+            },
+            {"inject": {"kill": one}},
+        ],
+        workload={"payload": {"json": {"id": "$identity"}}},
+    )
+    assert _verified(arm) == {"partition-1": True, "cpu_limit-1": True, "kill-1": True}
+    assert arm.meta.application is not None
+    assert arm.meta.application.drained
+    assert (tmp_path / _folder(tmp_path) / APPLICATION_DIR / "instance-0.log").exists()
+    assert _left(cluster) == []
+
+
+def test_an_application_that_ends_at_once_ends_the_run_with_its_last_lines(
+    cluster: ManagedCluster, tmp_path: Path
+) -> None:
+    broken = [sys.executable, "-c", "import sys; print('no such setting: x'); sys.exit(4)"]
+    steps = [{"write": {"name": "input", "records": 10}}]
+    with pytest.raises(ClusterError, match="ended before it was ready") as refused:
+        _run(cluster, tmp_path, {"run": {"process": broken}}, steps)
+    assert "exit code 4" in str(refused.value)
+    assert "no such setting: x" in str(refused.value)
+    assert "the run broke" in (tmp_path / _folder(tmp_path) / "run.json").read_text()
+    assert _left(cluster) == []
+
+
+def _folder(results: Path) -> str:
+    """The run's folder below the results."""
+    (found,) = results.glob("*/one*")
+    return os.path.relpath(found, results)
