@@ -103,6 +103,16 @@ PATIENT_LEADER = with_properties(
 """The same; broker 1 counts as alive for 36 s after its last heartbeat."""
 
 
+ONE_BROKER = ClusterSpec(
+    brokers=1,
+    controllers=1,
+    combined=True,
+    # How often the coordinator looks for transactions that have timed out; the default is 10 s.
+    properties={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"},
+)
+"""One broker, which is the controller too, for claims about applications."""
+
+
 def experiment(text: str, cluster: ClusterSpec = COMMON, **values: object) -> Experiment:
     """An experiment from the YAML of an experiment file without its cluster; with `values`, the text is a
     template for `str.format`. Defaults: one partition on brokers 1, 2, 3, of which 1 leads first,

@@ -4,7 +4,10 @@
     python -m harness.docgen --write                                write them
     python -m harness.docgen claims --write --take results/claims   first replace the saved results of runs
 
-Every module of `_PAGES` is a `PageModule`. Modules whose pages show results of runs also have `take(files)`.
+    python -m harness.docgen claims --write --more --take results/claims   add the results of further runs
+
+Every module of `_PAGES` is a `PageModule`. Modules whose pages show results of runs also have
+`take(files, more=)`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import typer
 
 from harness.docgen import files
 
-_PAGES = ("faults", "findings", "journals", "claims", "bugs", "reference")
+_PAGES = ("faults", "findings", "journals", "claims", "bugs", "applications", "reference")
 _RESULTS = {"claims": "claims.json", "bugs": "bugs.json"}
 
 
@@ -30,6 +33,9 @@ def main(
         list[Path] | None,
         typer.Option(help="Results of runs (a file or a folder) that replace those shown on the page named."),
     ] = None,
+    more: Annotated[
+        bool, typer.Option("--more", help="With --take: keep the results of earlier runs, too.")
+    ] = False,
 ) -> None:
     """Tell which generated pages of docs/ have drifted from the code (exit code 1), or write them."""
     names = pages or list(_PAGES)
@@ -38,8 +44,10 @@ def main(
     modules: dict[str, Any] = {name: importlib.import_module(f"harness.docgen.{name}") for name in names}
     if take:
         if len(names) != 1 or not hasattr(modules[names[0]], "take"):
-            raise typer.BadParameter("--take goes with one page that shows results: claims, bugs or findings")
-        modules[names[0]].take([file for path in take for file in _files(path, names[0])])
+            raise typer.BadParameter(
+                "--take goes with one page that shows results: claims, bugs, findings or applications"
+            )
+        modules[names[0]].take([file for path in take for file in _files(path, names[0])], more=more)
     writing, clean = bool(write or take), True
     for name, module in modules.items():
         found = files.drifted(module, write=writing)

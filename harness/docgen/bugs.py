@@ -38,6 +38,6 @@ def page(runs: BugRuns) -> str:
     )
 
 
-def take(results: Sequence[Path]) -> None:
-    """Keep the runs in these files of `kafka-chaos bugs`, and no others."""
-    BugRuns.collect(results).save(_RESULTS)
+def take(results: Sequence[Path], *, more: bool) -> None:
+    """Keep the runs in these files of `kafka-chaos bugs`, and no others unless `more`."""
+    BugRuns.collect(results, BugRuns.load(_RESULTS) if more else None).save(_RESULTS)

@@ -59,6 +59,6 @@ def pictures(runs: ClaimRuns) -> dict[str, str]:
     return {f"{claim}.svg": text for claim, text in drawings.items()}
 
 
-def take(results: Sequence[Path]) -> None:
-    """Keep the runs in these files of `kafka-chaos claims`, and no others."""
-    ClaimRuns.collect(results).save(_RESULTS)
+def take(results: Sequence[Path], *, more: bool) -> None:
+    """Keep the runs in these files of `kafka-chaos claims`, and no others unless `more`."""
+    ClaimRuns.collect(results, ClaimRuns.load(_RESULTS) if more else None).save(_RESULTS)

@@ -78,7 +78,7 @@ def _evidence() -> Path:
     return FOLDER / "findings.json"
 
 
-def take(folders: Sequence[Path]) -> None:
+def take(folders: Sequence[Path], *, more: bool) -> None:  # noqa: ARG001 - older examples stay anyway
     """Keep examples from the run folders below these, in place of older ones of the same classes."""
     examples = _examples()
     for folder in folders:

@@ -44,10 +44,11 @@ class Runs(BaseModel, Generic[AnySuiteResult]):
         file.write_text(self.model_dump_json(indent=1) + "\n")
 
     @classmethod
-    def collect(cls, files: Sequence[Path]) -> Self:
-        """The runs in these files of the suite's command. Pages tell the story of the latest run of each item
-        alone; the results before it are kept without theirs."""
-        runs = cls.model_validate({"runs": [json.loads(file.read_text()) for file in files]}).runs
+    def collect(cls, files: Sequence[Path], before: Self | None = None) -> Self:
+        """The runs in these files of the suite's command, after those of `before`. Pages tell the story of
+        the latest run of each item alone; the results before it are kept without theirs."""
+        newer = cls.model_validate({"runs": [json.loads(file.read_text()) for file in files]}).runs
+        runs = (*(before.runs if before else ()), *newer)
         latest = {result.id: result for run in runs for result in run}
         kernel = ".".join(platform.release().split(".")[:2])
         return cls(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from harness.model.journal import (
     ANSWERS_DIR,
+    APPLICATION_DIR,
     ASSIGNMENTS_DIR,
     CHECKPOINTS_DIR,
     COMMITS_DIR,
@@ -132,6 +133,11 @@ class FinishedRun:
         """Records in the replicas' own files at the end, in the order of their offsets."""
         rows = self._rows(REPLICAS_DIR)
         return sorted(rows, key=lambda row: (row["broker"], row["partition"], row["offset"]))
+
+    @cached_property
+    def application_events(self) -> list[JournalRow]:
+        """What happened to the instances of the application under test, in order of time."""
+        return sorted(self._rows(APPLICATION_DIR), key=lambda row: row["at_ns"])
 
     @cached_property
     def checkpoints(self) -> list[JournalRow]:

@@ -29,6 +29,11 @@ class StreamsOptions(Frozen):
     settings: dict[str, Setting] = Field(
         default_factory=dict, description="settings of Streams, by Kafka's names"
     )
+    raised_limit: int | None = Field(
+        default=None,
+        ge=1,
+        description="max.message.bytes that the output gets when the application is started again",
+    )
 
 
 def _command(options: StreamsOptions, places: Places, jars: tuple[Path, ...]) -> Command:
@@ -39,6 +44,8 @@ def _command(options: StreamsOptions, places: Places, jars: tuple[Path, ...]) ->
         *("--guarantee", options.guarantee, "--commit-interval-ms", str(options.commit_interval_ms)),
         *(text for name, value in options.settings.items() for text in ("--setting", f"{name}={value}")),
     ]
+    if options.raised_limit is not None:
+        arguments += ["--raised-limit", str(options.raised_limit)]
     return Command(tuple(arguments), {JARS_VARIABLE: os.pathsep.join(map(str, jars))})
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from typing import Any
 
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.application.kafka_jars import streams_jars
@@ -29,6 +30,12 @@ def parser() -> argparse.ArgumentParser:
     made = java_parser(__doc__, "streams")
     made.add_argument("--guarantee", choices=("at_least_once", "exactly_once_v2"), default="at_least_once")
     made.add_argument("--commit-interval-ms", type=int, default=1000)
+    made.add_argument(
+        "--raised-limit",
+        type=int,
+        help="when it is started again, first set max.message.bytes of the output to this, as an operator "
+        "would who has read why it ended",
+    )
     return made
 
 
@@ -54,6 +61,10 @@ def main() -> int:
     options = parser().parse_args()
     options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
+    mark = options.state / "started"
+    if options.raised_limit is not None and mark.exists():
+        _set_limit(options.bootstrap, options.output, options.raised_limit)
+    mark.touch()
     gateway = start_jvm(jars() or streams_jars(options.version), ("-Xmx256m", *LOG_TO_STDERR))
     jvm = gateway.jvm
     properties = jvm.java.util.Properties()
@@ -66,6 +77,14 @@ def main() -> int:
     code = _until_stopped(streams, stopping)
     gateway.shutdown()
     return code
+
+
+def _set_limit(bootstrap: str, topic: str, size: int) -> None:
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result()
 
 
 def _until_stopped(streams: Any, stopping: threading.Event) -> int:

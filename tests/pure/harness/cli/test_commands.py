@@ -80,9 +80,9 @@ def completions(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     ("words", "offered"),
     [
         ("kafka-chaos ex", ["explore", "experiments", "export"]),
-        ("kafka-chaos run c", ["cut-then-kill"]),
+        ("kafka-chaos run c", ["connect-files", "cut-then-kill"]),
         ("kafka-chaos run kill-leader sto", ["storm"]),
-        ("kafka-chaos plan k", ["kill-leader"]),
+        ("kafka-chaos plan k", ["kafka-streams", "kill-leader"]),
         ("kafka-chaos matrix acks", ["acks-idempotence"]),
         ("kafka-chaos faults pa", ["partition", "pause"]),
         ("kafka-chaos run kill-leader --pro", ["--profile", "--producer-config"]),

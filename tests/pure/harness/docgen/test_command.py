@@ -21,7 +21,7 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     empty = {"FOLDER": tmp_path / "docs", "SUFFIXES": ()}
     found: dict[str, Any] = {name: SimpleNamespace(**empty, pages=dict) for name in docgen._PAGES}
     found["bugs"] = SimpleNamespace(**empty, pages=lambda: {"bugs.md": "new"}, taken=[])
-    found["bugs"].take = found["bugs"].taken.extend
+    found["bugs"].take = lambda results, more: found["bugs"].taken.extend((*results, *["more"] * more))
     monkeypatch.setattr(
         docgen, "importlib", SimpleNamespace(import_module=lambda name: found[name.rpartition(".")[2]])
     )
@@ -59,7 +59,10 @@ def test_results_are_found_below_a_folder(modules: dict[str, Any], tmp_path: Pat
         (tmp_path / run).mkdir()
         (tmp_path / run / "bugs.json").write_text("[]")
     assert call("bugs", "--take", str(tmp_path)).exit_code == 0
-    assert modules["bugs"].taken == [tmp_path / "a" / "bugs.json", tmp_path / "b" / "bugs.json"]
+    both = [tmp_path / "a" / "bugs.json", tmp_path / "b" / "bugs.json"]
+    assert modules["bugs"].taken == both
+    assert call("bugs", "--more", "--take", str(tmp_path)).exit_code == 0
+    assert modules["bugs"].taken == [*both, *both, "more"]
 
 
 @pytest.mark.parametrize("arguments", [("colours",), ("--take", "x"), ("faults", "--take", "x")])

@@ -45,7 +45,7 @@ def test_a_class_that_was_never_seen_is_said_so(tmp_path: Path, monkeypatch: pyt
     assert "none seen yet" in findings.pages()["findings.md"]
     assert files.drifted(findings) == ["findings.md"]
     _run(tmp_path / "run", run_meta(), 4)
-    findings.take([tmp_path])
+    findings.take([tmp_path], more=True)
     assert files.drifted(findings, write=True) == ["findings.md"]
     assert files.drifted(findings) == []
     assert (

@@ -31,7 +31,9 @@ arms:
 
 def test_built_ins_load() -> None:
     assert EXPERIMENT.builtin_names() == (
+        "connect-files",
         "cut-then-kill",
+        "kafka-streams",
         "kill-leader",
         "last-replica",
         "standard",

@@ -1,0 +1,138 @@
+"""The page of what applications under test were seen to do, made from run folders.
+
+`docs/applications.md` has one row per built-in application, guarantee and experiment. The numbers come from
+`docs/applications.json`, one entry per run on real brokers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from checkers.judgement.judge import judge
+from harness.docgen import files
+from harness.model.frozen import Frozen
+from harness.model.journal import RUN_FILE, SUMMARY_FILE
+from harness.model.result import FindingClass, Summary
+from harness.model.run import RunMeta
+from harness.report.markdown import table
+from harness.spec.experiment import Experiment
+
+FOLDER, SUFFIXES = files.DOCS, ()
+_SPEC_FILE = "experiment.json"
+_COUNTED = ("inputs", "unprocessed", "reprocessed")
+_HEADER = ("application", "guarantee", "what happens", *_COUNTED, "verdict", "runs")
+
+
+class SeenRun(Frozen):
+    """One run of a built-in application: `what` happened, and what came of its inputs."""
+
+    run_id: int
+    application: str
+    guarantee: str
+    experiment: str
+    arm: str
+    what: str
+    inputs: int
+    unprocessed: int
+    reprocessed: int
+    verdict: str
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """Runs with the same values are one row."""
+        return self.application, self.experiment, self.arm, self.guarantee
+
+
+def pages() -> dict[str, str]:
+    """The text of the page by its name."""
+    return {"applications.md": files.render("applications.md.j2", result_table=result_table(_saved()))}
+
+
+def result_table(runs: Sequence[SeenRun]) -> str:
+    """The table, one line per row."""
+    rows: dict[tuple[str, str, str, str], list[SeenRun]] = {}
+    for run in sorted(runs, key=lambda run: run.row):
+        rows.setdefault(run.row, []).append(run)
+    return table(_HEADER, [_cells(same) for same in rows.values()])
+
+
+def _cells(runs: Sequence[SeenRun]) -> tuple[str, ...]:
+    first = runs[0]
+    verdicts = Counter(run.verdict for run in runs)
+    return (
+        first.application,
+        first.guarantee,
+        first.what,
+        *(_span([getattr(run, name) for run in runs]) for name in _COUNTED),
+        ", ".join(f"{word} {count}" if len(verdicts) > 1 else word for word, count in verdicts.most_common()),
+        str(len(runs)),
+    )
+
+
+def _span(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,}-{most:,}"
+
+
+def seen_below(folder: Path) -> Iterator[SeenRun]:
+    """The runs of built-in applications below a folder; interrupted ones and those of another version are
+    left out."""
+    for path in sorted(folder.glob(f"**/{SUMMARY_FILE}")):
+        try:
+            meta = RunMeta.model_validate_json((path.parent / RUN_FILE).read_text())
+            summary = Summary.model_validate_json(path.read_text())
+            experiment = Experiment.model_validate_json((path.parent.parent / _SPEC_FILE).read_text())
+        except (OSError, ValueError):
+            continue
+        seen = seen_run(meta, summary, experiment)
+        if seen is not None:
+            yield seen
+
+
+def seen_run(meta: RunMeta, summary: Summary, experiment: Experiment) -> SeenRun | None:
+    """What one run has shown; None: it had no built-in application, or shows nothing."""
+    arm = next((one for one in experiment.arms if one.name == meta.arm), None)
+    application = experiment.application_of(arm) if arm is not None else None
+    if application is None or application.run.builtin is None or summary.inputs is None:
+        return None
+    alone = len(experiment.arms) == 1 or meta.arm in (application.guarantee, "no-fault")
+    return SeenRun(
+        run_id=meta.run_id,
+        application=application.run.builtin,
+        guarantee=application.guarantee,
+        experiment=meta.experiment,
+        arm=meta.arm,
+        what=experiment.title if alone else f"{experiment.title} ({meta.arm})",
+        inputs=summary.inputs,
+        unprocessed=summary.count(FindingClass.UNPROCESSED),
+        reprocessed=summary.count(FindingClass.REPROCESSED),
+        verdict=judge(meta, summary).verdict.value,
+    )
+
+
+def _evidence() -> Path:
+    return FOLDER / "applications.json"
+
+
+def _saved() -> tuple[SeenRun, ...]:
+    path = _evidence()
+    entries: list[Any] = json.loads(path.read_text()) if path.exists() else []
+    return tuple(SeenRun.model_validate(entry) for entry in entries)
+
+
+def merged(known: Iterable[SeenRun], newer: Iterable[SeenRun]) -> list[SeenRun]:
+    """Every run once, in the order of the rows."""
+    return sorted(
+        {run.run_id: run for run in (*known, *newer)}.values(), key=lambda run: (run.row, run.run_id)
+    )
+
+
+def take(folders: Sequence[Path], *, more: bool) -> None:
+    """Count the runs below these folders, beside those that the page counts if `more`."""
+    newer = [run for folder in folders for run in seen_below(folder)]
+    entries = [run.model_dump(mode="json") for run in merged(_saved() if more else (), newer)]
+    _evidence().write_text(json.dumps(entries, indent=1) + "\n")
