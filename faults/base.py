@@ -26,7 +26,7 @@ class InjectionContext:
     names this injection; rules that it leaves in a kernel carry it. `seed` decides random choices: the same
     seed on the same cluster chooses the same nodes. `chosen` records the nodes of each resolved target.
     `beside` holds the topics of all arms that run together and those that their processors write to: a heal
-    waits for them too.
+    waits for them too. `groups` are the names of share groups in this run, by those in the experiment.
     """
 
     cluster: FaultCluster
@@ -36,6 +36,7 @@ class InjectionContext:
     seed: str = ""
     chosen: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
     beside: tuple[str, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -50,6 +51,10 @@ class InjectionContext:
         """The brokers that answer a client now."""
         return {view.broker for view in self.cluster.view((self.topic,)).answered()}
 
+    def _coordinator(self, key: str, *, transactional: bool) -> int | None:
+        named = key if transactional else self.groups.get(key, key)
+        return self.cluster.coordinator(named, transactional=transactional)
+
     def snapshot(self) -> TargetContext:
         """The live cluster as it is now, for resolving targets."""
         return TargetContext(
@@ -58,7 +63,10 @@ class InjectionContext:
             brokers=self.cluster.broker_ids,
             controllers=self.cluster.controller_ids,
             controller=self.cluster.controller,
-            coordinator=self.cluster.coordinator,
+            coordinator=self._coordinator,
+            share_coordinator=lambda group, partition: self.cluster.share_coordinator(
+                self.groups.get(group, group), self.topic, partition
+            ),
             seed=self.seed,
             zookeepers=self.cluster.zookeeper_ids,
             applications=self.cluster.application_ids,

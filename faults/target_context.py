@@ -33,6 +33,8 @@ class TargetContext:
     coordinator: Coordinators
     seed: str
     zookeepers: tuple[int, ...] = ()
+    share_coordinator: Callable[[str, int], int | None] = lambda _group, _partition: None
+    """Of a share group and a partition of the topic."""
     applications: tuple[int, ...] = ()
     resolved: dict[Any, tuple[int, ...]] = field(default_factory=dict, compare=False)
 

@@ -19,25 +19,36 @@ def draw_nodes(snapshot: TargetContext, nodes: Collection[int], count: int) -> f
 
 
 class Coordinates(Frozen):
-    """A consumer group or a transactional id."""
+    """A consumer group or share group, a transactional id, or the state of a share group in a partition."""
 
     group: str | None = Field(default=None, min_length=1)
     transactional_id: str | None = Field(default=None, min_length=1)
+    share_state: str | None = Field(
+        default=None, min_length=1, description="a share group: who stores its state (KIP-932)"
+    )
+    partition: int | None = Field(
+        default=None, ge=0, description="of the topic, for `share_state`; default: 0"
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Coordinates:
-        if (self.group is None) == (self.transactional_id is None):
-            raise ValueError("name either `group` or `transactional_id`")
+        if sum(one is not None for one in (self.group, self.transactional_id, self.share_state)) != 1:
+            raise ValueError("name either `group` or `transactional_id` or `share_state`")
+        if self.partition is not None and self.share_state is None:
+            raise ValueError("`partition` is for `share_state` alone")
         return self
 
 
 class Coordinator(BaseTarget):
-    """The coordinator of a consumer group or of a transactional id."""
+    """The coordinator of a group or of a transactional id, or the share coordinator of a share group."""
 
     coordinator: Coordinates = Field(description="the group or transactional id")
 
     def choose(self, snapshot: TargetContext) -> frozenset[int]:
         of = self.coordinator
+        if of.share_state is not None:
+            stores = snapshot.share_coordinator(of.share_state, of.partition or 0)
+            return frozenset() if stores is None else frozenset({stores})
         found = snapshot.coordinator(of.group or of.transactional_id or "", transactional=of.group is None)
         return frozenset() if found is None else frozenset({found})
 

@@ -66,6 +66,9 @@ class ClusterWithApplication:
     def coordinator(self, key: str, *, transactional: bool) -> int | None:
         return self._cluster.coordinator(key, transactional=transactional)
 
+    def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
+        return self._cluster.share_coordinator(group, topic, partition)
+
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
         return self._cluster.elect(topic, partitions, unclean=unclean)
 

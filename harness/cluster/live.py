@@ -18,7 +18,7 @@ from harness.host.ports import HOST
 from harness.model.broker_views import BrokerView, TopologyView
 from harness.model.errors import ClusterError
 from harness.model.polling import poll_within
-from harness.protocol import admin
+from harness.protocol import admin, share_admin
 from harness.protocol.client_security import PLAIN_TEXT, ClientSecurity
 from harness.protocol.connection import BrokerConnection
 from harness.spec.cluster import ClusterSpec
@@ -123,6 +123,19 @@ class LiveCluster(RunningNodes):
 
         poll_within(within, missing)
         return found[0] if isinstance(found[0], int) else None
+
+    def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:
+        """The broker that stores the state of a share group in a partition (KIP-932), as the first broker
+        that answers reports; None if there is none.
+
+        Raises:
+            ClusterError: no broker answers.
+        """
+        found = self._first(
+            "who stores the state of a share group?",
+            lambda one: share_admin.share_coordinator(one, group, topic, partition),
+        )
+        return found if isinstance(found, int) else None
 
     def elect(self, topic: str, partitions: Iterable[int], *, unclean: bool) -> dict[int, str | None]:
         """Elect leaders; returns partition -> name of the error, or None for success.

@@ -6,6 +6,8 @@ connection, and is then asked with that. Every function raises OSError when the 
 
 from __future__ import annotations
 
+import base64
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -18,10 +20,17 @@ from kio.schema.describe_share_group_offsets.v0 import response as old_response
 from kio.schema.describe_share_group_offsets.v1 import request as new_request
 from kio.schema.describe_share_group_offsets.v1 import response as new_response
 from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v6 import request as coordinator_request
+from kio.schema.find_coordinator.v6 import response as coordinator_response
+from kio.schema.metadata.v12 import request as metadata_request
+from kio.schema.metadata.v12 import response as metadata_response
 from kio.schema.types import GroupId, TopicName
-from kio.static.primitive import i32, i64
+from kio.static.primitive import i8, i32, i64
 
 from harness.protocol.connection import BrokerConnection, error_name
+
+_SHARE = i8(2)
+"""FindCoordinator: the key is that of a share group's state (KIP-932)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,27 @@ def _start(number: int, part: Any) -> ShareStart:
     if error is not None or start < 0:
         return ShareStart(number, error)
     return ShareStart(number, None, start, lag if lag >= 0 else None)
+
+
+def share_coordinator(connection: BrokerConnection, group: str, topic: str, partition: int) -> int | str:
+    """Id of the broker that stores the state of a share group in a partition (`__share_group_state`), or the
+    error's name."""
+    named = metadata_request.MetadataRequestTopic(topic_id=None, name=TopicName(topic))
+    request = metadata_request.MetadataRequest(
+        topics=(named,), allow_auto_topic_creation=False, include_topic_authorized_operations=False
+    )
+    (found,) = connection.ask(request, metadata_response.MetadataResponse).topics
+    if found.error_code != ErrorCode.none or found.topic_id is None:
+        return error_name(found.error_code) or "UNKNOWN_TOPIC_ID"
+    key = f"{group}:{_base64(found.topic_id)}:{partition}"
+    asked = coordinator_request.FindCoordinatorRequest(key_type=_SHARE, coordinator_keys=(key,))
+    (answer,) = connection.ask(asked, coordinator_response.FindCoordinatorResponse).coordinators
+    return error_name(answer.error_code) or int(answer.node_id)
+
+
+def _base64(topic_id: uuid.UUID) -> str:
+    """A topic id as Kafka writes it."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def move_share_starts(

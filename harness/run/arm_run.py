@@ -149,12 +149,17 @@ class ArmRun:
         self.meta = self.meta.model_copy(update={"deletions": (*self.meta.deletions, deletion)})
         self.meta.save(self.folder)
 
+    def share_groups(self) -> dict[str, str]:
+        """The share groups' names in this run, by those in the experiment."""
+        specs = self.experiment.share_of(self.arm)
+        return {spec.group or spec.name: spec.group_id(self.run_id) for spec in specs}
+
     def groups(self) -> set[str]:
         """Names of the groups of the arm's readers, processors and share groups."""
         readers = self.experiment.readers_of(self.arm)
         processing = self.experiment.workload_of(self.arm).process is not None
         application = set() if self.application is None else self.application.groups()
-        shared = {spec.group_id(self.run_id) for spec in self.experiment.share_of(self.arm)}
+        shared = set(self.share_groups().values())
         return (
             application
             | {reader.group for reader in readers if reader.group is not None}

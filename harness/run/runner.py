@@ -177,6 +177,7 @@ class ExperimentRun:
             tag=f"{TAG_PREFIX}{first.run_id:x}-{name}",
             seed=f"{self.seed}/{name}",
             beside=tuple(topic for arm_run in self._arm_runs for topic in arm_run.topics),
+            groups=first.share_groups(),
         )
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness.cluster.live import LiveCluster
+from harness.model.broker_views import PartitionState
 from harness.model.errors import ClusterError
 from harness.model.journal import RowSink
+from harness.model.polling import poll_within
 from harness.model.run import ShareInfo
 from harness.model.share_journal import (
     DELIVERIES,
@@ -22,7 +24,8 @@ from harness.model.share_journal import (
     SHARE_OFFSETS_DIR,
 )
 from harness.protocol.admin import ANSWER_SECONDS
-from harness.protocol.share_admin import ShareStart, share_starts
+from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
+from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.share.member_loop import MemberSettings
@@ -88,6 +91,55 @@ class ShareGroups:
             assert admin is not None
             admin.set_group_config(group.group_id, group.spec.group_config())
             group.start()
+
+    def alter(self, change: AlterShareGroup) -> list[str]:
+        """Change a group as an administrator does; returns problems.
+
+        Raises:
+            BadInput: the brokers refuse a setting.
+            ClusterError: a setting could not be changed.
+        """
+        group = next(one for one in self.groups if change.group in (one.spec.name, one.spec.group))
+        config = ShareSpec(name="q", lock=change.lock, delivery_limit=change.delivery_limit).group_config()
+        config = {name: value for name, value in config.items() if name != "share.auto.offset.reset"}
+        if config:
+            self._cluster.admin().set_group_config(group.group_id, config)
+            group.alter(", ".join(f"{name}={value}" for name, value in config.items()))
+        if change.start is None:
+            return []
+        group.stop_members()
+        try:
+            refused = self._move(group, change.start)
+        finally:
+            group.start_members()
+        return (
+            [f"the start of share group {group.spec.name} could not be moved: {refused}"] if refused else []
+        )
+
+    def _move(self, group: ShareGroup, start: str | int) -> str | None:
+        """Move the start offsets of a group whose members have left; the reason if that fails."""
+        state = self._leaders()
+        ends = {number: one.high_watermark or 0 for number, one in state.items()}
+        starts = {number: one.log_start_offset or 0 for number, one in state.items()}
+        chosen = {"earliest": starts, "latest": ends}
+        places = dict.fromkeys(ends, start) if isinstance(start, int) else chosen[start]
+        refused: list[str] = []
+
+        def missing() -> str | None:
+            try:
+                broker = self._cluster.coordinator(group.group_id, transactional=False)
+                if broker is None:
+                    return "the group has no coordinator"
+                with self._cluster.connection(broker, ANSWER_SECONDS) as connection:
+                    answers = move_share_starts(connection, group.group_id, self._topic.name, places)
+            except (ClusterError, OSError) as error:
+                return str(error)
+            refused[:] = sorted({error for error in answers.values() if error is not None})
+            return ", ".join(refused) or None
+
+        why = poll_within(_SESSION_SECONDS + _QUIET_SECONDS, missing)
+        group.alter(f"start offsets moved to {places}" if why is None else f"start offsets not moved: {why}")
+        return why
 
     def drain(self) -> list[str]:
         """Wait until every group has finished all records, or its members are given none any more; returns
@@ -196,12 +248,20 @@ class ShareGroups:
         return False
 
     def _ends(self) -> dict[int, int]:
+        return {
+            number: state.high_watermark
+            for number, state in self._leaders().items()
+            if state.high_watermark is not None
+        }
+
+    def _leaders(self) -> dict[int, PartitionState]:
+        """Each partition as its leader reports it."""
         view = self._cluster.view((self._topic.name,))
         return {
-            state.partition: state.high_watermark
+            state.partition: state
             for broker in view.answered()
             for state in broker.partitions
-            if state.leader == broker.broker and state.high_watermark is not None
+            if state.leader == broker.broker
         }
 
     def _quiet(self, group: ShareGroup, begun: float, begun_ns: int) -> bool:

@@ -25,7 +25,7 @@ from harness.run.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
 from harness.spec.group_steps import CommitOffsets, RestartReader
-from harness.spec.steps import KIND, Action, Ask, Drive, Heal, Inject, Wait, Write
+from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.producer.tally import Progress
 
@@ -128,6 +128,10 @@ class StepExecutor:
             self._say(f"committing offsets {action.name}")
             for arm in self.arms:
                 arm.clients.commits.carry_out(action, self._observer(arm).nodes)
+        elif isinstance(action, AlterShareGroup):
+            self._say(f"changing share group {action.group}")
+            for arm in self.arms:
+                self.problems += arm.clients.share.alter(action)
         else:
             self._say(f"sleeping for {action.seconds:g} s")
             time.sleep(action.seconds)

@@ -20,7 +20,7 @@ from harness.model.frozen import Frozen
 from harness.model.node_layout import FIRST_ZOOKEEPER_ID
 from harness.spec.application import ApplicationSpec, merged
 from harness.spec.cluster import ClusterSpec, Metadata
-from harness.spec.share import share_problems
+from harness.spec.share import altered_problems, share_problems
 from harness.spec.steps import KIND, Drive, Heal, Inject, Step, Write
 from workloads.config.java_settings import java_problem, settings_problem
 from workloads.config.reader_spec import ReaderSpec
@@ -277,6 +277,7 @@ class Experiment(Frozen):
         """What is inconsistent, with its place in the file."""
         yield from self._reader_problems(self.readers, "readers")
         yield from share_problems(self.share, self.cluster, "share")
+        yield from altered_problems(self.steps, {arm.name: self.share_of(arm) for arm in self.arms})
         for number, arm in enumerate(self.arms):
             yield from self._reader_problems(arm.readers or (), f"arms[{number}].readers")
             yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")

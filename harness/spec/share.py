@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from faults.schedules.check import Problem
 from harness.spec.cluster import SMALLEST_LOCK_PROPERTY, ClusterSpec
+from harness.spec.steps import Step
 from workloads.config.share_spec import SMALLEST_LOCK_SECONDS, ShareSpec
 
 
@@ -31,6 +32,19 @@ def share_problems(groups: Sequence[ShareSpec], cluster: ClusterSpec, place: str
                 f"a lock of {spec.lock:g} s is below the {smallest:g} s that brokers allow: set "
                 f"`properties: {{{SMALLEST_LOCK_PROPERTY}: {round(spec.lock * 1000)}}}` below `cluster`",
             )
+
+
+def altered_problems(steps: Sequence[Step], arms: Mapping[str, Sequence[ShareSpec]]) -> Iterator[Problem]:
+    """Steps that change a share group which an arm does not have; `arms` are the groups by the arm's name."""
+    for number, step in enumerate(steps):
+        change = step.alter_share_group
+        for arm, groups in arms.items() if change is not None else ():
+            names = sorted({spec.group or spec.name for spec in groups} | {spec.name for spec in groups})
+            if change is not None and change.group not in names:
+                yield Problem(
+                    f"steps[{number}].alter_share_group.group",
+                    f"arm {arm!r} has no share group {change.group!r}; it has {', '.join(names) or 'none'}",
+                )
 
 
 def _smallest_lock(cluster: ClusterSpec) -> float | None:

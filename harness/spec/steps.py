@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -231,6 +231,27 @@ class Ask(Frozen):
         return self
 
 
+class AlterShareGroup(Frozen):
+    """Change a share group as an administrator does, while the run goes on. The check still judges it by its
+    settings in `share`, so that this shows what its findings look like.
+
+    `start` moves the group's start offset in every partition. Kafka allows this only while the group has no
+    members, so they are closed first and new ones are started after it. `lock` (seconds) and `delivery_limit`
+    apply to records that are acquired from then on.
+    """
+
+    group: str = Field(pattern=NAME, description="its name in `share`")
+    start: Literal["earliest", "latest"] | Annotated[int, Field(ge=0)] | None = None
+    lock: float | None = Field(default=None, ge=1, le=3600, description="seconds")
+    delivery_limit: int | None = Field(default=None, ge=1, le=100)
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.start is None and self.lock is None and self.delivery_limit is None:
+            raise ValueError("say what changes: `start`, `lock` or `delivery_limit`")
+        return self
+
+
 class Sleep(Frozen):
     """Do nothing for a while. Prefer a wait step, which verifies a state."""
 
@@ -248,6 +269,7 @@ Action = (
     | CommitOffsets
     | DeleteRecords
     | RecreateTopic
+    | AlterShareGroup
     | Sleep
 )
 STEPS: dict[str, type[Frozen]] = {
@@ -261,6 +283,7 @@ STEPS: dict[str, type[Frozen]] = {
     "delete_records": DeleteRecords,
     "recreate_topic": RecreateTopic,
     "commit_offsets": CommitOffsets,
+    "alter_share_group": AlterShareGroup,
     "sleep": Sleep,
 }
 KIND = {model: name for name, model in STEPS.items()}
@@ -281,6 +304,7 @@ class Step(Frozen):
     delete_records: DeleteRecords | None = None
     recreate_topic: RecreateTopic | None = None
     commit_offsets: CommitOffsets | None = None
+    alter_share_group: AlterShareGroup | None = None
     sleep: Sleep | None = None
 
     @model_validator(mode="before")

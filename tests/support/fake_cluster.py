@@ -53,6 +53,9 @@ class FakeCluster:
     def view(self, topics: Iterable[str], timeout: float = 1.0) -> TopologyView:  # noqa: ARG002
         return self.views.pop(0) if len(self.views) > 1 else self.views[0]
 
+    def share_coordinator(self, group: str, topic: str, partition: int) -> int | None:  # noqa: ARG002
+        return None
+
     def coordinator(self, key: str, *, transactional: bool) -> int | None:  # noqa: ARG002
         return self.coordinating
 

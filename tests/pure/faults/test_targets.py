@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -40,6 +41,7 @@ from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
 from harness.model.node_layout import CLIENT
 from tests.support.builders.views import quiet, seen, silent, state, view
+from tests.support.fake_cluster import FakeCluster, context
 
 pytestmark = pytest.mark.pure
 
@@ -117,6 +119,36 @@ def test_a_coordinator_is_that_of_its_group_or_transactional_id() -> None:
     for bad in ({}, {"group": "g", "transactional_id": "g"}, {"group": ""}, "g"):
         with pytest.raises(ValidationError):
             read({"coordinator": bad})
+
+
+def test_the_broker_that_stores_the_state_of_a_share_group_in_a_partition() -> None:
+    asked = []
+
+    def stores(group: str, partition: int) -> int | None:
+        asked.append((group, partition))
+        return 3 if partition == 1 else None
+
+    there = replace(snapshot(coordinator=2), share_coordinator=stores)
+    assert read({"coordinator": {"share_state": "q", "partition": 1}}).resolve(there) == (3,)
+    with pytest.raises(FaultError, match="the target matches no node"):
+        read({"coordinator": {"share_state": "q"}}).resolve(there)
+    assert asked == [("q", 1), ("q", 0)]
+    with pytest.raises(ValidationError, match="or `share_state`"):
+        read({"coordinator": {"share_state": "q", "group": "q"}})
+
+
+def test_a_share_group_has_another_name_in_each_run() -> None:
+    asked = []
+
+    class Asked(FakeCluster):
+        def coordinator(self, key: str, *, transactional: bool) -> int | None:
+            asked.append((key, transactional))
+            return 1
+
+    there = replace(context(Asked([quiet()])), groups={"q": "q-7f"}).snapshot()
+    for named in ({"group": "q"}, {"group": "other"}, {"transactional_id": "q"}):
+        assert read({"coordinator": named}).resolve(there) == (1,)
+    assert asked == [("q-7f", False), ("other", False), ("q", True)]
 
 
 @pytest.mark.parametrize(

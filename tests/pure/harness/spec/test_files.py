@@ -36,6 +36,8 @@ def test_built_ins_load() -> None:
         "kafka-streams",
         "kill-leader",
         "last-replica",
+        "share-group-altered",
+        "share-groups",
         "standard",
         "storm",
         "transactions",
@@ -119,6 +121,8 @@ def test_an_experiment_survives_json(name: str) -> None:
             "set `features: {share.version: 1}` below `cluster`",
         ),
         (("- name: a", "- {name: a, share: [{name: q, lock: 3}]}"), "a lock of 3 s is below the 15 s"),
+        (("steps:", "steps:\n  - alter_share_group: {group: q, lock: 1}"), "arm 'a' has no share group 'q'"),
+        (("steps:", "steps:\n  - alter_share_group: {group: q}"), "say what changes: `start`, `lock`"),
         (("title: t", "title: t\ntopic: {replication_factor: 5}"), "the cluster has 3 broker"),
         (("title: t", "title: t\ncluster: {brokers: many}"), "cluster.brokers"),
         (("- write:", "- wirte:"), "did you mean 'write'"),
@@ -286,13 +290,13 @@ def test_the_schema_accepts_what_the_reader_does(name: str, validator: Draft2020
     example = resources.files("harness.spec") / "example.yaml"
     text = example.read_text() if name == "example" else EXPERIMENT.builtin_text(name)
     assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
-    broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:"))
+    broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:").replace("alter_", "altr_"))
     assert not validator.is_valid(broken)
 
 
 def test_the_schema_knows_every_step() -> None:
     known = {"write", "drive", "wait", "inject", "heal", "ask", "restart_reader", "sleep"}
-    known |= {"commit_offsets", "delete_records", "recreate_topic"}
+    known |= {"alter_share_group", "commit_offsets", "delete_records", "recreate_topic"}
     assert set(EXPERIMENT.json_schema()["$defs"]["Step"]["properties"]) == known
 
 
