@@ -25,6 +25,7 @@ from harness.model.share_journal import (
 )
 from harness.protocol.admin import ANSWER_SECONDS
 from harness.protocol.share_admin import ShareStart, move_share_starts, share_starts
+from harness.run.share_clients import share_client
 from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal
@@ -189,7 +190,9 @@ class ShareGroups:
     def _group(self, spec: ShareSpec, sinks: ShareSinks) -> ShareGroup:
         topic, access = self._topic, self._cluster.access
         group_id = spec.group_id(topic.run_id)
-        properties = spec.properties(self._cluster.bootstrap, group_id, access.properties)
+        security = access.properties if spec.client == "librdkafka" else None
+        properties = spec.properties(self._cluster.bootstrap, group_id, security)
+        command, more = share_client(spec, self._cluster)
 
         def settings(name: str, session: int) -> MemberSettings:
             return MemberSettings(
@@ -201,10 +204,12 @@ class ShareGroups:
                 hold=spec.hold,
                 explicit=spec.mode == "explicit",
                 wait=spec.commit == "sync",
-                more={},
+                more=more,
             )
 
-        return ShareGroup(spec, group_id=group_id, topic=topic.name, sinks=sinks, settings=settings)
+        return ShareGroup(
+            spec, group_id=group_id, topic=topic.name, sinks=sinks, settings=settings, command=command
+        )
 
     def _ask(self, group: ShareGroup, *, last: bool = False) -> tuple[ShareStart, ...]:
         """Ask the group's coordinator and journal what is new; with `last`, the members still being there,

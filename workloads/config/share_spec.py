@@ -78,6 +78,8 @@ class ShareSpec(Frozen):
             raise ValueError(f"{ours[0]} is set by the member itself and cannot be given in extra")
         if self.client == "java" and self.pauses:
             raise ValueError("`pauses` stop a process, and a Java member has two: use `client: librdkafka`")
+        if self.client == "java" and self.commit == "async":
+            raise ValueError("a Java member tells of answers only with `commit: sync`")
         return self
 
     @property

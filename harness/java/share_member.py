@@ -1,0 +1,120 @@
+"""The process of a member with the Java client's share consumer: `python -m harness.java.share_member`.
+
+Each member has a JVM of its own, which ends with this process. Its answers are those of `commitSync`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
+from harness.java.java_client import error_of
+from harness.java.jvm import Jvm
+from workloads.share.member_loop import Answer, Given, MemberSettings, ShareError, main
+
+SHARE_MEMBER = (sys.executable, "-m", "harness.java.share_member")
+_FATAL = ("Authentication", "Authorization", "Fenced", "UnsupportedVersion", "Serialization")
+_JVM_ENDED = "the JVM has ended"
+
+
+class JavaShareClient:
+    """A KafkaShareConsumer, subscribed to one topic. `more` of the settings has the client's `jar` and
+    `access`: the properties for TLS and SASL."""
+
+    def __init__(self, settings: MemberSettings) -> None:
+        self._jvm = Jvm(Path(settings.more["jar"]))
+        self._packages = self._jvm.packages
+        clients = self._packages.org.apache.kafka.clients.consumer
+        bytes_of = self._packages.org.apache.kafka.common.serialization.ByteArrayDeserializer
+        self._types = {
+            word: getattr(clients.AcknowledgeType, word.upper()) for word in ("accept", "release", "reject")
+        }
+        with _as_share_errors(fatal=True):
+            config = self._config({**settings.properties, **settings.more["access"]})
+            self._consumer = clients.KafkaShareConsumer(config, bytes_of(), bytes_of())
+            topics = self._packages.java.util.ArrayList()
+            topics.add(settings.topic)
+            self._consumer.subscribe(topics)
+
+    def poll(self, seconds: float) -> list[Given]:
+        with _as_share_errors():
+            wait = self._packages.java.time.Duration.ofMillis(round(seconds * 1000))
+            return [_given(record) for record in _each(self._consumer.poll(wait))]
+
+    def acknowledge(self, record: Given, word: str) -> None:
+        with _as_share_errors():
+            self._consumer.acknowledge(record.message, self._types[word])
+
+    def commit(self, *, wait: bool) -> list[Answer]:
+        with _as_share_errors():
+            if not wait:
+                self._consumer.commitAsync()
+                return []
+            found: list[Answer] = []
+            for entry in _each(self._consumer.commitSync().entrySet()):
+                problem = entry.getValue()
+                error = str(problem.get().getClass().getSimpleName()) if problem.isPresent() else None
+                found.append((int(entry.getKey().partition()), None, error))
+            return found
+
+    def answers(self) -> list[Answer]:
+        return []
+
+    def close(self) -> None:
+        try:
+            with _as_share_errors():
+                self._consumer.close()
+        finally:
+            self._jvm.close()
+
+    def _config(self, properties: Mapping[str, Any]) -> Any:
+        config = self._packages.java.util.HashMap()
+        for name, value in properties.items():
+            config.put(name, str(value))
+        return config
+
+
+def _each(found: Any) -> Iterator[Any]:
+    iterator = found.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _given(record: Any) -> Given:
+    count = record.deliveryCount()
+    value = record.value()
+    return Given(
+        partition=int(record.partition()),
+        offset=int(record.offset()),
+        delivery_count=int(count.get()) if count.isPresent() else None,
+        value=None if value is None else bytes(value),
+        headers=[(str(one.key()), bytes(one.value())) for one in _each(record.headers())],
+        message=record,
+    )
+
+
+@contextmanager
+def _as_share_errors(*, fatal: bool = False) -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as error:
+        report = error_of(error)
+        ends = fatal or any(word in report.exception for word in _FATAL)
+        raise ShareError(report.str(), fatal=ends) from error
+    except (Py4JError, OSError) as error:
+        raise ShareError(f"{_JVM_ENDED}: {error}", fatal=True) from error
+
+
+if __name__ == "__main__":
+    # Ctrl-C is for the harness, which closes its members.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    code = main(JavaShareClient)
+    sys.stdout.flush()
+    os._exit(code)
