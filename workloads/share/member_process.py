@@ -34,11 +34,11 @@ class MemberProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self._say(json.dumps(asdict(settings)))
-        self._thread = threading.Thread(target=self._listen, name="share-member", daemon=True)
-        self._thread.start()
         self._stderr: list[str] = []
         self._errors = threading.Thread(target=self._read_errors, name="share-errors", daemon=True)
         self._errors.start()
+        self._thread = threading.Thread(target=self._listen, name="share-member", daemon=True)
+        self._thread.start()
 
     @property
     def alive(self) -> bool:
