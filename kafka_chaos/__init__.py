@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from kafka_chaos import faults, targets
     from workloads.config.reader_spec import ReaderSpec
     from workloads.config.spec import ProducerSettings, TransactionSpec, WorkloadSpec
+    from workloads.own.consumer_journal import ConsumerJournal
     from workloads.own.journaled import JournaledProducer, journaled
 
     __version__: str
@@ -74,6 +75,7 @@ __all__ = [
     "ClusterError",
     "ClusterSpec",
     "CommitOffsets",
+    "ConsumerJournal",
     "ContainerApplication",
     "CountRow",
     "DeleteRecords",
@@ -146,6 +148,7 @@ _HOME = {
     "harness.spec.topic_steps": "DeleteRecords RecreateTopic",
     "workloads.config.reader_spec": "ReaderSpec",
     "workloads.config.spec": "ProducerSettings TransactionSpec WorkloadSpec",
+    "workloads.own.consumer_journal": "ConsumerJournal",
     "workloads.own.journaled": "JournaledProducer journaled",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}

@@ -24,7 +24,12 @@ def _committed(rows: FindingRows) -> Text:
 
 def _answered(rows: FindingRows) -> Text:
     seen = otherwise(rows.number("seen"), "no offset")
-    return say(" and was told that it is done, then broker ", rows.number("broker"), " answered ", seen)
+    return say(" and was told that it is done, then ", _broker(rows), " answered ", seen)
+
+
+def _broker(rows: FindingRows) -> Text:
+    """Who answered; of groups that nobody asked about during the run, it is not known."""
+    return when(rows["broker"] < 0, "the coordinator", say("broker ", rows.number("broker")))
 
 
 def _gone(rows: FindingRows) -> Text:
@@ -68,14 +73,7 @@ def commit_stale(rows: Rows) -> Flags:
 def _beyond(rows: FindingRows) -> Text:
     ahead = say(", ", rows.number("count"), " record(s) beyond what its members had been given")
     early = say(
-        *(
-            "broker ",
-            rows.number("broker"),
-            " answered offset ",
-            rows.number("seen"),
-            " of ",
-            rows.text("at"),
-        ),
+        *(_broker(rows), " answered offset ", rows.number("seen"), " of ", rows.text("at")),
         *(" for group ", rows.text("who"), ", which only a transaction sets that had not committed"),
     )
     return when(rows["kind"] == EARLY, early, say(_committed(rows), ahead))

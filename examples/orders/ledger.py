@@ -9,12 +9,16 @@ from pathlib import Path
 
 from confluent_kafka import Consumer
 
+from kafka_chaos import ConsumerJournal
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--ledger", required=True, type=Path)
+    parser.add_argument("--journal", type=Path, help="for tests: what this member of the group does")
+    parser.add_argument("--commit-first", action="store_true", help="the bug that a test finds")
     options = parser.parse_args()
     running = True
 
@@ -31,16 +35,20 @@ def main() -> None:
             "enable.auto.commit": False,
         }
     )
-    consumer.subscribe([options.topic])
+    journal = ConsumerJournal("ledger", "ledger-1", path=options.journal)
+    consumer.subscribe([options.topic], **journal.callbacks())
     with options.ledger.open("a") as ledger:
         while running:
             records = [one for one in consumer.consume(1000, timeout=0.5) if one.error() is None]
+            if records and options.commit_first:
+                journal.commit(consumer)
             for one in records:
                 line = {"partition": one.partition(), "offset": one.offset(), "bytes": len(one.value())}
                 print(json.dumps(line), file=ledger)
             ledger.flush()
-            if records:
-                consumer.commit()
+            journal.processed(records)
+            if records and not options.commit_first:
+                journal.commit(consumer)
     consumer.close()
 
 

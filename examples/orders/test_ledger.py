@@ -12,24 +12,33 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from kafka_chaos import ConsumerJournal
+
 APPLICATION = Path(__file__).with_name("ledger.py")
 
 
 class Ledger:
     """The application under test, as a process of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *more: str) -> None:
         self.path = path
+        self.journal = path.with_suffix(".journal")
+        self.more = more
 
     @contextmanager
     def running(self, bootstrap: str, topic: str) -> Iterator[None]:
         arguments = ["--bootstrap", bootstrap, "--topic", topic, "--ledger", str(self.path)]
+        arguments += ["--journal", str(self.journal), *self.more]
         process = subprocess.Popen([sys.executable, str(APPLICATION), *arguments])
         try:
             yield
         finally:
             process.terminate()
             process.wait(timeout=60)
+
+    def journals(self) -> list[ConsumerJournal]:
+        """What the members of the group did: here there is one."""
+        return [ConsumerJournal.read(self.journal)] if self.journal.exists() else []
 
     def lines(self) -> list[tuple[int, int]]:
         """(partition, offset) of every record in the ledger; a line that is half written does not count."""
@@ -57,7 +66,20 @@ def test_the_ledger_misses_nothing_when_a_leader_dies(chaos, ledger):
         ledger.running(run.bootstrap, run.topic),
     ):
         result = run.wait()
-        result.assert_delivered(ledger.lines, within=90)
+        result.assert_delivered(ledger.journals, within=90)
+        assert set(ledger.lines()) >= set(ledger.journals()[0].positions())
+
+
+def test_a_ledger_that_commits_before_it_writes_is_found_out(chaos, tmp_path):
+    careless = Ledger(tmp_path / "careless.jsonl", "--commit-first")
+    with (
+        chaos.started("kill-leader", arm="acks=all-idempotent") as run,
+        careless.running(run.bootstrap, run.topic),
+    ):
+        result = run.wait()
+        # Nothing is missing, since it was not killed in between; it would have been.
+        with pytest.raises(AssertionError, match="commit_ahead: ledger-1 of group ledger committed"):
+            result.assert_delivered(careless.journals, within=90)
 
 
 def test_orders_sent_while_a_broker_is_frozen_reach_the_ledger(kafka_cluster, chaos, ledger):

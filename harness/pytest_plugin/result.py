@@ -13,8 +13,11 @@ from harness.model.errors import KafkaChaosError
 from harness.model.result import ArmResult, ExperimentResult, FindingClass, VerdictWord
 from harness.pytest_plugin.delivery_report import Committed, describe, nothing_processed
 from harness.report.table import explanation
+from workloads.own.consumer_journal import ConsumerJournal
 
 _LOOK_SECONDS = 0.2
+Seen = Iterable[tuple[int, int]] | Iterable[ConsumerJournal]
+"""Positions that were processed, or the journals of the members that processed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class ChaosResult:
 
     def assert_delivered(
         self,
-        seen: Iterable[tuple[int, int]] | Callable[[], Iterable[tuple[int, int]]],
+        seen: Seen | Callable[[], Seen],
         *,
         within: float = 0.0,
         exactly_once: bool = False,
@@ -164,8 +167,10 @@ class ChaosResult:
         reason, with the last error of the application.
 
         Args:
-            seen: (partition, offset) of every record that your application has processed; or a function that
-                returns them, called until none is missing or `within` seconds have passed.
+            seen: (partition, offset) of every record that your application has processed, or the
+                `ConsumerJournal` of each of its members: then commits that are lost, ahead or foreign, and
+                partitions with two owners, are failures too. Or a function that returns one of these, called
+                until none is missing or `within` seconds have passed.
             within: seconds for the application to catch up.
             exactly_once: also fail if a record was processed twice.
             last_error: the last error of your application, as an exception or text, or a function that
@@ -184,10 +189,11 @@ class ChaosResult:
         run = self.folder / arm.folder
         there = _positions(run, arm.meta.topic)
         deadline = time.monotonic() + within
-        got = Counter(seen() if callable(seen) else seen)
+        got, journals = _seen(seen)
         while callable(seen) and there - got.keys() and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-            got = Counter(seen())
+            got, journals = _seen(seen)
+        progress = self._progress(arm, journals, there)
         once = set(got)
         missing, strange = sorted(there - once), sorted(once - there)
         for what, found in (("were never processed", missing), ("are not in the topic", strange)):
@@ -198,7 +204,10 @@ class ChaosResult:
                     f"{len(found):,} record(s) {what}, of {len(there):,} in the topic: "
                     + (f"{hint}\n" if none else "")
                     + describe(found, arm.meta, run, self._committed(arm), missed=found is missing)
+                    + progress
                 )
+        if progress:
+            raise self._failure(f"every record was processed, but progress was not kept:{progress}")
         twice = sorted(position for position, times in got.items() if times > 1)
         if exactly_once and twice:
             raise self._failure(
@@ -229,6 +238,16 @@ class ChaosResult:
                     f"found {', '.join(found)}\n{explanation(arm)}"
                 )
 
+    def _progress(self, arm: ArmResult, journals: list[ConsumerJournal], there: set[tuple[int, int]]) -> str:
+        """What broke the progress of the application's groups, a line each; empty: nothing did."""
+        if not journals:
+            return ""
+        from harness.pytest_plugin.own_group import group_problems
+
+        run = self.folder / arm.folder
+        found = group_problems(journals, there, arm.meta, run, lambda: self._committed(arm))
+        return "".join(f"\n  {one}" for one in found)
+
     def _failure(self, message: str) -> AssertionError:
         """The error of an assertion that fails; if it fails the test, the report shows its message."""
         self.failures.append(message)
@@ -251,6 +270,16 @@ class ChaosResult:
             return self.committed(arm.meta.topic)
         except KafkaChaosError as error:
             return f"{error.what} ({error.found})" if error.found else error.what
+
+
+def _seen(seen: Seen | Callable[[], Seen]) -> tuple[Counter[tuple[int, int]], list[ConsumerJournal]]:
+    """The positions that were processed, and the journals that they are from."""
+    given: list[Any] = list(seen() if callable(seen) else seen)
+    journals = [one for one in given if isinstance(one, ConsumerJournal)]
+    got = Counter(one for one in given if not isinstance(one, ConsumerJournal))
+    for journal in journals:
+        got.update(journal.positions())
+    return got, journals
 
 
 def _summary_of(arm: ArmResult) -> Any:

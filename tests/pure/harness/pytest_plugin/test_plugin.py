@@ -394,6 +394,44 @@ def test_an_application_is_held_against_the_final_read(
     assert len(brokers.runs) == 1
 
 
+JOURNALED = """
+from kafka_chaos import ConsumerJournal
+
+def test_it(chaos):
+    with chaos.started('kill-leader', arm='acks=all') as run:
+        journal = ConsumerJournal('g', 'a')
+        journal.assigned([0, 1])
+        {early}
+        journal.processed([(0, 0), (1, 1), (0, 2), (1, 3)])
+        result = run.wait()
+    result.assert_delivered(lambda: [journal], exactly_once=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("early", "says"),
+    [
+        ("", None),
+        ("journal.committed([(0, 3)], asked_ns=1)", "commit_ahead: a of group g committed offset 3"),
+    ],
+)
+def test_the_journals_of_an_application_are_held_against_its_commits(
+    early: str,
+    says: str | None,
+    pytester: pytest.Pytester,
+    brokers: StandIns,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from harness.pytest_plugin import own_group
+
+    monkeypatch.setattr(own_group, "_AGAIN_SECONDS", 0.0)
+    done = run(pytester, JOURNALED.format(early=early))
+    done.assert_outcomes(passed=1 if says is None else 0, failed=0 if says is None else 1)
+    if says is not None:
+        done.stdout.fnmatch_lines(["E*every record was processed, but progress was not kept*", f"E*{says}*"])
+    assert len(brokers.runs) == 1
+
+
 NOTHING = """
 import threading
 
