@@ -38,6 +38,7 @@ from checkers.findings.evidence import RunNames
 from checkers.findings.leadership_history import LeadershipHistory, read_leadership
 from checkers.findings.newest_keys import find_newest_on_spark
 from checkers.findings.output_findings import OutputNames
+from checkers.findings.ownerless import ownerless_times
 from checkers.findings.progress_findings import group_files
 from checkers.findings.record_context import LogBounds, Policy
 from checkers.findings.share_findings import ShareFiles
@@ -122,11 +123,16 @@ def check_run(
             problems.append(
                 f"the sends journal holds {facts.repeated:,} sends more than once, so the verdict is unknown"
             )
+        without_owner, problem = attempt(
+            "owners of partitions", lambda: ownerless_times(journals, facts.context.numbers)
+        )
+        problems += [problem] if problem else []
         summary = summarise(
             found,
             journals.meta,
             facts,
             unavailable_seconds=unavailable_seconds(facts.reports, journals.meta),
+            ownerless=without_owner,
             problems=tuple(problems),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})

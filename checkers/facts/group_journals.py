@@ -27,7 +27,7 @@ twice the time after which our readers' clients give up a request, and then some
 
 COMMIT_ROWS = ("reader", "spot", "offset", "error", "kind", "asked_ns", "at_ns")
 ANSWER_ROWS = ("spot", "offset", "error", "source", "broker", "log_offset", "asked_ns", "at_ns")
-OWNER_ROWS = ("reader", "spot", "event", "offset", "member", "at_ns")
+OWNER_ROWS = ("reader", "spot", "event", "offset", "at_ns")
 GIVEN_ROWS = ("reader", "spot", "offset", "read_ns")
 
 
@@ -70,8 +70,7 @@ def read_group(
 ) -> GroupJournals:
     """The rows of a group, in one of several parts of its partitions."""
     readers = {name: number for number, name, _ in unit.readers}
-    members: dict[str, int] = {}
-    commits, answers, owners = [], [], []
+    commits, answers = [], []
     for path in files.commits:
         table = _table(path, COMMITS)
         rows = _rows(table, COMMIT_ROWS, topics)
@@ -86,22 +85,28 @@ def read_group(
         rows["source"] = codes(table.column("source"), _SOURCES)
         mine = codes(table.column("group"), {unit.name: 0}) == 0
         answers.append(_chosen(rows, mine & (rows["source"] >= 0), part, parts))
-    for path in files.assignments:
-        table = _table(path, ASSIGNMENTS)
-        rows = _rows(table, OWNER_ROWS, topics)
-        rows["reader"] = codes(table.column("reader"), readers)
-        rows["event"] = codes(table.column("event"), _EVENTS)
-        for name in table.column("member").unique().to_pylist():
-            members.setdefault(str(name), len(members))
-        rows["member"] = codes(table.column("member"), members)
-        owners.append(_chosen(rows, (rows["reader"] >= 0) & (rows["event"] >= 0), part, parts))
     given = [_given(path, reader, topics, part, parts) for reader, _, paths in unit.readers for path in paths]
     return GroupJournals(
         ColumnBatch.joined(commits, COMMIT_ROWS),
         ColumnBatch.joined(answers, ANSWER_ROWS),
-        ColumnBatch.joined(owners, OWNER_ROWS),
+        read_owners(unit, files.assignments, topics, part, parts),
         ColumnBatch.joined(given, GIVEN_ROWS),
     )
+
+
+def read_owners(
+    unit: Unit, assignments: Sequence[str], topics: Mapping[str, int], part: int = 0, parts: int = 1
+) -> ColumnBatch:
+    """Rows of `OWNER_ROWS` of a group, in one of several parts of its partitions."""
+    readers = {name: number for number, name, _ in unit.readers}
+    owners = []
+    for path in assignments:
+        table = _table(path, ASSIGNMENTS)
+        rows = _rows(table, OWNER_ROWS, topics)
+        rows["reader"] = codes(table.column("reader"), readers)
+        rows["event"] = codes(table.column("event"), _EVENTS)
+        owners.append(_chosen(rows, (rows["reader"] >= 0) & (rows["event"] >= 0), part, parts))
+    return ColumnBatch.joined(owners, OWNER_ROWS)
 
 
 def lower(commits: ColumnBatch) -> Ints:

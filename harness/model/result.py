@@ -193,6 +193,16 @@ class Example(Frozen):
     txn: int | None = None
 
 
+class OwnerlessTime(Frozen):
+    """How long no member of a group owned a partition, between one owner and the next: `seconds` in all,
+    `longest` at a time."""
+
+    group: str
+    partition: int
+    seconds: float
+    longest: float
+
+
 class Summary(Frozen):
     """Counts of one run; its size does not depend on the number of records.
 
@@ -204,8 +214,10 @@ class Summary(Frozen):
     `unavailable_seconds` is the longest stretch over the partitions without a success report while a write
     step was going on, counted from one second up (0.0: none). `blame` says in sentences where the findings
     come from: by class, write step, partition, faults open at the acknowledgement and begun after it, and
-    leader epochs, the most first. Of an application under test: `inputs` is the number of inputs that it had
-    to process, `processed` how many of them have the outputs that they should have (None: no application).
+    leader epochs, the most first. `ownerless` are the partitions without an owner for a second or more, at
+    most 50, the longest times first. Of an application under test: `inputs` is the number of inputs that it
+    had to process, `processed` how many of them have the outputs that they should have (None: there is no
+    application).
     """
 
     sent: int
@@ -224,6 +236,7 @@ class Summary(Frozen):
     check_seconds: float
     problems: tuple[str, ...] = ()
     blame: tuple[str, ...] = ()
+    ownerless: tuple[OwnerlessTime, ...] = ()
     inputs: int | None = None
     processed: int | None = None
 
@@ -306,6 +319,7 @@ __all__ = [
     "FaultWindow",
     "FindingClass",
     "Judgement",
+    "OwnerlessTime",
     "Summary",
     "VerdictWord",
 ]

@@ -61,6 +61,8 @@ class ArmView:
     brokers: tuple[tuple[str, str], ...]
     chart_text: str
     moments: tuple[tuple[str, ...], ...]
+    rebalances: tuple[tuple[str, ...], ...]
+    ownerless: tuple[tuple[str, ...], ...]
     windows: tuple[tuple[str, ...], ...]
     leaders: tuple[tuple[str, ...], ...]
     counts: tuple[tuple[str, ...], ...]
@@ -288,6 +290,8 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
         brokers=tuple((broker_class(b), "no leader" if b < 0 else f"broker {b}") for b in sorted(leaders)),
         chart_text=_chart_text(timeline, meta),
         moments=html_tables.moments(timeline, meta),
+        rebalances=html_tables.rebalances(timeline, meta),
+        ownerless=html_tables.ownerless(summary) if summary else (),
         windows=html_tables.windows(meta),
         leaders=html_tables.leader_changes(timeline),
         counts=html_tables.counts(summary, meta) if summary else (),
@@ -317,6 +321,8 @@ def _chart_text(timeline: Timeline, meta: RunMeta) -> str:
             seconds = timeline.bucket_ns / 1e9
             span = f"from {begin * seconds:.2f} s to {end * seconds:.2f} s"
             parts.append(f"{sum(counts):,} {kind} records are marked {span}.")
+    if any(timeline.rebalances):
+        parts.append(f"{sum(timeline.rebalances):,} changes of the owners of partitions are marked.")
     for strip in timeline.strips:
         leaders = [span.leader for span in strip.spans]
         order = [who for n, who in enumerate(leaders) if n == 0 or who != leaders[n - 1]]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from harness.model.result import Summary
 from harness.model.run import RunMeta
 from harness.report.table import faults_of
 from harness.report.timeline import Timeline
-from harness.report.timeline_chart import found_spans
+from harness.report.timeline_chart import FoundSpan, found_spans, rebalance_spans
 
 MOST_CHANGES = 40
 """The most rows of the table of leader changes."""
@@ -32,8 +33,25 @@ def windows(meta: RunMeta) -> TableRows:
 
 def moments(timeline: Timeline, meta: RunMeta) -> TableRows:
     """Rows of class, from, to, records and open faults: what the bars on the timeline stand for."""
+    return _rows_of(found_spans(timeline), timeline, meta)
+
+
+def rebalances(timeline: Timeline, meta: RunMeta) -> TableRows:
+    """Rows of from, to, partitions that changed owners, and open faults."""
+    return tuple(row[1:] for row in _rows_of(rebalance_spans(timeline), timeline, meta))
+
+
+def ownerless(summary: Summary) -> TableRows:
+    """Rows of group, partition, the seconds without an owner and the longest of them."""
+    return tuple(
+        (one.group, str(one.partition), f"{one.seconds:.1f}", f"{one.longest:.1f}")
+        for one in summary.ownerless
+    )
+
+
+def _rows_of(spans: Iterable[FoundSpan], timeline: Timeline, meta: RunMeta) -> TableRows:
     rows = []
-    for span in found_spans(timeline):
+    for span in spans:
         from_ns, to_ns = (timeline.origin_ns + int(at * 1e9) for at in (span.from_s, span.to_s))
         faults = [
             window.name

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 
 from harness.model.errors import JournalError
 from harness.model.journal import (
+    ASSIGNMENTS,
+    ASSIGNMENTS_DIR,
     FINDINGS_DIR,
     OPEN_SENDS,
     SAMPLES,
@@ -72,7 +74,8 @@ class Timeline:
     equal length, and the first bucket begins at `origin_ns`.
 
     Success is `acked` or `unconfirmed`. `strips` are the first `MOST_STRIPS` partitions that were sampled.
-    `problems` are sentences about missing data. `lost` and `duplicates` count findings of these classes per
+    `problems` are sentences about missing data. `rebalances` counts the partitions that were assigned to
+    members of groups, or taken from them. `lost` and `duplicates` count findings of these classes per
     bucket of the success report (without one: of the send); `undated` of them have no time within the run.
     """
 
@@ -85,6 +88,7 @@ class Timeline:
     problems: tuple[str, ...]
     lost: tuple[int, ...] = ()
     duplicates: tuple[int, ...] = ()
+    rebalances: tuple[int, ...] = ()
     undated: int = 0
 
     @property
@@ -108,6 +112,11 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         for number, tally in enumerate(by_partition):
             tally.add(done["closed_ns"].filter(pc.equal(done["partition"], number)))
     found = _findings(folder / FINDINGS_DIR, origin, problems)
+    moved = _Tally(origin)
+    grouped = [reader.name for reader in meta.readers if reader.group is not None]
+    if grouped and (folder / ASSIGNMENTS_DIR).is_dir():
+        for batch in _batches(folder / ASSIGNMENTS_DIR, ASSIGNMENTS, ("at_ns", "reader"), problems):
+            moved.add(batch["at_ns"].filter(pc.is_in(batch["reader"], pa.array(grouped, pa.string()))))
     leaders, last = _leaders(folder / SAMPLES_DIR, origin, problems)
     out_of_range = sends.out_of_range + successes.out_of_range + errors.out_of_range
     if out_of_range:
@@ -117,7 +126,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
     known = [at for at in (meta.ended_ns, last, *(window.closed_ns for window in meta.windows)) if at]
     end = max((at for at in known if 0 <= at - origin < LONGEST_NS), default=origin)
     tallies = (sends, successes, errors)
-    dated = (*tallies, *found.values())
+    dated = (*tallies, moved, *found.values())
     length = max((end - origin) // BUCKET_NS + 1, *(len(tally.counts) for tally in dated))
     width = -(-length // MOST_BUCKETS)
     sent, succeeded, failed = (_rebucketed(tally.counts, length, width) for tally in tallies)
@@ -137,6 +146,7 @@ def read_timeline(folder: Path, meta: RunMeta) -> Timeline:
         problems=tuple(problems),
         lost=lost,
         duplicates=duplicates,
+        rebalances=_rebucketed(moved.counts, length, width) if moved.counts.any() else (),
         undated=sum(tally.out_of_range for tally in found.values()),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.run import RunMeta
@@ -12,6 +12,7 @@ from harness.report.timeline import Strip, Timeline
 WIDTH, LEFT, RIGHT = 960, 64, 12
 PLOT_HEIGHT = 190
 MARK_HEIGHT, MARK_PITCH = 16, 20
+_MARK_LABELS = {"duplicates": "dupl.", "rebalanced": "rebal."}
 MOST_MARKS = 60
 """The most bars in one row of findings."""
 STRIP_HEIGHT, ALIVE_HEIGHT, ISR_HEIGHT, STRIP_PITCH = 14, 5, 9, 37
@@ -72,7 +73,8 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class MarkRow:
-    """Findings of one class over time, one bar per stretch of time that has any; `y` is the row's top."""
+    """Findings of one class, or rebalances, over time, one bar per stretch of time that has any; `y` is the
+    row's top."""
 
     label: str
     y: float
@@ -183,7 +185,8 @@ def _bands(scale: _Scale, meta: RunMeta) -> tuple[int, tuple[Band, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class FoundSpan:
-    """How many findings of one class fall between two times in seconds from the run's start."""
+    """How many findings of one class, or partitions that changed owners, fall between two times in seconds
+    from the run's start."""
 
     kind: str
     from_s: float
@@ -193,8 +196,17 @@ class FoundSpan:
 
 def found_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
     """The bars of lost records and duplicates: at most `MOST_MARKS` of each."""
+    return _spans(timeline, (("lost", timeline.lost), ("duplicates", timeline.duplicates)))
+
+
+def rebalance_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
+    """The bars of partitions that were assigned to members of groups or taken from them."""
+    return _spans(timeline, (("rebalanced", timeline.rebalances),))
+
+
+def _spans(timeline: Timeline, series: Iterable[tuple[str, Sequence[int]]]) -> tuple[FoundSpan, ...]:
     spans = []
-    for kind, counts in (("lost", timeline.lost), ("duplicates", timeline.duplicates)):
+    for kind, counts in series:
         width = max(1, -(-len(counts) // MOST_MARKS))
         seconds = timeline.bucket_ns / 1e9
         for first in range(0, len(counts), width):
@@ -205,7 +217,7 @@ def found_spans(timeline: Timeline) -> tuple[FoundSpan, ...]:
 
 
 def _mark_rows(scale: _Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ...]:
-    spans = found_spans(timeline)
+    spans = (*found_spans(timeline), *rebalance_spans(timeline))
     rows: list[MarkRow] = []
     for kind in dict.fromkeys(span.kind for span in spans):
         mine = [span for span in spans if span.kind == kind]
@@ -218,7 +230,7 @@ def _mark_rows(scale: _Scale, timeline: Timeline, y: float) -> tuple[MarkRow, ..
             hint = f"{span.count:,} {span.kind} from {span.from_s:.2f} s to {span.to_s:.2f} s"
             box_y, width = round(top + MARK_HEIGHT - height, 1), max(2.0, round(right - left, 1))
             marks.append(Box(left, box_y, width, height, span.kind, "", hint))
-        rows.append(MarkRow("dupl." if kind == "duplicates" else kind, top, tuple(marks)))
+        rows.append(MarkRow(_MARK_LABELS.get(kind, kind), top, tuple(marks)))
     return tuple(rows)
 
 

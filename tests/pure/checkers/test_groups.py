@@ -275,3 +275,11 @@ def test_the_session_time_out_of_the_new_protocol_is_the_brokers(tmp_path: Path)
     assert checked(tmp_path / "own", history, group_meta(readers=readers))[1] == []
     found = checked(tmp_path / "brokers", history, group_meta(readers=readers, cluster=long))[1]
     assert [row["finding"] for row in found] == ["two_owners"]
+
+
+def test_the_time_without_an_owner_is_told(tmp_path: Path) -> None:
+    history = GroupHistory().own("a", 0, 10).own("b", 14.5, 20).own("a", 20.4, 30).own("b", 32, 40)
+    (told,) = checked(tmp_path / "long", history)[0].ownerless
+    assert (told.group, told.partition, told.seconds, told.longest) == ("g", 0, 6.9, 4.5)
+    overlapping = GroupHistory().own("a", 0, 10).own("b", 5, 20).own("a", 20.4)
+    assert checked(tmp_path / "short", overlapping)[0].ownerless == ()
