@@ -267,7 +267,7 @@ class Looks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *said: dict[int, int]) -> None:
         self.said, self.seconds = list(said), 0.0
-        monkeypatch.setattr(final_read, "_settle", lambda *_: (bound(0, 10), bound(1, 4)))
+        monkeypatch.setattr(final_read, "settle_target", lambda *_: (bound(0, 10), bound(1, 4)))
         monkeypatch.setattr(final_read, "last_stable", lambda *_: self.next())
         monkeypatch.setattr(final_read.time, "sleep", self.sleep)
         monkeypatch.setattr(final_read.time, "monotonic", lambda: self.seconds)
@@ -286,7 +286,7 @@ def ended() -> tuple[int, dict[int, int]]:
         bootstrap = "b:1"
         access = PLAIN_TEXT
 
-    found, held = final_read._settle_transactions(
+    found, held = final_read.settle_transactions(
         cast(ManagedCluster, Somewhere()), FinalReadTarget("t", 2, 1, 7, 5.0)
     )
     return len(found), held
@@ -313,7 +313,7 @@ def test_a_leader_that_does_not_tell_proves_no_hanging_transaction(monkeypatch: 
 def passes(monkeypatch: pytest.MonkeyPatch, *settled: PartitionBounds) -> FinalRead:
     """A final read of one partition whose bounds are these, pass after pass; every pass reads the same."""
     left = list(settled)
-    monkeypatch.setattr(final_read, "_settle", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
+    monkeypatch.setattr(final_read, "settle_target", lambda *_: (left.pop(0) if len(left) > 1 else left[0],))
     digest = DigestBuilder(0, 10).done()
     monkeypatch.setattr(final_read, "_one_pass", lambda *_: ({0: digest}, None))
     monkeypatch.setattr(final_read, "differences", lambda *_: [])
