@@ -28,7 +28,7 @@ _err = Console(stderr=True)
 
 
 def explore(
-    menu: Annotated[Path | None, typer.Option(help="Built-in menu (ordinary, groups), or a file.")] = None,
+    menu: Annotated[Path | None, typer.Option(help="ordinary, groups, share-groups, or a file.")] = None,
     budget: Annotated[str | None, typer.Option(help="Time in total: 20m (default), 1h, ...")] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Number of runs in total, instead of a time.")

@@ -21,6 +21,7 @@ from harness.model.frozen import Frozen
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Arm, Experiment, TopicSpec
 from workloads.config.reader_spec import ReaderSpec
+from workloads.config.share_spec import ShareSpec
 from workloads.config.spec import WorkloadSpec
 
 
@@ -32,6 +33,7 @@ class Level(Frozen):
     topic: dict[str, Setting] = Field(default={}, description="topic configuration")
     workload: dict[str, Any] = Field(default={}, description="as `workload` in an experiment file")
     readers: dict[str, Any] = Field(default={}, description="what it sets of every reader")
+    share: dict[str, Any] = Field(default={}, description="what it sets of every share group")
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
 
@@ -69,6 +71,7 @@ class ExploreMenu(Frozen):
     topic: TopicSpec = TopicSpec()
     workload: WorkloadSpec = WorkloadSpec()
     readers: tuple[ReaderSpec, ...] = Field(default=(), description="as `readers` in an experiment file")
+    share: tuple[ShareSpec, ...] = Field(default=(), description="as `share` in an experiment file")
     producer: dict[str, Any] = Field(default={}, description="producer properties of every run")
     settings: dict[Annotated[str, Field(pattern=NAME)], Levels] = Field(default={})
     faults: tuple[MenuFault, ...] = Field(min_length=1)
@@ -183,6 +186,7 @@ def experiment_of(
             "topic": menu.topic.model_dump(),
             "workload": base,
             "readers": _readers(menu, trial.settings),
+            "share": _share(menu, trial.settings),
             "steps": [{"write": _write(menu, trial)}],
             "arms": [_arm(menu, label, settings, trial) for label, settings in arms],
         }
@@ -208,7 +212,7 @@ def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], trial: Trial
         "producer": _merged(menu.producer, (level.producer for level in levels), "producer"),
         "topic": _merged({}, (level.topic for level in levels), "topic"),
     }
-    for key, of in (("workload", _workload), ("readers", _readers)):
+    for key, of in (("workload", _workload), ("readers", _readers), ("share", _share)):
         if (own := of(menu, settings)) != of(menu, trial.settings):
             arm[key] = own
     return Arm.model_validate(arm)
@@ -217,6 +221,11 @@ def _arm(menu: ExploreMenu, name: str, settings: Mapping[str, str], trial: Trial
 def _readers(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
     patch = _merged({}, (level.readers for level in _levels(menu, settings)), "readers")
     return [{**reader.model_dump(exclude_unset=True), **patch} for reader in menu.readers]
+
+
+def _share(menu: ExploreMenu, settings: Mapping[str, str]) -> list[dict[str, Any]]:
+    patch = _merged({}, (level.share for level in _levels(menu, settings)), "share")
+    return [{**group.model_dump(exclude_unset=True), **patch} for group in menu.share]
 
 
 def _workload(menu: ExploreMenu, settings: Mapping[str, str]) -> dict[str, Any]:

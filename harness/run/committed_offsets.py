@@ -83,11 +83,12 @@ class CommittedOffsets:
             self._wake.set()
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Ask from now on about groups whose reader has their name, too: rows of commits that were answered.
+        """Ask from now on about groups whose reader has their name, too: rows of commits.
         To be called when the thread has ended."""
         for row in rows:
             self.groups = {**self.groups, row["reader"]: row["reader"]}
-            self.answered(row)
+            if row["error"] is None:
+                self.answered(row)
 
     def start(self) -> None:
         self._thread.start()

@@ -27,8 +27,9 @@ _RETRY_SECONDS = 0.2
 class GroupCommits:
     """The commits of one run, to partitions of `topic`; rows go to `sink`.
 
-    A row's reader has the name of the group. `answered` has the rows without an error, and `infos` describes
-    their readers, which read nothing. Call `end` before the journal is closed.
+    A row's reader has the name of the group. `answered` has the rows without an error and those of
+    transactions, and `infos` describes their readers, which read nothing. Call `end` before the journal is
+    closed.
     """
 
     def __init__(self, cluster: LiveCluster, topic: str, sink: RowSink) -> None:
@@ -84,7 +85,7 @@ class GroupCommits:
 
     def append(self, row: dict[str, Any]) -> None:
         """Take a row of `harness.model.journal.COMMITS` of a group without members."""
-        if row["error"] is None:
+        if row["error"] is None or row["kind"] == "transaction":
             self.answered.append(row)
         self._sink.append(row)
 

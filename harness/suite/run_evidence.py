@@ -30,6 +30,7 @@ from harness.model.journal import (
 from harness.model.journal_reader import fault_events, journal_batches, journal_rows
 from harness.model.result import ArmResult, FindingClass, Summary
 from harness.model.run import RunMeta, StepInfo
+from harness.model.share_journal import DELIVERIES_DIR
 
 SECOND = 10**9
 JournalRow = dict[str, Any]
@@ -118,6 +119,11 @@ class FinishedRun:
     def offsets(self) -> list[JournalRow]:
         """What coordinators answered about committed offsets, and what replicas' files hold."""
         return self._rows(OFFSETS_DIR)
+
+    @cached_property
+    def deliveries(self) -> list[JournalRow]:
+        """What members of share groups were given."""
+        return self._rows(DELIVERIES_DIR)
 
     @cached_property
     def final_log(self) -> list[JournalRow]:

@@ -31,7 +31,7 @@ arms:
     {how}
   - {{<<: *member, name: second}}
 """
-_JOINED = precondition(owned("second-0", "restart_reader-3", 2))
+_JOINED = precondition(owned("second-0", "restart_reader-3", 1, 2))
 
 
 def _with(name: str, how: str) -> Experiment:
@@ -50,12 +50,12 @@ CLAIM = Claim(
         claim_arm(
             _with("cooperative", "assignor: cooperative-sticky"),
             _JOINED,
-            moved("first-0", "restart_reader-3", 2),
+            moved("first-0", "restart_reader-3", 1, 2),
         ),
         claim_arm(
             _with("consumer", "protocol: consumer"),
             _JOINED,
-            moved("first-0", "restart_reader-3", 2),
+            moved("first-0", "restart_reader-3", 1, 2),
         ),
         control_arm(
             _with("range", "assignor: range"),

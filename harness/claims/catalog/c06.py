@@ -42,7 +42,7 @@ CLAIM = Claim(
     set_up="Three brokers. A group commits offset 5 and is told that it is done. The coordinator dies, its "
     "disk is emptied, and it comes back. Claim: three replicas. Control: one.",
     arms=(
-        claim_arm(_on("replicas=3", COMMON), _ANSWERED, last_answer("app-0", 5)),
-        control_arm(_on("replicas=1", _ALONE), _ANSWERED, last_answer("app-0", None)),
+        claim_arm(_on("three", COMMON), _ANSWERED, last_answer("app-0", 5)),
+        control_arm(_on("one", _ALONE), _ANSWERED, last_answer("app-0", None)),
     ),
 )

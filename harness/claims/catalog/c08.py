@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.claims.clusters import GROUPS, experiment
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.spec.experiment import Experiment
-from harness.suite.expect_groups import handover, owned
+from harness.suite.expect_groups import handover, moved
 from harness.suite.expectations import precondition
 
 _TEXT = """
@@ -31,7 +31,7 @@ arms:
     extra: {{session.timeout.ms: 12000, heartbeat.interval.ms: 500}}
   - {{<<: *member, name: second}}
 """
-_SHARED = precondition(owned("second-0", "before", 1))
+_SHARED = precondition(moved("second-0", "restart_reader-2", 1))
 
 
 def _with(name: str, crash: str) -> Experiment:

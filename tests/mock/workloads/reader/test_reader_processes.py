@@ -82,3 +82,16 @@ def test_a_killed_client_says_so() -> None:
     consumer.kill()
     with pytest.raises(ConsumerGone):
         consumer.consume(1, 0.1)
+
+
+def test_two_readers_of_one_group_catch_up_together(
+    case: Callable[..., Case],
+    write: Callable[[int], None],
+) -> None:
+    write(20)
+    member = ReaderSpec(name="one", group="both", commits="manual", extra={**QUICK})
+    made = case(member, member.model_copy(update={"name": "two"}))
+    made.readers.start()
+    made.until(lambda: made.readers.records() >= 20 * PARTITIONS)
+    made.end()
+    assert set(places(made.rows("one-0") + made.rows("two-0"))) == everything(20)

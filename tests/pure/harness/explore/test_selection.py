@@ -173,6 +173,18 @@ def test_the_menu_of_groups_has_phases_of_its_own() -> None:
     assert [both.readers_of(arm)[0].commits for arm in both.arms] == ["auto", "manual"]
 
 
+def test_the_menu_of_share_groups_sets_what_they_have() -> None:
+    menu = menus.load("share-groups")
+    made = experiment_of(menu, alone("kill-leader", acknowledge="mixed", members="killed"), control=True)
+    groups = [made.share_of(arm)[0] for arm in made.arms]
+    assert [(one.acknowledge, one.kills, one.lock) for one in groups] == [
+        ("mixed", (3.0, 7.0), 5.0),
+        ("accept", (), 5.0),
+    ]
+    names = [fault.name for fault in menu.faults]
+    assert ClusterPhase.REBALANCING not in {phase for _, phase in all_cells(menu, names)}
+
+
 def test_the_built_in_menu_names_no_loss() -> None:
     text = menus.MENU.builtin_text(menus.BUILT_IN)
     assert not any(word in text for word in ("lost", "loss", "promise"))
