@@ -1,0 +1,110 @@
+"""From the description of an application to what its instances are told, and what a container is given."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.application.container_instance import _archive, _below, bootstrap_of, require_image
+from harness.application.launch import Prepared, Surroundings, command_of, places_of, prepare
+from harness.cluster.live import LiveCluster
+from harness.cluster.managed import ManagedCluster
+from harness.model.errors import BadInput
+from harness.spec.application import ApplicationSpec, ContainerApplication, DrainedWhen, ReadyWhen
+
+pytestmark = pytest.mark.pure
+
+
+def _spec(**fields: Any) -> ApplicationSpec:
+    run = {"process": ["copy", "{bootstrap}", "{input}", "{output}", "{group}", "{state}/{instance}", "{x}"]}
+    return ApplicationSpec.model_validate({"run": run, **fields})
+
+
+def _around(folder: Path, output: str | None = "out") -> Surroundings:
+    cluster = cast(LiveCluster, SimpleNamespace(bootstrap="127.0.0.1:9092", name="kc-1"))
+    return Surroundings(cluster, "in", 2, output, 3, False, folder)
+
+
+def test_placeholders_are_filled_in_arguments_and_environment(tmp_path: Path) -> None:
+    spec = _spec(env={"FROM": "{input}", "JSON": '{"a": 1}'})
+    places = places_of(spec, _around(tmp_path), "g", 1)
+    command = command_of(Prepared(spec), places)
+    state = tmp_path / "application" / "state-1"
+    assert command.arguments == ("copy", "127.0.0.1:9092", "in", "out", "g", f"{state}/1", "{x}")
+    assert command.environment == {"FROM": "in", "JSON": '{"a": 1}'}
+    assert state.is_dir()
+
+
+def test_the_output_of_a_table_is_its_folder_below_the_state(tmp_path: Path) -> None:
+    spec = _spec(output={"table": "lines", "path": "a/b"})
+    places = places_of(spec, _around(tmp_path, None), "g", 0)
+    assert places.output == str(tmp_path / "application" / "state-0" / "a" / "b")
+
+
+def test_a_state_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "application").write_text("a file, where a folder should be")
+    with pytest.raises(BadInput, match="the state folder of the application cannot be made") as refused:
+        places_of(_spec(), _around(tmp_path), "g", 0)
+    assert "--results" in str(refused.value)
+
+
+def test_conditions_that_hold_where_the_experiment_names_none() -> None:
+    grouped = Prepared(_spec())
+    assert grouped.reads_in_group
+    assert grouped.ready == ReadyWhen(group="active")
+    assert grouped.drained == DrainedWhen(lag=0, quiet=1.0)
+    alone = Prepared(ApplicationSpec.model_validate({"run": {"process": ["copy"]}}))
+    assert not alone.reads_in_group
+    assert alone.ready == ReadyWhen(runs=1.0)
+    assert alone.drained == DrainedWhen(quiet=5.0)
+    named = Prepared(_spec(ready={"logged": "up"}, drained={"quiet": 3}))
+    assert named.ready == ReadyWhen(logged="up")
+    assert named.drained == DrainedWhen(quiet=3)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ({"builtin": "librdkafka-cpy"}, "did you mean 'librdkafka-copy'?"),
+        ({"builtin": "librdkafka-copy", "options": {"no": 1}}, "does not take these options"),
+    ],
+)
+def test_a_built_in_that_there_is_not(run: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        prepare(ApplicationSpec.model_validate({"run": run}))
+    assert words in str(refused.value)
+
+
+def test_a_file_for_a_container_that_is_not_there() -> None:
+    spec = ContainerApplication(image="i", files={"/app/x": "no/such/file"})
+    with pytest.raises(BadInput, match="a file for the application's container cannot be read"):
+        require_image(spec)
+
+
+def test_what_a_container_is_given_and_what_is_taken_from_it(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh")
+    with tarfile.open(fileobj=io.BytesIO(_archive({"/app/program": str(program)}))) as archive:
+        state, file = archive.getmembers()
+        assert (state.name, state.isdir(), state.mode) == ("state", True, 0o777)
+        assert (file.name, file.mode) == ("app/program", 0o755)
+        content = archive.extractfile(file)
+        assert content is not None
+        assert content.read() == b"#!/bin/sh"
+        # Of an archive of /state the folder's own name is not part of the path.
+        assert [one.name for one in _below(archive)] == ["program"]
+
+
+def test_a_container_reaches_brokers_inside_the_network() -> None:
+    nodes = [
+        SimpleNamespace(name="controller-101", broker=False),
+        SimpleNamespace(name="broker-1", broker=True),
+        SimpleNamespace(name="broker-2", broker=True),
+    ]
+    cluster = cast(ManagedCluster, SimpleNamespace(nodes=nodes))
+    assert bootstrap_of(cluster) == "broker-1:9094,broker-2:9094"
