@@ -24,7 +24,7 @@ from harness.model.journal import READS
 from workloads.config.client_log import client_logger
 from workloads.config.stuck_client import ClientStuck, close_consumer
 from workloads.reader.digest import DigestBuilder, PartitionDigest
-from workloads.reader.read_rows import PartitionFile, rows_table
+from workloads.reader.read_rows import PartitionFile, rows_table, write_empty_files
 from workloads.record.carried_identity import decode_carried
 
 BATCH = 10_000
@@ -140,13 +140,15 @@ def read_range(
     """
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     digests: dict[int, PartitionDigest] = {}
+    empty = [partition for partition, (start, end) in sorted(bounds.items()) if start >= end]
+    if folder is not None:
+        numbers = [first_part + partition for partition in empty]
+        write_empty_files(folder, numbers, READS if rows is None else rows.schema)
     for partition, (start, end) in sorted(bounds.items()):
         if start < end:
             waiting.put(partition)
         else:
             digests[partition] = DigestBuilder(start, end).done()
-            if folder is not None:
-                PartitionFile(folder, first_part + partition, READS if rows is None else rows.schema).close()
     counter = _Counter(on_progress)
 
     def work() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -83,8 +84,8 @@ class PartitionFile:
 
     def __init__(self, folder: Path, number: int, schema: pa.Schema = READS) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._target = folder / f"part-{number:05d}.parquet"
-        self._scratch = folder / f".{self._target.name}.tmp"
+        self.target = folder / f"part-{number:05d}.parquet"
+        self._scratch = folder / f".{self.target.name}.tmp"
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._schema = schema
@@ -104,7 +105,7 @@ class PartitionFile:
         """
         self._write()
         self._guard(self._writer.close)
-        self._guard(lambda: self._scratch.replace(self._target))
+        self._guard(lambda: self._scratch.replace(self.target))
 
     def _write(self) -> None:
         table = pa.concat_tables([*self._waiting, self._schema.empty_table()])
@@ -116,4 +117,29 @@ class PartitionFile:
         try:
             return work()
         except UNREADABLE as error:
-            raise unwritable(self._target, error) from error
+            raise unwritable(self.target, error) from error
+
+
+def write_empty_files(folder: Path, numbers: Sequence[int], schema: pa.Schema = READS) -> None:
+    """Write `part-<number>.parquet` without a row for each number, whole or not at all.
+
+    All have the same bytes, so they are made once: a topic may have thousands of empty partitions, and making
+    a file takes a millisecond of processor time.
+
+    Raises:
+        JournalError: one cannot be written.
+    """
+    if not numbers:
+        return
+    first = PartitionFile(folder, numbers[0], schema)
+    first.close()
+    content: bytes | None = None
+    for number in numbers[1:]:
+        target = folder / f"part-{number:05d}.parquet"
+        scratch = folder / f".{target.name}.tmp"
+        try:
+            content = content or first.target.read_bytes()
+            scratch.write_bytes(content)
+            scratch.replace(target)
+        except OSError as error:
+            raise unwritable(target, error) from error
