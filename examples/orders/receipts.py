@@ -48,6 +48,7 @@ def main() -> None:
     consumer = Consumer(
         settings
         | {"group.id": os.environ["GROUP"], "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        | {"isolation.level": os.environ.get("ISOLATION", "read_committed")}
     )
     producer = Producer(settings | {"enable.idempotence": True})
     consumer.subscribe([os.environ["ORDERS"]])

@@ -103,10 +103,11 @@ class RunningApplication:
             if self._over.is_set() or (node not in self._down and one.is_running()):
                 return False
             again = one.started_ns() > 0
+            checkpoint = self._checkpoint() if again else None
             one.start()
             self._down.discard(node)
             self._ended.discard(node)
-            self._note(node, "restarted" if again else "started", pid=one.pid)
+            self._note(node, "restarted" if again else "started", pid=one.pid, checkpoint=checkpoint)
         self._after_start(node - FIRST_APPLICATION_ID)
         return True
 
@@ -145,9 +146,15 @@ class RunningApplication:
             self.problems.append(silence)
             return
         self.drained = True
-        offsets = {} if self._checkpoints is None else dict(self._checkpoints())
         for node in self.instances:
-            self._note(node, "drained", **({"checkpoint": offsets} if offsets else {}))
+            self._note(node, "drained", checkpoint=self._checkpoint())
+
+    def _checkpoint(self) -> dict[int, int] | None:
+        """The offsets up to which the input is processed, by partition; None: it leaves none."""
+        try:
+            return (dict(self._checkpoints()) if self._checkpoints is not None else {}) or None
+        except (OSError, ValueError):
+            return None  # It is being written.
 
     def _silence(self) -> str | None:
         """That it has read its input and written nothing where its output is looked for, in words."""

@@ -1,4 +1,5 @@
-"""What findings look like on real brokers: examples/findings/, and what no YAML can do.
+"""What findings look like on real brokers: examples/findings/, examples/orders/planted.yaml, and what no
+YAML can do.
 
 `--results FOLDER` keeps what they leave, of which docs/reference/findings.md takes its examples
 (`python -m harness.docgen.findings --from FOLDER`).
@@ -6,6 +7,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -22,7 +25,10 @@ from workloads.record.identity import ValueBuilder
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
 
-EXAMPLES = sorted((ROOT / "examples" / "findings").glob("*.yaml"))
+EXAMPLES = [
+    *sorted((ROOT / "examples" / "findings").glob("*.yaml")),
+    ROOT / "examples" / "orders" / "planted.yaml",
+]
 PLAIN = """
 name: phantom
 title: Somebody else writes with a producer's identity
@@ -58,7 +64,10 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_shows_what_it_promises(path: Path, kept: Path) -> None:
+def test_the_example_shows_what_it_promises(path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As the command line is used: in the folder of the checkout, with this Python as `python`.
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     options = Options(results=kept, seed=3)
     ((_, result),) = execute([load(str(path))], options)
     for arm in result.arms:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from harness.application.table_files import SPARK_LOG
 from harness.run import output_read
-from harness.run.output_read import OutputRead, read_output_table
+from harness.run.output_read import OutputRead, _Rows, read_output_table
 from tests.support.history import RUN
 from workloads.application.output_identity import OutputIdentity
+from workloads.reader.digest import PartitionDigest
 from workloads.record.identity import ValueBuilder
 
 pytestmark = pytest.mark.pure
@@ -99,3 +101,27 @@ def test_a_table_that_grows_while_it_is_read_is_incomplete(
 
     monkeypatch.setattr(output_read, "_parquet", growing)
     assert _read(tmp_path).reasons == ("the application's output changed while it was read",)
+
+
+def _digest(end: int, *gaps: tuple[int, int]) -> PartitionDigest:
+    return PartitionDigest(0, end, 0, None, None, gaps, len(gaps), 0, 0, finished=True)
+
+
+@pytest.mark.parametrize(
+    ("digest", "got"),
+    [
+        (_digest(6), [0, 1, 2, 3, 4, 5]),
+        (_digest(6, (1, 3), (4, 5)), [0, 3, 5]),
+        # A transaction hangs: readers of committed records get no further.
+        (_digest(3, (0, 1)), [1, 2]),
+        (_digest(0), []),
+    ],
+)
+def test_committed_is_what_the_read_of_committed_records_got(digest: PartitionDigest, got: list[int]) -> None:
+    rows = _Rows(OutputIdentity("value"), RUN, {1: digest})
+    flags = rows._got(1, np.arange(6))
+    assert np.flatnonzero(flags).tolist() == got
+
+
+def test_without_such_a_read_all_outputs_count() -> None:
+    assert _Rows(OutputIdentity("value"), RUN, None)._got(1, np.arange(3)).all()
