@@ -23,7 +23,8 @@ _WATCH_SECONDS = 0.25
 _FLOOD_SECONDS = 2.0
 _FLOOD_MARGIN = 10_000
 """Outputs that no flood bound counts: a small input may be multiplied at first."""
-_READY_AGAIN_SECONDS = 60.0
+OTHERS_SECONDS = 60.0
+"""More than session.timeout.ms (45 s by default), after which killed members leave their group (KIP-735)."""
 
 
 class RunningApplication:
@@ -75,8 +76,17 @@ class RunningApplication:
             BadInput: an instance cannot be started.
             ClusterError: its group has members already, an instance ends, or it is not ready in time.
         """
-        taken = self.group.strangers()
-        if taken:
+        taken: tuple[str, ...] = ()
+
+        def others() -> str | None:
+            nonlocal taken
+            taken = self.group.strangers()
+            if taken:
+                report_progress("waiting until the members of an earlier application have left the group")
+            return "members" if taken else None
+
+        # Members of an earlier run that were killed stay until their session has timed out.
+        if poll_within(OTHERS_SECONDS, others, every=0.5) is not None:
             raise ClusterError(
                 "the application's consumer group has members already",
                 where=f"group {self.group.group}",

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from harness.application import running
 from harness.application.fault_view import ClusterWithApplication
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
@@ -167,13 +168,25 @@ def test_a_life_without_faults(application: RunningApplication, rows: Rows) -> N
 
 
 def test_a_group_with_members_is_refused_before_anything_starts(
-    made: list[Made], group: Group, rows: Rows
+    made: list[Made], group: Group, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(running, "OTHERS_SECONDS", 0.2)
     group.members = ("other at /10.0.0.9",)
     with pytest.raises(ClusterError, match="has members already") as refused:
         _running(made, group, rows).start()
     assert "other at /10.0.0.9" in str(refused.value)
     assert made[0].starts == 0
+
+
+def test_members_that_leave_in_time_are_no_matter(
+    made: list[Made], group: Group, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = iter([("killed at /10.0.0.9",), ()])
+    monkeypatch.setattr(group, "strangers", lambda: next(left))
+    one = _running(made, group, rows)
+    one.start()
+    one.remove()
+    assert made[0].starts == 1
 
 
 def test_never_ready_has_what_is_missing_and_the_last_lines(
