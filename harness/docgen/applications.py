@@ -99,6 +99,9 @@ def seen_run(meta: RunMeta, summary: Summary, experiment: Experiment) -> SeenRun
     application = experiment.application_of(arm) if arm is not None else None
     if application is None or application.run.builtin is None or summary.inputs is None:
         return None
+    verdict = judge(meta, summary).verdict.value
+    if meta.application is not None and meta.application.failed:
+        verdict += ", it stopped with an error"
     alone = len(experiment.arms) == 1 or meta.arm in (application.guarantee, "no-fault")
     return SeenRun(
         run_id=meta.run_id,
@@ -110,7 +113,7 @@ def seen_run(meta: RunMeta, summary: Summary, experiment: Experiment) -> SeenRun
         inputs=summary.inputs,
         unprocessed=summary.count(FindingClass.UNPROCESSED),
         reprocessed=summary.count(FindingClass.REPROCESSED),
-        verdict=judge(meta, summary).verdict.value,
+        verdict=verdict,
     )
 
 

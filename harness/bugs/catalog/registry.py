@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.bugs.catalog import (
+    flink_35749,
     from_claims,
     kafka_17754,
     kafka_19012,
@@ -26,6 +27,7 @@ BUGS: tuple[Bug, ...] = (
     kip_890.BUG,
     kafka_19012.BUG,
     kafka_19479.BUG,
+    flink_35749.BUG,
     librdkafka_4844.BUG,
     kafka_19163.BUG,
     kafka_20634.BUG,
