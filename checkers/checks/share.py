@@ -30,8 +30,8 @@ def _to_nobody(rows: FindingRows) -> Text:
 def share_lost(rows: Rows) -> Flags:
     """At the end records that the log holds and no member was ever given are finished for the share group:
     they are below its start offset, or its lag is 0 and a later record was given. Not judged where the
-    delivery limit is 1 or 2 and members were killed or faults open: a record may then reach the limit with
-    clients that could not hand it over. One finding per run of consecutive offsets, `count` of them.
+    delivery limit is 1 or 2, which a record may reach with clients that could not hand it over. One finding
+    per run of consecutive offsets, `count` of them.
 
     Source: every record is delivered at least once (KIP-932, Concepts and In-flight Records).
     Example: offsets 40 to 79 were given to nobody, and the group begins at offset 80.

@@ -68,8 +68,8 @@ def share_anomalies(history: ShareHistory) -> ColumnBatch:
         _unseen(history, records),
         _redelivered(rows, records),
     ]
-    # With so low a limit a record may reach it with members that were killed before they could tell of it.
-    may_be_unseen = info.delivery_limit <= _FEW and history.doubts.any
+    # So low a limit is reached with members that were killed, or lost their connection, before they could tell.
+    may_be_unseen = info.delivery_limit <= _FEW
     for spot, start in history.starts.start.items():
         there = history.there.get(spot, NOTHING)
         given = Ranges.of(np.unique(rows["offset"][rows["spot"] == spot]))

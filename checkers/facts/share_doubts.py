@@ -40,10 +40,6 @@ class Doubts:
         start, end = (np.array(column, np.int64) for column in zip(*found, strict=True))
         return cls(Ranges(start, end).merged(), start)
 
-    @property
-    def any(self) -> bool:
-        return len(self.starts) > 0
-
     def within(self, since: Ints, until: Ints) -> Flags:
         """Whether a span touches each stretch of time."""
         first = np.searchsorted(self.spans.end, since)

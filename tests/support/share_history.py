@@ -186,7 +186,7 @@ def share_oracle(
             left.add(offset)
     if last is None:
         return found
-    if not (limit <= 2 and spans):
+    if limit > 2:
         found.update(_runs("share_lost", {one for one in nobody if one < finished_to}))
     quiet = last["at_ns"] - 2 * lock - round(info.hold_seconds * 1e9)
     late = any(row["acquired_ns"] > quiet for row in story.given)
