@@ -68,7 +68,7 @@ def share_anomalies(history: ShareHistory) -> ColumnBatch:
         _unseen(history, records),
         _redelivered(rows, records),
     ]
-    # So low a limit is reached with members that were killed, or lost their connection, before they could tell.
+    # So low a limit is reached with members that were killed or cut off before they could tell.
     may_be_unseen = info.delivery_limit <= _FEW
     for spot, start in history.starts.start.items():
         there = history.there.get(spot, NOTHING)
