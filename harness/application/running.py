@@ -134,8 +134,11 @@ class RunningApplication:
         drain = self._drain()
 
         def missing() -> str | None:
-            if self._ended or self._over.is_set():
-                return None
+            with self._lock:  # One that is being started again has not ended.
+                if self._ended or self._over.is_set():
+                    return None
+            if not all(one.is_running() for one in self.instances.values()):
+                return "an instance does not run"
             if self.spec.must_fail:
                 return "`must_fail` asks for its end with an error"
             return self._unready() or drain.missing()
@@ -271,14 +274,13 @@ class RunningApplication:
             one = self.instances[node]
             if self._over.is_set() or node in self._down or node in self._ended or one.is_running():
                 return
+            # Before anything else: until it has started again, it has ended.
+            self._ended.add(node)
             self._note(node, "exited", code=one.exit_code(), last_lines=one.last_lines())
             if self._restarts[node] < self.spec.restarts:
                 self._restarts[node] += 1
-                self._down.add(node)  # Not running, and known to be so.
                 with suppress(KafkaChaosError):
                     self.start_instance(node)
-                return
-            self._ended.add(node)
 
     def _had_to_end(self, node: int) -> bool:
         """Whether it ended with an error, as `must_fail` asks."""

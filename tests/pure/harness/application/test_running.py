@@ -233,7 +233,9 @@ def test_an_empty_output_shows_nothing(
     # An input without records has no output either.
     group.offsets["in"] = {0: 0}
     empty = _running(made, group, Rows())
+    empty.start()
     empty.drain()
+    empty.remove()
     assert empty.drained
 
 
@@ -251,10 +253,14 @@ def test_a_checkpoint_must_be_at_the_end_of_every_partition(
 ) -> None:
     drained = DrainedWhen(checkpoint=True, within=0.3)
     behind = _running(made, group, rows, drained=drained, checkpoints={0: 9})
+    behind.start()
     behind.drain()
+    behind.remove()
     assert behind.problems[0].endswith("its checkpoint of partition 0 is 9 of 10")
     there = _running(made, group, rows, drained=drained, checkpoints={0: 10})
+    there.start()
     there.drain()
+    there.remove()
     assert there.drained
 
 
