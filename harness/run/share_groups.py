@@ -30,7 +30,7 @@ from harness.spec.steps import AlterShareGroup
 from workloads.config.share_spec import ShareSpec
 from workloads.journal.row_journal import RowJournal
 from workloads.share.member_loop import MemberSettings
-from workloads.share.share_group import ShareGroup
+from workloads.share.share_group import BEGIN_SECONDS, ShareGroup
 from workloads.share.share_journal import ShareSinks
 
 _POLL_SECONDS = 0.5
@@ -86,12 +86,17 @@ class ShareGroups:
         self._last: dict[tuple[str, int], ShareStart] = {}
 
     def start(self) -> None:
-        """Set the groups' settings, then start their members."""
+        """Set the groups' settings and start their members; when all have begun, begin to kill some."""
         admin = self._cluster.admin() if self.groups else None
         for group in self.groups:
             assert admin is not None
             admin.set_group_config(group.group_id, group.spec.group_config())
-            group.start()
+            group.start_members()
+        deadline = time.monotonic() + BEGIN_SECONDS
+        for group in self.groups:
+            group.await_members(deadline)
+        for group in self.groups:
+            group.begin()
 
     def alter(self, change: AlterShareGroup) -> list[str]:
         """Change a group as an administrator does; returns problems.

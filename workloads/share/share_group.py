@@ -14,7 +14,7 @@ from workloads.share.share_journal import MemberJournal, ShareSinks
 
 _POLL_SECONDS = 0.05
 _CLOSE_SECONDS = 60.0
-_BEGIN_SECONDS = 30.0
+BEGIN_SECONDS = 30.0
 
 
 class ShareGroup:
@@ -51,14 +51,20 @@ class ShareGroup:
         self._clock = threading.Thread(target=self._events, name=f"share-{spec.name}", daemon=True)
 
     def start(self) -> None:
-        """Start every member and wait until all have begun; the times of kills, pauses and restarts are
-        counted from then."""
+        """Start every member, wait until all have begun, and begin with kills, pauses and restarts."""
         self.start_members()
-        deadline = time.monotonic() + _BEGIN_SECONDS
+        self.await_members(time.monotonic() + BEGIN_SECONDS)
+        self.begin()
+
+    def await_members(self, deadline: float) -> None:
+        """Wait until every member has subscribed, at most until a time.monotonic() value."""
         while time.monotonic() < deadline and any(
             one.alive and not one.journal.joined for one in self._current.values()
         ):
             time.sleep(_POLL_SECONDS)
+
+    def begin(self) -> None:
+        """From now on the times of kills, pauses and restarts are counted."""
         self._clock.start()
 
     def start_members(self) -> None:
