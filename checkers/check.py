@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from checkers.checks.run import attempt
 from checkers.facts.availability import unavailable_seconds
 from checkers.facts.columns import WIDTH
-from checkers.facts.deliveries import SHARE_ROWS
+from checkers.facts.deliveries import SHARE_ROWS, Unit
 from checkers.facts.encoding import spot_number
 from checkers.facts.measure import PlanName, RunFacts, measure
 from checkers.facts.replicas import ReplicaLog
@@ -213,17 +213,23 @@ def _finding_tasks(journals: RunJournals, facts: RunFacts, context: FindingsCont
     ]
     commits = tuple(file.path for file in files.commits)
     progress = group_files(journals)
+    silent: list[Unit] = []
     for number, unit in enumerate(units_of(journals)):
         parts = max(1, -(-unit.rows // SHARE_ROWS))
         tasks += [
             FindingTask(f"deliveries-{number:04}-{part:04}", OfDeliveries(unit, part, parts, commits))
             for part in range(parts)
         ]
-        if unit.group:
+        if unit.group and unit.rows:
             tasks += [
-                FindingTask(f"groups-{number:04}-{part:04}", OfGroup(unit, part, parts, progress))
+                FindingTask(f"groups-{number:04}-{part:04}", OfGroup((unit,), part, parts, progress))
                 for part in range(parts)
             ]
+        elif unit.group:
+            silent.append(unit)
+    # Steps may commit for very many groups that read nothing: one task reads the journals once for all.
+    if silent:
+        tasks.append(FindingTask("groups-silent", OfGroup(tuple(silent), 0, 1, progress)))
     if journals.meta.share:
         share = ShareFiles(
             *(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from checkers.facts.columns import ColumnBatch
 from checkers.facts.deliveries import Unit, deliveries_of
-from checkers.facts.group_journals import GroupFiles, read_group
+from checkers.facts.group_journals import GroupFiles, read_group, read_tables
 from checkers.facts.places import Places
 from checkers.facts.progress import progress_of
 from checkers.facts.record import facts_of
@@ -31,7 +31,7 @@ from checkers.findings.record_context import (
 )
 from checkers.findings.replica_findings import replica_findings
 from checkers.findings.share_findings import ShareFiles, share_findings
-from checkers.findings.table import OF_FEW_VALUES
+from checkers.findings.table import OF_FEW_VALUES, findings_table
 from checkers.findings.value_findings import corrupt_values
 from checkers.journals.footers import RowGroup
 from checkers.judgement.partial import partial_summary
@@ -143,19 +143,25 @@ class OfDeliveries:
 
 @dataclass(frozen=True)
 class OfGroup:
-    """Findings about the progress of a consumer group, in one of several parts of its partitions."""
+    """Findings about the progress of consumer groups, in one of several parts of their partitions."""
 
-    unit: Unit
+    units: tuple[Unit, ...]
     part: int
     parts: int
     files: GroupFiles
 
     def __call__(self, context: FindingsContext) -> Found:
         run, names = context.run, context.names
-        journals = read_group(self.unit, self.files, run.numbers, self.part, self.parts)
-        index = run.index("committed" if self.unit.committed else "final")
-        rows = progress_of(journals, self.files, index.readable)
-        return progress_findings(self.unit, rows, run.topics, names.readers, names.windows)
+        tables = read_tables(self.files)
+        found, problems = [findings_table(0, {})], list[str]()
+        for unit in self.units:
+            journals = read_group(unit, tables, run.numbers, self.part, self.parts)
+            index = run.index("committed" if unit.committed else "final")
+            rows = progress_of(journals, self.files, index.readable)
+            findings, failed = progress_findings(unit, rows, run.topics, names.readers, names.windows)
+            found.append(findings)
+            problems += failed
+        return pa.concat_tables(found), problems
 
 
 @dataclass(frozen=True)

@@ -65,48 +65,55 @@ class GroupJournals:
         return GroupJournals(*(one.where(np.flatnonzero(one["spot"] == spot)) for one in parts))
 
 
+@dataclass(frozen=True)
+class GroupTables:
+    """The rows of all groups, read once for many of them; what folders of earlier versions lack is null."""
+
+    assignments: pa.Table
+    commits: pa.Table
+    offsets: pa.Table
+
+
+def read_tables(files: GroupFiles) -> GroupTables:
+    """The journals that all groups of a run share."""
+    return GroupTables(
+        _table(files.assignments, ASSIGNMENTS), _table(files.commits, COMMITS), _table(files.offsets, OFFSETS)
+    )
+
+
 def read_group(
-    unit: Unit, files: GroupFiles, topics: Mapping[str, int], part: int = 0, parts: int = 1
+    unit: Unit, tables: GroupTables, topics: Mapping[str, int], part: int = 0, parts: int = 1
 ) -> GroupJournals:
     """The rows of a group, in one of several parts of its partitions."""
     readers = {name: number for number, name, _ in unit.readers}
-    commits, answers = [], []
-    for path in files.commits:
-        table = _table(path, COMMITS)
-        rows = _rows(table, COMMIT_ROWS, topics)
-        rows["reader"] = codes(table.column("reader"), readers)
-        rows["error"] = codes(table.column("error"), {"ABORTED": ABORTED})
-        rows["kind"] = codes(table.column("kind"), _KINDS)
-        commits.append(_chosen(rows, rows["reader"] >= 0, part, parts))
-    for path in files.offsets:
-        table = _table(path, OFFSETS)
-        rows = _rows(table, ANSWER_ROWS, topics)
-        rows["error"] = codes(table.column("error"), {})
-        rows["source"] = codes(table.column("source"), _SOURCES)
-        mine = codes(table.column("group"), {unit.name: 0}) == 0
-        answers.append(_chosen(rows, mine & (rows["source"] >= 0), part, parts))
+    table = tables.commits
+    commits = _rows(table, COMMIT_ROWS, topics)
+    commits["reader"] = codes(table.column("reader"), readers)
+    commits["error"] = codes(table.column("error"), {"ABORTED": ABORTED})
+    commits["kind"] = codes(table.column("kind"), _KINDS)
+    table = tables.offsets
+    answers = _rows(table, ANSWER_ROWS, topics)
+    answers["error"] = codes(table.column("error"), {})
+    answers["source"] = codes(table.column("source"), _SOURCES)
+    mine = codes(table.column("group"), {unit.name: 0}) == 0
     given = [_given(path, reader, topics, part, parts) for reader, _, paths in unit.readers for path in paths]
     return GroupJournals(
-        ColumnBatch.joined(commits, COMMIT_ROWS),
-        ColumnBatch.joined(answers, ANSWER_ROWS),
-        read_owners(unit, files.assignments, topics, part, parts),
+        _chosen(commits, commits["reader"] >= 0, part, parts),
+        _chosen(answers, mine & (answers["source"] >= 0), part, parts),
+        read_owners(unit, tables.assignments, topics, part, parts),
         ColumnBatch.joined(given, GIVEN_ROWS),
     )
 
 
 def read_owners(
-    unit: Unit, assignments: Sequence[str], topics: Mapping[str, int], part: int = 0, parts: int = 1
+    unit: Unit, assignments: pa.Table, topics: Mapping[str, int], part: int = 0, parts: int = 1
 ) -> ColumnBatch:
     """Rows of `OWNER_ROWS` of a group, in one of several parts of its partitions."""
     readers = {name: number for number, name, _ in unit.readers}
-    owners = []
-    for path in assignments:
-        table = _table(path, ASSIGNMENTS)
-        rows = _rows(table, OWNER_ROWS, topics)
-        rows["reader"] = codes(table.column("reader"), readers)
-        rows["event"] = codes(table.column("event"), _EVENTS)
-        owners.append(_chosen(rows, (rows["reader"] >= 0) & (rows["event"] >= 0), part, parts))
-    return ColumnBatch.joined(owners, OWNER_ROWS)
+    owners = _rows(assignments, OWNER_ROWS, topics)
+    owners["reader"] = codes(assignments.column("reader"), readers)
+    owners["event"] = codes(assignments.column("event"), _EVENTS)
+    return _chosen(owners, (owners["reader"] >= 0) & (owners["event"] >= 0), part, parts)
 
 
 def lower(commits: ColumnBatch) -> Ints:
@@ -120,14 +127,17 @@ def upper(commits: ColumnBatch) -> Ints:
     return np.where(commits["error"] == ANSWERED, commits["at_ns"], MOST)
 
 
-def _table(path: str, schema: pa.Schema) -> pa.Table:
+def _table(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
     """The columns of a journal; those that were added later are null if it lacks them."""
-    with open_parquet(path) as file:
-        there = set(file.schema_arrow.names)
-        table = file.read(columns=[name for name in schema.names if name in there])
-    for name in sorted(ADDED_COLUMNS & set(schema.names) - there):
-        table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
-    return table
+    tables = [schema.empty_table()]
+    for path in paths:
+        with open_parquet(path) as file:
+            there = set(file.schema_arrow.names)
+            table = file.read(columns=[name for name in schema.names if name in there])
+        for name in sorted(ADDED_COLUMNS & set(schema.names) - there):
+            table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
+        tables.append(table.select(schema.names).cast(schema))
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def _rows(table: pa.Table, names: Sequence[str], topics: Mapping[str, int]) -> dict[str, Ints]:

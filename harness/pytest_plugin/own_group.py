@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.facts.deliveries import Unit
-from checkers.facts.group_journals import GroupFiles, read_group
+from checkers.facts.group_journals import GroupFiles, read_group, read_tables
 from checkers.facts.offsets import Ranges
 from checkers.facts.progress import progress_of
 from checkers.findings.progress_findings import progress_findings
@@ -148,7 +148,7 @@ def _problems_of(
         retention_ns=_FOR_EVER,
     )
     # The run's topic is number 0, so that a spot is the number of a partition.
-    rows = progress_of(read_group(unit, shared, {meta.topic: 0}), shared, ranges)
+    rows = progress_of(read_group(unit, read_tables(shared), {meta.topic: 0}), shared, ranges)
     findings, problems = progress_findings(unit, rows, (meta.topic,), list(numbered.values()), meta.windows)
     if problems:
         raise CheckError("the groups of the application cannot be judged", found="; ".join(problems))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from checkers.facts.columns import NULL
 from checkers.facts.deliveries import Unit
-from checkers.facts.group_journals import GroupFiles, read_group
+from checkers.facts.group_journals import GroupFiles, read_group, read_tables
 from checkers.facts.offsets import Ranges
 from checkers.facts.progress import AHEAD, EARLY, FOREIGN, LOST, SHARED, STALE, progress_of
 from harness.model.journal import ASSIGNMENTS_DIR, COMMITS_DIR, LIVE_DIR, OFFSETS_DIR
@@ -99,7 +99,9 @@ def found(history: GroupHistory, folder: Path) -> set[GroupFinding]:
         retention_ns=10**18,
     )
     rows = progress_of(
-        read_group(unit, shared, {TOPIC: 0}), shared, {0: Ranges.of(np.arange(LOG, dtype=np.int64))}
+        read_group(unit, read_tables(shared), {TOPIC: 0}),
+        shared,
+        {0: Ranges.of(np.arange(LOG, dtype=np.int64))},
     )
     return {
         GroupFinding(

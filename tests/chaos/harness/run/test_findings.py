@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 
 from harness.cluster.managed import ManagedCluster
 from harness.model.journal import SendOutcome
@@ -21,6 +22,7 @@ from harness.model.result import FindingClass
 from harness.run.executor import Options, execute, run_on
 from harness.spec.files import load, parse
 from tests.support.paths import ROOT
+from workloads.reader.live_reader import LiveReader
 from workloads.record.identity import ValueBuilder
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -40,6 +42,25 @@ arms:
   - {name: alone, producer: {acks: all}}
 """
 
+FOREIGN = """
+name: foreign_commit
+title: A member commits offsets of a partition that another one owns
+topic: {partitions: 2}
+workload: {producers: 1, rate: 100}
+readers:
+  - {name: app, group: app-foreign, members: 2, commits: manual, commit_every: 0.3, reset: earliest}
+steps:
+  - write: {name: w, seconds: 5}
+arms:
+  - {name: classic, producer: {acks: all}, promise: {foreign_commit: ">= 1"}}
+  - name: consumer
+    producer: {acks: all}
+    readers:
+      - {name: app, group: app-foreign-848, members: 2, commits: manual, commit_every: 0.3, reset: earliest,
+         protocol: consumer}
+    promise: {foreign_commit: ">= 1"}
+"""
+
 REFUSED = """
 name: rejected_present
 title: What the brokers refuse is written to the topic by another way
@@ -54,6 +75,17 @@ arms:
   - {name: fallback, producer: {acks: all, retries: 0}, promise: {rejected_present: 5}}
   - {name: alone, producer: {acks: all, retries: 0}}
 """
+
+
+def meddle(reader: LiveReader) -> None:
+    """Commit the first offset of the other member's partition, as a mistaken application does."""
+    others = {0, 1} - reader._assigned_partitions
+    if len(others) == 1:
+        asked = time.time_ns()
+        answered = reader._consumer.commit(
+            offsets=[TopicPartition(reader._topic, others.pop(), 1)], asynchronous=False
+        )
+        reader._journal.committed(None, answered, asked=lambda _: asked)
 
 
 @pytest.fixture
@@ -112,3 +144,19 @@ def test_what_was_refused_and_written_by_another_way_is_rejected_present(
     assert alone.summary is not None
     assert alone.summary.outcomes == {SendOutcome.REJECTED: 20}
     assert alone.summary.findings == {}
+
+
+def test_brokers_accept_a_commit_of_a_member_that_owns_another_partition(
+    cluster: ManagedCluster, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = LiveReader._commit
+
+    def careless(reader: LiveReader, *, wait: bool) -> None:
+        commit(reader, wait=wait)
+        if reader.name == "app-1" and not wait:
+            meddle(reader)
+
+    monkeypatch.setattr(LiveReader, "_commit", careless)
+    _, result = run_on(cluster, parse(FOREIGN, "foreign_commit"), Options(results=kept, seed=3))
+    for arm in result.arms:
+        assert arm.judgement.as_promised, (arm.meta.arm, arm.judgement)
