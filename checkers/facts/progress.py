@@ -113,7 +113,11 @@ def _lacking(here: GroupJournals, files: GroupFiles) -> Iterator[Row]:
     for lacks, stretch in groupby(numbers, lambda number: number in lacked):
         if lacks:
             run = list(stretch)
-            commit = max((lacked[number] for number in run), key=lambda one: int(done["offset"][one]))
+            # Of several commits of the highest offset the last one, as for a single answer.
+            commit = max(
+                (lacked[number] for number in run),
+                key=lambda one: (int(done["offset"][one]), int(done["at_ns"][one])),
+            )
             back = run[-1] < len(answers) - 1
             gone = not back or _gone_from_files(done, commit, logged)
             yield {
