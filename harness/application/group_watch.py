@@ -116,9 +116,11 @@ class GroupWatch:
         found = {}
         for place, answer in answers.items():
             try:
-                found[place.partition] = answer.result().offset
+                offset = answer.result().offset
             except KafkaException:
                 continue
+            if offset >= 0:  # librdkafka answers -1001 for a partition without a leader.
+                found[place.partition] = offset
         return found
 
     def _records_from(self, partition: int, offset: int, end: int) -> int:

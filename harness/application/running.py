@@ -292,6 +292,8 @@ class RunningApplication:
 
     def _look_for_flood(self) -> None:
         written, ends = self.output_records(), self.group.ends()
+        if len(ends) < self.group.partitions:
+            return  # Without the ends of all inputs there is nothing to compare with.
         bound = self.spec.flood * self.spec.output.per_input * sum(ends.values()) + _FLOOD_MARGIN
         if written <= bound:
             return

@@ -114,3 +114,10 @@ def test_without_a_group_nothing_is_asked(brokers: Brokers) -> None:
     assert watch.describe_lag(0) is None
     assert watch.strangers() == ()
     assert watch.ends() == {0: 10, 1: 10}
+
+
+def test_a_partition_without_a_leader_has_no_end(brokers: Brokers) -> None:
+    brokers.ends[0] = -1001
+    watch = _watch(brokers)
+    assert watch.ends() == {1: 10}
+    assert watch.describe_lag(0) == "not every leader tells the end of its partition"

@@ -84,6 +84,7 @@ class Group:
 
     def __init__(self) -> None:
         self.group = "g"
+        self.partitions = 1
         self.members: tuple[str, ...] = ()
         self.inactive: str | None = None
         self.lag: str | None = None
@@ -326,6 +327,16 @@ def test_what_was_started_again_drains_once_it_is_ready_again(
         assert one.await_state(OutputAtLeast(output=11), 0.2) == "its output has 10 offsets of 11"
     finally:
         one.remove()
+
+
+def test_there_is_no_flood_without_the_ends_of_all_inputs(made: list[Made], group: Group, rows: Rows) -> None:
+    group.offsets = {"in": {}, "out": {0: 50_000}}
+    one = _running(made, group, rows, flood=2.0)
+    one._look_for_flood()
+    assert one.problems == []
+    group.offsets["in"] = {0: 10}
+    one._look_for_flood()
+    assert "it had written 50,000 records from 10" in one.problems[0]
 
 
 def test_a_flood_is_killed(made: list[Made], group: Group, rows: Rows) -> None:

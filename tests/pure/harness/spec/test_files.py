@@ -31,6 +31,7 @@ arms:
 
 def test_built_ins_load() -> None:
     assert EXPERIMENT.builtin_names() == (
+        "application-dies",
         "connect-files",
         "cut-then-kill",
         "kafka-streams",
@@ -290,7 +291,7 @@ def test_the_schema_accepts_what_the_reader_does(name: str, validator: Draft2020
     example = resources.files("harness.spec") / "example.yaml"
     text = example.read_text() if name == "example" else EXPERIMENT.builtin_text(name)
     assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
-    broken = yaml.safe_load(text.replace("kill:", "kil:").replace("stop:", "stp:").replace("alter_", "altr_"))
+    broken = yaml.safe_load(text.replace("- write:", "- wrote:").replace("kill:", "kil:"))
     assert not validator.is_valid(broken)
 
 
