@@ -39,6 +39,7 @@ def test_built_ins_load() -> None:
         "last-replica",
         "share-group-altered",
         "share-groups",
+        "spark-read-committed",
         "standard",
         "storm",
         "transactions",
