@@ -19,6 +19,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 _SECONDS = 5.0
 _PROBE_SECONDS = 5.0
+_PATIENCE = 3 * _SECONDS
+"""Seconds after which a request counts as not answered, should librdkafka not give it up."""
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
@@ -52,8 +54,8 @@ class GroupWatch:
             return None
         try:
             found = self._described(self.group)
-        except KafkaException as error:
-            return f"group {self.group} cannot be described: {error.args[0].str()}"
+        except (KafkaException, TimeoutError) as error:
+            return f"group {self.group} cannot be described: {_words(error)}"
         held = {
             place.partition
             for member in found.members
@@ -71,7 +73,7 @@ class GroupWatch:
             return ()
         try:
             members = self._described(self.group).members
-        except KafkaException:
+        except (KafkaException, TimeoutError):
             return ()
         return tuple(f"{member.client_id} at {member.host}" for member in members)
 
@@ -86,8 +88,8 @@ class GroupWatch:
             return None
         try:
             committed = self._committed(self.group)
-        except KafkaException as error:
-            return f"the offsets of group {self.group} cannot be read: {error.args[0].str()}"
+        except (KafkaException, TimeoutError) as error:
+            return f"the offsets of group {self.group} cannot be read: {_words(error)}"
         ends = self.ends()
         if len(ends) < self.partitions:
             return "not every leader tells the end of its partition"
@@ -100,11 +102,15 @@ class GroupWatch:
         return None if lag <= allowed else f"group {self.group} is {lag:,} record(s) behind"
 
     def _described(self, group: str) -> Any:
-        return self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result()
+        return self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result(
+            _PATIENCE
+        )
 
     def _committed(self, group: str) -> dict[int, int]:
         request = [ConsumerGroupTopicPartitions(group)]
-        answer = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result()
+        answer = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result(
+            _PATIENCE
+        )
         places = answer.topic_partitions or []
         return {place.partition: place.offset for place in places if place.topic == self.topic}
 
@@ -116,8 +122,8 @@ class GroupWatch:
         found = {}
         for place, answer in answers.items():
             try:
-                offset = answer.result().offset
-            except KafkaException:
+                offset = answer.result(_PATIENCE).offset
+            except (KafkaException, TimeoutError):
                 continue
             if offset >= 0:  # librdkafka answers -1001 for a partition without a leader.
                 found[place.partition] = offset
@@ -146,3 +152,9 @@ class GroupWatch:
         finally:
             consumer.close()
         return max(records, end - offset)
+
+
+def _words(error: KafkaException | TimeoutError) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {_PATIENCE:g} s"
+    return str(error.args[0].str())

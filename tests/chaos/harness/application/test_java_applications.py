@@ -1,4 +1,4 @@
-"""The built-in experiments with Kafka Streams and Kafka Connect, on real brokers."""
+"""The built-in experiment with Kafka Connect, on real brokers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,6 @@ def _arms(name: str, results: Path) -> dict[str, ArmResult]:
 def _count(arm: ArmResult, finding: FindingClass) -> int:
     assert arm.summary is not None, arm.judgement.reasons
     return arm.summary.count(finding)
-
-
-def test_kafka_streams_leaves_no_input_out(tmp_path: Path) -> None:
-    arms = _arms("kafka-streams", tmp_path)
-    for arm in arms.values():
-        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
-        assert _count(arm, FindingClass.UNPROCESSED) == 0
-    assert _count(arms["at-least-once"], FindingClass.REPROCESSED) > 0
-    assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
 
 
 def test_connects_file_connectors_leave_no_input_out(tmp_path: Path) -> None:
