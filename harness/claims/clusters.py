@@ -41,6 +41,10 @@ GROUPS = ClusterSpec(
 """One broker and a controller, for claims on consumers of which no broker fails."""
 
 
+SHARE = ClusterSpec(brokers=1, properties={"group.share.min.record.lock.duration.ms": "2000"})
+"""One broker and a controller, for claims on share groups: locks may be as short as 2 s."""
+
+
 def with_properties(base: ClusterSpec, properties: dict[str, str], **settings: Any) -> ClusterSpec:
     """A cluster as another one, with these broker properties and settings."""
     return base.model_copy(update={"properties": base.properties | properties, **settings})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.journal import TxnOutcome
-from harness.suite.expectations import Expectation, between, exactly
+from harness.suite.expectations import Expectation, between, exactly, format_value
 from harness.suite.run_evidence import SECOND, EvidenceMissing, FinishedRun
 
 
@@ -88,6 +88,26 @@ def last_answer(group: str, offset: int | None) -> Expectation:
         return "none" if found is None else found
 
     return exactly(f"committed offset of group {group}", "none" if offset is None else offset, of)
+
+
+def still_committed(group: str, offset: int, expected: bool) -> Expectation:
+    """Whether the coordinator's last answer about a group, in partition 0, is this offset. It is not if there
+    was no answer without an error."""
+
+    def of(run: FinishedRun) -> bool:
+        rows = [
+            row
+            for row in run.offsets
+            if (row["group"], row["partition"], row["source"]) == (group, 0, "fetch")
+        ]
+        last = max(rows, key=lambda row: int(row["at_ns"]), default=None)
+        return last is not None and last["error"] is None and last["offset"] == offset
+
+    return exactly(
+        f"offset {offset} of group {group} is still committed",
+        format_value(expected),
+        lambda run: format_value(of(run)),
+    )
 
 
 def transaction(producer: int, number: int, outcome: TxnOutcome) -> Expectation:

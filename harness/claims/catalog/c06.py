@@ -6,7 +6,7 @@ from harness.claims.clusters import COMMON, experiment, with_properties
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
-from harness.suite.expect_groups import commits_answered, last_answer
+from harness.suite.expect_groups import commits_answered, still_committed
 from harness.suite.expectations import precondition
 
 _TEXT = """
@@ -42,7 +42,7 @@ CLAIM = Claim(
     set_up="Three brokers. A group commits offset 5 and is told that it is done. The coordinator dies, its "
     "disk is emptied, and it comes back. Claim: three replicas. Control: one.",
     arms=(
-        claim_arm(_on("three", COMMON), _ANSWERED, last_answer("app-0", 5)),
-        control_arm(_on("one", _ALONE), _ANSWERED, last_answer("app-0", None)),
+        claim_arm(_on("three", COMMON), _ANSWERED, still_committed("app-0", 5, True)),
+        control_arm(_on("one", _ALONE), _ANSWERED, still_committed("app-0", 5, False)),
     ),
 )

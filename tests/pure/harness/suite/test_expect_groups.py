@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.model.run import StepInfo
-from harness.suite.expect_groups import commits_answered, handover, last_answer, moved, owned
+from harness.suite.expect_groups import commits_answered, handover, last_answer, moved, owned, still_committed
 from harness.suite.expect_records import committed
 from harness.suite.expect_share import accepted, given_times
 from harness.suite.expectations import Expectation
@@ -87,6 +87,13 @@ def test_the_last_answer_about_a_group() -> None:
     assert seen(last_answer("g", None), Run(offsets=rows)) == ("none", True)
     assert seen(last_answer("g", 3), Run(offsets=rows[:1])) == ("3", True)
     assert seen(last_answer("h", 3), Run(offsets=rows))[1] is None
+
+
+def test_whether_an_offset_is_still_committed() -> None:
+    rows = [answer(5, 3), answer(9, None, "NOT_COORDINATOR")]
+    for found, held in ((rows[:1], True), (rows, False), ([], False), ([answer(5, 4)], False)):
+        assert seen(still_committed("g", 3, held), Run(offsets=found))[1] is True
+        assert seen(still_committed("g", 3, not held), Run(offsets=found))[1] is False
 
 
 def given(offset: int, acknowledgement: str = "accept", error: str | None = None) -> dict[str, Any]:
