@@ -40,16 +40,6 @@ def free_of(finding: FindingClass) -> Expectation:
     return _verdict(f"no {finding.value}", lambda run: run.count(finding) == 0)
 
 
-def number_of(finding: FindingClass, least: int, most: int | None = None) -> Expectation:
-    """The number of such findings tells whether the run has the bug: it lies between two numbers, both
-    included. For findings that the arm's guarantee allows."""
-    limits = f"at least {least:,}" if most is None else f"{least:,} to {most:,}"
-    return _verdict(
-        f"{finding.value}: {limits}",
-        lambda run: least <= run.count(finding) and (most is None or run.count(finding) <= most),
-    )
-
-
 def _verdict(expected: str, holds: Callable[[FinishedRun], bool]) -> Expectation:
     return Expectation("verdict", expected, lambda run: (verdict_of(run), holds(run)))
 

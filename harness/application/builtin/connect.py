@@ -15,7 +15,6 @@ from harness.application.kafka_jars import DEFAULT_VERSION, connect_jars
 from harness.application.places import Command, Places
 from harness.application.programs.connect_settings import FILE_SINK, FILE_SOURCE, MIRROR
 from harness.application.programs.lifecycle import JARS_VARIABLE, READY
-from harness.application.programs.mirror_failover import read_checkpoint
 from harness.model.config_value import Setting
 from harness.model.frozen import Frozen
 from harness.spec.application import DrainedWhen, ReadyWhen
@@ -39,24 +38,6 @@ class SourceOptions(SinkOptions):
     guarantee: Literal["at-least-once", "exactly-once"] = Field(
         default="at-least-once", description="exactly-once: exactly.once.source.support=enabled (KIP-618)"
     )
-
-
-class FailoverOptions(Frozen):
-    """When MirrorMaker is restarted, when the consumer fails over, and the version of MirrorMaker."""
-
-    restart_at: int = Field(default=2000, ge=1, description="records after which MirrorMaker is restarted")
-    fail_over_at: int = Field(default=3500, ge=1, description="records after which the consumer fails over")
-    version: str = Field(default=DEFAULT_VERSION, pattern=r"^\d+\.\d+\.\d+$", description="of MirrorMaker")
-
-
-def _failover(options: FailoverOptions, places: Places, jars: tuple[Path, ...]) -> Command:
-    arguments = (
-        *(sys.executable, "-m", "harness.application.programs.mirror_failover"),
-        *("--bootstrap", places.bootstrap, "--input", places.input, "--output", places.output),
-        *("--state", str(places.state), "--group", places.group),
-        *("--restart-at", str(options.restart_at), "--fail-over-at", str(options.fail_over_at)),
-    )
-    return Command(arguments, {JARS_VARIABLE: os.pathsep.join(map(str, jars))})
 
 
 _Command = Callable[[SinkOptions, Places, tuple[Path, ...]], Command]
@@ -91,18 +72,7 @@ def _built_in(name: str, summary: str, command: _Command, *, source: bool) -> Bu
     )
 
 
-_FAILOVER = BuiltIn(
-    name="mirrormaker-failover",
-    summary="a consumer that copies a mirrored topic, and fails over to the mirror at translated offsets",
-    command=_failover,
-    options=FailoverOptions,
-    jars=lambda options: connect_jars(options.version),
-    ready=ReadyWhen(logged=READY, within=180),
-    drained=DrainedWhen(checkpoint=True, quiet=1.0, within=240),
-    checkpoint=read_checkpoint,
-)
 CONNECT = (
-    _FAILOVER,
     _built_in(
         "mirrormaker",
         "MirrorMaker 2 in its own process, from the cluster to itself under two aliases",

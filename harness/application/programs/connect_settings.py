@@ -138,20 +138,3 @@ def mirrormaker_settings(
         settings["dedicated.mode.enable.internal.rest"] = "true"
         settings["listeners"] = "http://127.0.0.1:0"
     return settings
-
-
-def failover_settings(*, bootstrap: str, topic: str, group: str, replicas: int) -> dict[str, str]:
-    """MirrorMaker 2 that mirrors a topic under its own name for it, and translates a group's offsets every
-    second."""
-    source, target = aliases(topic)
-    settings = mirrormaker_settings(
-        bootstrap=bootstrap, topic=topic, output="", exactly_once=False, replicas=replicas, commit_ms=1000
-    )
-    flow = f"{source}->{target}"
-    kept = {name: value for name, value in settings.items() if ".transforms" not in name}
-    return kept | {
-        f"{flow}.groups": group,
-        f"{flow}.refresh.groups.interval.seconds": "1",
-        f"{flow}.emit.checkpoints.interval.seconds": "1",
-        f"{flow}.sync.group.offsets.enabled": "false",
-    }

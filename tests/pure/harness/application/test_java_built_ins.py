@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, TopicPartition
 
 from harness.application.builtin import find
 from harness.application.places import Places
-from harness.application.programs import connect_worker, kafka_streams, mirror_failover, mirrormaker
+from harness.application.programs import connect_worker, kafka_streams, mirrormaker
 from harness.application.programs.lifecycle import JARS_VARIABLE
 from harness.model.errors import BadInput
 
@@ -59,22 +58,6 @@ def test_a_setting_may_hold_an_equals_sign_and_overrides_ours(tmp_path: Path) ->
 def test_another_option_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="does not take these options"):
         find(name).parsed({"guarantees": "x"})
-
-
-def test_the_failover_program_takes_what_the_command_gives(tmp_path: Path) -> None:
-    built_in = find("mirrormaker-failover")
-    options = built_in.parsed({"restart_at": 20, "fail_over_at": 30, "version": "3.7.0"})
-    command = built_in.command(options, Places("b:1", "in", "out", tmp_path, "group", 0), ())
-    parsed = mirror_failover.parser().parse_args(command.arguments[3:])
-    assert (parsed.restart_at, parsed.fail_over_at, parsed.group) == (20, 30, "group")
-
-
-def test_the_failover_has_a_checkpoint_once_it_reads_the_mirror(tmp_path: Path) -> None:
-    assert mirror_failover.read_checkpoint(tmp_path) == {}
-    mirror_failover.save_checkpoint(
-        tmp_path, [TopicPartition("x", 0, 7), TopicPartition("x", 1, OFFSET_INVALID)]
-    )
-    assert mirror_failover.read_checkpoint(tmp_path) == {0: 7}
 
 
 def test_streams_raise_the_limit_only_if_they_are_told_to(tmp_path: Path) -> None:
