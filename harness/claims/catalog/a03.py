@@ -12,7 +12,7 @@ from harness.suite.expectations import precondition
 
 _TEXT = """
 name: {name}
-title: The leader dies alone, and {title}
+title: The leader dies alone, and {title} (failOnDataLoss={fail})
 topic:
   assignment: [[1, 2, 3]]
   config: {{min.insync.replicas: 1, unclean.leader.election.enable: {unclean}}}
