@@ -64,3 +64,7 @@ EXPIRING = ClusterSpec(
     properties={"offsets.topic.num.partitions": "1", "offsets.retention.check.interval.ms": "1000"},
 )
 """One broker, which looks for expired offsets every second."""
+SHARE_GROUPS = ClusterSpec(brokers=1, properties={"group.share.min.record.lock.duration.ms": "1000"})
+"""One broker, for share groups with short locks."""
+SHARE_GROUPS_PREVIEW = SHARE_GROUPS.model_copy(update={"version": "4.1.1", "features": {"share.version": 1}})
+"""The same on Kafka 4.1, where share groups are a preview."""

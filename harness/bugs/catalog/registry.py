@@ -9,6 +9,7 @@ from harness.bugs.catalog import (
     kafka_19012,
     kafka_19163,
     kafka_19479,
+    kafka_19846,
     kafka_20634,
     kip_279,
     kip_890,
@@ -31,4 +32,5 @@ BUGS: tuple[Bug, ...] = (
     librdkafka_4844.BUG,
     kafka_19163.BUG,
     kafka_20634.BUG,
+    kafka_19846.BUG,
 )
