@@ -122,11 +122,16 @@ def share_archived_unseen(rows: Rows) -> Flags:
 
 
 def _not_given(rows: FindingRows) -> Text:
-    return say(
-        *("share group ", rows.text("who"), " begins at offset ", rows.number("seen"), " of "),
-        *(rows.text("at"), ", but ", rows.number("count"), " offset(s) from ", rows.number("offset")),
+    begins = say(
+        *(" begins at offset ", rows.number("seen"), " of ", rows.text("at"), ", but "),
+        *(rows.number("count"), " offset(s) from ", rows.number("offset")),
         " on are given to nobody, two locks after the last delivery",
     )
+    never = say(
+        *(" has no start offset in ", rows.text("at"), " yet: its members are given none of "),
+        *(rows.number("count"), " offset(s) from ", rows.number("offset"), " on"),
+    )
+    return say("share group ", rows.text("who"), otherwise(begins, never))
 
 
 @check(FindingClass.SHARE_STUCK, _not_given, subject="share")
@@ -134,8 +139,9 @@ def share_stuck(rows: Rows) -> Flags:
     """At the end a partition has records that are not finished for the share group, its members ask for
     records, and none of the partition was given for two locks (and the time that batches are held). Not
     judged if a leader changed, a fault was open or a member came, went or failed in that time. A record whose
-    acknowledgement was sent, or that was given as often as the limit allows, counts as finished. One finding
-    per run of consecutive offsets, `count` of them.
+    acknowledgement was sent, or that was given as often as the limit allows, counts as finished. A group that
+    was given nothing has no start offset yet, and is to begin at the start of the log. One finding per run of
+    consecutive offsets, `count` of them.
 
     Source: a record whose lock ends becomes available again (KIP-932, In-flight Records).
     Example: lag 10, start offset 50, lock 3 s; offset 50 was given once and to nobody for 20 s.

@@ -29,7 +29,8 @@ SHARED = ("kind", "member", "other", "spot", "offset", "count", "seen", "produce
 `member` is the number of the member that was given the record first (of `AGAIN`: that acknowledged it), or of
 the last one that had it, `other` that of the second one (null: does not apply). `offset` is the first of
 `count` offsets for `LOST` and `STUCK`; else `count` is the number of deliveries that are meant. `seen` is the
-greatest delivery count that the broker told, or where the group begins for `LOST` and `STUCK`."""
+greatest delivery count that the broker told, or where the group begins for `LOST` and `STUCK` (null: it
+never began)."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,8 @@ def _stuck(history: ShareHistory, records: _Records, spot: int, start: int, ther
     here = rows["spot"] == spot
     given = rows["acquired_ns"][here]
     if lag == 0 or not info.closed or int(given.max(initial=NULL)) > quiet:
+        return ColumnBatch.empty(SHARED)
+    if start == NULL and len(given):  # Another answer is missing: the group did begin.
         return ColumnBatch.empty(SHARED)
     if history.doubts.within(np.array([quiet]), np.array([at]))[0]:
         return ColumnBatch.empty(SHARED)

@@ -23,8 +23,9 @@ error."""
 
 @dataclass(frozen=True)
 class ShareStarts:
-    """The last answer about each partition of a group, by spot: where it begins, the lag (NULL: not told),
-    and when it was answered."""
+    """The last answer about each partition of a group, by spot: where it begins (NULL: it never began, which
+    is what coordinators answer until a member's first fetch), the lag (NULL: not told), and when it was
+    answered."""
 
     start: Mapping[int, int]
     lag: Mapping[int, int]
@@ -64,6 +65,7 @@ def read_starts(paths: Sequence[str], info: ShareInfo, topics: Mapping[str, int]
         columns = [integers(table.column(name)) for name in ("start_offset", "lag", "at_ns")]
         for row in np.flatnonzero(mine).tolist():
             here, (begin, left, when) = int(spot[row]), (int(column[row]) for column in columns)
-            if begin != NULL and when > at.get(here, NULL):
+            begun = begin != NULL or start.get(here, NULL) == NULL
+            if begun and when > at.get(here, NULL):
                 start[here], lag[here], at[here] = begin, left, when
     return ShareStarts(start, lag, at)

@@ -12,7 +12,7 @@ from checkers.checks.run import attempt, run_checks
 from checkers.checks.sentences import FindingRows
 from checkers.facts.columns import NULL, Ints, nullable
 from checkers.facts.offsets import NOTHING, Ranges
-from checkers.facts.share import ShareHistory, share_anomalies
+from checkers.facts.share import STUCK, ShareHistory, share_anomalies
 from checkers.facts.share_doubts import doubts_of
 from checkers.facts.share_rows import read_deliveries, read_starts
 from checkers.facts.tasks import RunContext
@@ -55,7 +55,10 @@ def share_findings(
         ),
     )
     found, problem = attempt("share groups", lambda: share_anomalies(history))
-    problems = _missing(info, len(rows), bool(starts.start))
+    begun = any(start != NULL for start in starts.start.values())
+    # A group that was given nothing at all never begins: then it is known.
+    known = begun or (found is not None and bool((found["kind"] == STUCK).any()))
+    problems = _missing(info, len(rows), known)
     if found is None:
         return FINDINGS.empty_table(), [*problems, problem or ""]
     checks, claimed, failed = run_checks(found, "share")

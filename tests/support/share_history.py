@@ -80,9 +80,10 @@ class ShareStory:
         )
         return self
 
-    def begins(self, start: int | None, *, lag: int | None = None, at: float = END) -> ShareStory:
-        """Where the group began when it was asked."""
-        error = None if start is not None else "COORDINATOR_NOT_AVAILABLE"
+    def begins(
+        self, start: int | None, *, lag: int | None = None, at: float = END, error: str | None = None
+    ) -> ShareStory:
+        """Where the group began when it was asked (None: it has not begun yet)."""
         self.asked.append(
             {
                 "group": GROUP,
@@ -144,10 +145,13 @@ def share_oracle(
     spans = _spans(story, windows, changes)
     lock, limit = round(info.lock_seconds * 1e9), info.delivery_limit
     asked = [row for row in story.asked if row["error"] is None]
-    last = max(asked, key=lambda row: row["at_ns"], default=None)
+    # A group that once began does not cease to: such an answer says nothing.
+    begun = [row for row in asked if row["start_offset"] is not None]
+    last = max(begun or asked, key=lambda row: row["at_ns"], default=None)
+    never = last is not None and last["start_offset"] is None
     found: Found = Counter()
     left, nobody = set(), set()
-    finished_to = 0 if last is None else last["start_offset"]
+    finished_to = 0 if last is None or never else last["start_offset"]
     if last is not None and last["lag"] == 0:
         finished_to = max([finished_to, *(row["offset"] + 1 for row in story.given)])
     for offset in range(records):
@@ -189,9 +193,9 @@ def share_oracle(
     if limit > 2:
         found.update(_runs("share_lost", {one for one in nobody if one < finished_to}))
     quiet = last["at_ns"] - 2 * lock - round(info.hold_seconds * 1e9)
-    late = any(row["acquired_ns"] > quiet for row in story.given)
+    late = any(never or row["acquired_ns"] > quiet for row in story.given)
     if last["lag"] != 0 and info.closed and not late and not _meets(spans, quiet, last["at_ns"]):
-        found.update(_runs("share_stuck", {one for one in left if one >= last["start_offset"]}))
+        found.update(_runs("share_stuck", {one for one in left if one >= (last["start_offset"] or 0)}))
     return found
 
 

@@ -13,6 +13,8 @@ name: c04-{name}
 title: A second member joins a group
 topic: {{assignment: [[1], [1], [1], [1]]}}
 steps:
+# A member that leaves while it joins would hold up the group for session.timeout.ms.
+- sleep: {{seconds: 8}}
 - restart_reader: {{reader: second, away: true}}
 - write: {{name: before, records: 40}}
 # The first member owns all partitions by then.
@@ -31,7 +33,7 @@ arms:
     {how}
   - {{<<: *member, name: second}}
 """
-_JOINED = precondition(owned("second-0", "restart_reader-3", 1, 2))
+_JOINED = precondition(owned("second-0", "restart_reader-4", 1, 2))
 
 
 def _with(name: str, how: str) -> Experiment:
@@ -50,17 +52,17 @@ CLAIM = Claim(
         claim_arm(
             _with("cooperative", "assignor: cooperative-sticky"),
             _JOINED,
-            moved("first-0", "restart_reader-3", 1, 2),
+            moved("first-0", "restart_reader-4", 1, 2),
         ),
         claim_arm(
             _with("consumer", "protocol: consumer"),
             _JOINED,
-            moved("first-0", "restart_reader-3", 1, 2),
+            moved("first-0", "restart_reader-4", 1, 2),
         ),
         control_arm(
             _with("range", "assignor: range"),
             _JOINED,
-            moved("first-0", "restart_reader-3", 4),
+            moved("first-0", "restart_reader-4", 4),
         ),
     ),
 )

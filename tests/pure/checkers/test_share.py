@@ -179,8 +179,34 @@ def test_records_that_are_given_to_nobody_any_more(tmp_path: Path) -> None:
     assert len(_check(tmp_path / "e", old, 6)[1]) == 2
 
 
+def test_a_group_that_was_given_nothing_has_no_start_offset(tmp_path: Path) -> None:
+    unknown = ("it is not known where share group 'q' begins at the end, so the verdict is unknown",)
+    never = ShareStory().begins(None)
+    summary, rows = _check(tmp_path / "a", never, 6)
+    assert _kinds(rows) == {("share_stuck", 0, 6): 1}
+    assert not summary.problems
+    detail = rows[0]["detail"]
+    assert detail == (
+        f"share group {GROUP} has no start offset in t-0 yet: its members are given none of 6 offset(s) from "
+        "0 on"
+    )
+    # Near misses, in which nothing is known: a fault; an empty log; a delivery, so that it must have begun.
+    summary, rows = _check(tmp_path / "b", never, 6, windows=(window("kill", 30, 80),))
+    assert (rows, summary.problems) == ([], unknown)
+    summary, rows = _check(tmp_path / "c", never, 0)
+    assert (rows, summary.problems) == ([], unknown)
+    summary, rows = _check(tmp_path / "d", ShareStory().give(0, 0, 20).begins(None), 6)
+    assert (rows, summary.problems) == ([], unknown)
+    # An answer before the group began is no longer true.
+    summary, rows = _check(tmp_path / "e", ShareStory().begins(None, at=60).begins(6, lag=0), 6)
+    assert "share_stuck" not in {kind for kind, _, _ in _kinds(rows)}
+    assert not summary.problems
+    _, rows = _check(tmp_path / "f", ShareStory().begins(6, lag=0, at=60).begins(None), 6)
+    assert "share_stuck" not in {kind for kind, _, _ in _kinds(rows)}
+
+
 def test_a_run_without_share_groups_or_with_holes_in_their_journals(tmp_path: Path) -> None:
-    story = ShareStory().give(0, 0, 5).begins(None)
+    story = ShareStory().give(0, 0, 5).begins(None, error="COORDINATOR_NOT_AVAILABLE")
     summary, rows = _check(tmp_path / "a", story, 1)
     assert not rows
     assert summary.problems == (
@@ -217,7 +243,10 @@ def _stories(draw: st.DrawFn) -> tuple[ShareStory, int, tuple[Any, ...]]:
         story.event(event, draw(st.integers(0, 2)), draw(st.integers(0, 95)))
     if draw(st.booleans()):
         story.begins(draw(st.integers(0, records)), lag=draw(st.sampled_from([None, 0, 1])), at=60)
-    story.begins(draw(st.integers(0, records)), lag=draw(st.sampled_from([None, 0, 1, 2])))
+    if story.asked or draw(st.booleans()):
+        story.begins(draw(st.integers(0, records)), lag=draw(st.sampled_from([None, 0, 1, 2])))
+    else:
+        story.begins(None)
     windows = tuple(window("cut", at, at + 3) for at in draw(st.lists(st.integers(0, 85), max_size=1)))
     return story, records, windows
 
