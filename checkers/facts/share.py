@@ -50,11 +50,12 @@ class ShareHistory:
 
     def finished(self, spot: int) -> int:
         """All records below this offset are finished for the group. Its start offset lags behind; without a
-        lag, so are all up to the last one that it was given."""
+        lag, so are all up to the last one that it had been given by then."""
         start = self.starts.start[spot]
         if self.starts.lag[spot] != 0:
             return start
-        given = self.rows["offset"][self.rows["spot"] == spot]
+        by_then = self.rows["acquired_ns"] <= self.starts.at_ns[spot]
+        given = self.rows["offset"][(self.rows["spot"] == spot) & by_then]
         return max(start, int(given.max(initial=-1)) + 1)
 
 

@@ -153,7 +153,8 @@ def share_oracle(
     left, nobody = set(), set()
     finished_to = 0 if last is None or never else last["start_offset"]
     if last is not None and last["lag"] == 0:
-        finished_to = max([finished_to, *(row["offset"] + 1 for row in story.given)])
+        by_then = (row["offset"] + 1 for row in story.given if row["acquired_ns"] <= last["at_ns"])
+        finished_to = max([finished_to, *by_then])
     for offset in range(records):
         rows = [row for row in story.given if row["offset"] == offset]
         rows.sort(key=lambda row: (row["acquired_ns"], row["asked_ns"]))

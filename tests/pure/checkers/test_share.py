@@ -65,6 +65,12 @@ def test_the_start_offset_lags_but_a_lag_of_0_says_that_all_is_finished(tmp_path
     assert not _check(tmp_path / "none", ShareStory(list(story.given)).begins(1), 5)[1]
 
 
+def test_what_is_given_after_the_last_answer_is_not_finished_by_its_lag_of_0(tmp_path: Path) -> None:
+    story = ShareStory().give(0, 0, 5).begins(1, lag=0, at=60).give(3, 0, 70, word=None)
+    unanswered = story.begins(None, at=90, error="NO_ANSWER")
+    assert not _check(tmp_path, unanswered, 4)[1]
+
+
 def test_so_low_a_limit_that_killed_members_may_reach_it(tmp_path: Path) -> None:
     story = ShareStory().give(0, 0, 5).event("killed", 1, 6).begins(2, lag=0)
     assert _kinds(_check(tmp_path / "5", story, 2)[1]) == {("share_lost", 1, 1): 1}
@@ -244,7 +250,8 @@ def _stories(draw: st.DrawFn) -> tuple[ShareStory, int, tuple[Any, ...]]:
     if draw(st.booleans()):
         story.begins(draw(st.integers(0, records)), lag=draw(st.sampled_from([None, 0, 1])), at=60)
     if story.asked or draw(st.booleans()):
-        story.begins(draw(st.integers(0, records)), lag=draw(st.sampled_from([None, 0, 1, 2])))
+        error = draw(st.sampled_from([None, None, "NO_ANSWER"]))
+        story.begins(draw(st.integers(0, records)), lag=draw(st.sampled_from([None, 0, 1, 2])), error=error)
     else:
         story.begins(None)
     windows = tuple(window("cut", at, at + 3) for at in draw(st.lists(st.integers(0, 85), max_size=1)))
