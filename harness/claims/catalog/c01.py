@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from harness.claims.clusters import GROUPS, experiment
+from harness.claims.crashing_consumer import WRITTEN, killed_in_a_batch
 from harness.claims.model import Claim, claim_arm, control_arm
 from harness.model.result import FindingClass
-from harness.suite.expect_records import acked, findings, some
-from harness.suite.expectations import precondition
-
-_TEXT = """
-name: c01-{name}
-title: A consumer crashes while it processes a batch
-topic: {{assignment: [[1]]}}
-steps:
-- write: {{name: before, records: 10}}
-- sleep: {{seconds: 3}}
-- write: {{name: batch, records: 50}}
-# The whole batch is received by then, and automatic commits have gone out every 0.5 s.
-- restart_reader: {{reader: app, received: 60, after: 2, crash: true}}
-- write: {{name: after, records: 10}}
-arms:
-- name: {name}
-  producer: {{acks: all}}
-  readers:
-  - name: app
-    group: app
-    commits: {commits}
-    commit_every: 0.5
-    takes: 5
-    process: true
-    reset: earliest
-    extra: {{session.timeout.ms: 6000, heartbeat.interval.ms: 500}}
-  promise: {{skipped: "{skipped}", commit_ahead: any}}
-"""
-_WRITTEN = tuple(
-    precondition(acked(step, count)) for step, count in {"before": 10, "batch": 50, "after": 10}.items()
-)
+from harness.suite.expect_records import findings, some
 
 CLAIM = Claim(
     id="C1",
@@ -51,13 +21,13 @@ CLAIM = Claim(
     "commits in poll(), so it loses records only if they are processed in another thread.",
     arms=(
         claim_arm(
-            experiment(_TEXT, GROUPS, name="auto", commits="auto", skipped=">= 1"),
-            *_WRITTEN,
+            killed_in_a_batch("c01", "auto", commits="auto", commit_every=0.5, skipped=">= 1"),
+            *WRITTEN,
             some(FindingClass.SKIPPED, 1, 50),
         ),
         control_arm(
-            experiment(_TEXT, GROUPS, name="processed", commits="manual", skipped="0"),
-            *_WRITTEN,
+            killed_in_a_batch("c01", "processed", commits="manual", commit_every=0.5, skipped="0"),
+            *WRITTEN,
             findings(FindingClass.SKIPPED, 0),
         ),
     ),
