@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
-
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.application.kafka_jars import connect_jars
 from harness.application.programs.arguments import assignments, java_parser
@@ -30,7 +27,7 @@ from harness.application.programs.connect_settings import (
 )
 from harness.application.programs.feeder import Feeder
 from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
-from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.jvm_process import exit_with, start_jvm
 from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 _POLL_SECONDS = 0.3
@@ -136,8 +133,4 @@ def _request(url: str, content: dict[str, str] | None = None) -> Any:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Py4JError as error:
-        say(str(error).splitlines()[0])
-        sys.exit(3)
+    exit_with(main)

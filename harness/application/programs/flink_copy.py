@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
-from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.jvm_process import exit_with, start_jvm
 from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 CHECKPOINTS = "checkpoints"
@@ -158,8 +155,4 @@ def _class(gateway: Any, name: str) -> Any:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Py4JError as error:
-        say(str(error).splitlines()[0])
-        sys.exit(3)
+    exit_with(main)

@@ -7,17 +7,15 @@ and the prefix of its transactional ids. Values, keys, headers and timestamps ar
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from typing import Any
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.application.kafka_jars import streams_jars
 from harness.application.programs.arguments import assignments, java_parser
 from harness.application.programs.java_settings import LOG_TO_STDERR
-from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.jvm_process import exit_with, start_jvm
 from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 _POLL_SECONDS = 0.2
@@ -102,8 +100,4 @@ def _until_stopped(streams: Any, stopping: threading.Event) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Py4JError as error:
-        say(str(error).splitlines()[0])
-        sys.exit(3)
+    exit_with(main)

@@ -6,7 +6,6 @@ The records go to the output topic, each to the partition that it has in the inp
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -16,7 +15,7 @@ from harness.application.programs.arguments import assignments, java_parser
 from harness.application.programs.broker_count import replicas_for
 from harness.application.programs.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
 from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
-from harness.application.programs.jvm_process import start_jvm
+from harness.application.programs.jvm_process import exit_with, start_jvm
 from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
 _POLL_SECONDS = 0.3
@@ -72,8 +71,4 @@ def _states(maker: Any, flow: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Py4JError as error:
-        say(str(error).splitlines()[0])
-        sys.exit(3)
+    exit_with(main)
