@@ -6,7 +6,8 @@ acknowledged: when the process is killed, what the broker was told is never more
     {"joined": ns}
     {"given": ns, "asked": ns, "rows": [[partition, offset, delivery count, state, run, producer, seq], ...]}
     {"acknowledged": ns, "rows": [[partition, offset, word], ...]}
-    {"answered": ns, "rows": [[partition, offset or null, error or null], ...]}   null: all of the partition
+    {"answered": ns, "rows": [[partition, offset, error or null], ...]}
+    {"unanswered": ns, "rows": [[partition, offset], ...]}   no answer will come any more
     {"error": words, "at": ns}
     {"closing": ns}    {"closed": ns}    {"died": words}
 """
@@ -33,7 +34,7 @@ _POLLS_BACK = 2
 returned records: the answer of another broker arrives while the first one's records are processed."""
 
 Answer = tuple[int, int | None, str | None]
-"""Partition, offset (None: all that wait for an answer there) and error (None: done)."""
+"""Partition, offset (None: all that were committed there) and error (None: done)."""
 
 
 class ShareError(Exception):
@@ -135,26 +136,53 @@ def run_member(settings: MemberSettings, client: ShareClient, tell: Teller, stop
         if settings.explicit:
             words = [(one, word_of(settings, one)) for one in records]
             _tell_acknowledged(tell, time.time_ns(), words)
-            for one, word in words:
-                # A record may no longer be the member's own; the others must be acknowledged all the same.
-                _guarded(tell, lambda: client.acknowledge(one, word), pause=0.0)  # noqa: B023 - called at once
+            _acknowledge(tell, client, words)
         elif settings.wait:
             _tell_acknowledged(tell, time.time_ns(), [(one, "accept") for one in records])
         else:
             waiting = records
             continue
-        tell.answers(_guarded(tell, lambda: client.commit(wait=settings.wait)) or [])
+        _commit(tell, client, records, wait=settings.wait)
     now = time.time_ns()
     if waiting:
         _tell_acknowledged(tell, now, [(one, "accept") for one in waiting])
-        tell.answers(_guarded(tell, lambda: client.commit(wait=True)) or [])
+        _commit(tell, client, waiting, wait=True)
     tell.say(closing=now)
     _guarded(tell, client.close)
     tell.answers(client.answers())
     tell.say(closed=time.time_ns())
 
 
-def _guarded(tell: Teller, call: Callable[[], Any], pause: float = _ERROR_SECONDS) -> Any:
+def _acknowledge(tell: Teller, client: ShareClient, words: Sequence[tuple[Given, str]]) -> None:
+    """Acknowledge each record. One that is no longer the member's own is refused by the client: that is its
+    answer, and the others are acknowledged all the same."""
+    refused: list[Answer] = []
+    for one, word in words:
+        try:
+            client.acknowledge(one, word)
+        except ShareError as error:
+            if error.fatal:
+                raise
+            tell.say(error=str(error), at=time.time_ns())
+            refused.append((one.partition, one.offset, str(error).partition(":")[0]))
+    tell.answers(refused)
+
+
+def _commit(tell: Teller, client: ShareClient, records: Sequence[Given], *, wait: bool) -> None:
+    """Send the acknowledgements of these records and tell the answers. What was waited for in vain is told
+    too, because the next answer about its partition is not about these records."""
+    found = _guarded(tell, lambda: client.commit(wait=wait)) or []
+    if not wait:
+        tell.answers(found)
+        return
+    errors = {partition: error for partition, _, error in found}
+    places = [(one.partition, one.offset) for one in records]
+    tell.answers([(*place, errors[place[0]]) for place in places if place[0] in errors])
+    if rest := [place for place in places if place[0] not in errors]:
+        tell.say(unanswered=time.time_ns(), rows=rest)
+
+
+def _guarded(tell: Teller, call: Callable[[], Any]) -> Any:
     """The result of a call of the client; an error that it survives is told, and None returned."""
     try:
         return call()
@@ -162,7 +190,7 @@ def _guarded(tell: Teller, call: Callable[[], Any], pause: float = _ERROR_SECOND
         if error.fatal:
             raise
         tell.say(error=str(error), at=time.time_ns())
-        time.sleep(pause)
+        time.sleep(_ERROR_SECONDS)
     return None
 
 

@@ -58,6 +58,10 @@ class MemberJournal:
                         row["acknowledgement"], row["acknowledged_ns"] = word, line["acknowledged"]
             elif "answered" in line:
                 self._answered(line["answered"], line["rows"])
+            elif "unanswered" in line:
+                for partition, offset in line["rows"]:
+                    if (partition, offset) in self._open:
+                        self._write((partition, offset))
             elif "error" in line:
                 self.error = line["error"]
                 self.event("error", line["error"], line["at"])
@@ -97,18 +101,10 @@ class MemberJournal:
 
     def _answered(self, at: int, rows: Iterable[Sequence[Any]]) -> None:
         for partition, offset, error in rows:
-            places = [(partition, offset)]
-            if offset is None:
-                places = [
-                    place
-                    for place, row in self._open.items()
-                    if place[0] == partition and "acknowledgement" in row
-                ]
-            for place in places:
-                row = self._open.get(place)
-                if row is not None and "acknowledgement" in row:
-                    row["answered_ns"], row["error"] = at, error
-                    self._write(place)
+            row = self._open.get((partition, offset))
+            if row is not None and "acknowledgement" in row:
+                row["answered_ns"], row["error"] = at, error
+                self._write((partition, offset))
 
     def _write(self, place: Place) -> None:
         self._sinks.deliveries.append(self._open.pop(place))

@@ -41,8 +41,12 @@ def _record(offset: int, *, count: int = 1, value: bytes | None = None) -> Given
 class _Client:
     """Returns these batches; an exception in their place is raised."""
 
-    def __init__(self, batches: list[Any], stop: threading.Event, lines: io.StringIO) -> None:
+    def __init__(
+        self, batches: list[Any], stop: threading.Event, lines: io.StringIO, commits: list[Any] | None = None
+    ) -> None:
         self._batches, self._stop, self._lines = batches, stop, lines
+        self._commits = commits or []
+        self.refused: set[int] = set()
         self.calls: list[Any] = []
         self.told: list[int] = []
         self.later: list[Answer] = []
@@ -59,11 +63,17 @@ class _Client:
 
     def acknowledge(self, record: Given, word: str) -> None:
         self.calls.append((record.offset, word))
+        if record.offset in self.refused:
+            raise ShareError("_STATE: not acquired", fatal=False)
 
     def commit(self, *, wait: bool) -> list[Answer]:
         self.calls.append("wait" if wait else "commit")
         # What was told before the brokers were.
         self.told.append(len(self._lines.getvalue().splitlines()))
+        if self._commits and (found := self._commits.pop(0)) is not None:
+            if isinstance(found, ShareError):
+                raise found
+            return list(found)
         return [(0, None, None)] if wait else []
 
     def answers(self) -> list[Answer]:
@@ -78,10 +88,14 @@ class _Rows(list[dict[str, Any]]):
     pass
 
 
-def _lived(batches: list[Any], **changes: Any) -> tuple[_Client, list[dict[str, Any]], _Rows, _Rows]:
-    """The client, the lines, and the rows of deliveries and events."""
+def _lived(
+    batches: list[Any], *, commits: list[Any] | None = None, refused: tuple[int, ...] = (), **changes: Any
+) -> tuple[_Client, list[dict[str, Any]], _Rows, _Rows]:
+    """The client, the lines, and the rows of deliveries and events. `commits` are what it answers to commits
+    (None: done; an exception is raised), `refused` the offsets that it lets nobody acknowledge."""
     stop, out = threading.Event(), io.StringIO()
-    client = _Client(batches, stop, out)
+    client = _Client(batches, stop, out, commits)
+    client.refused.update(refused)
     run_member(_settings(**changes), client, Teller(out), stop)
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     deliveries, events = _Rows(), _Rows()
@@ -136,7 +150,7 @@ def test_answers_that_come_later_are_of_single_records() -> None:
     deliveries, events = _Rows(), _Rows()
     journal = MemberJournal(ShareSinks(deliveries, events), group="q-4d", member="q-0", session=0, topic="t")
     journal.take({"given": 5, "asked": 4, "rows": [[0, 0, 1, "ok", RUN, 0, 0], [0, 1, 1, "ok", RUN, 0, 1]]})
-    journal.take({"answered": 6, "rows": [[0, None, None]]})
+    journal.take({"answered": 6, "rows": [[0, 0, None], [0, 1, None]]})
     assert not deliveries, "no acknowledgement was sent yet"
     journal.take({"acknowledged": 7, "rows": [[0, 0, "release"], [0, 1, "accept"]]})
     journal.take({"answered": 8, "rows": [[0, 1, "INVALID_RECORD_STATE"], [0, 9, None]]})
@@ -150,6 +164,20 @@ def test_answers_that_come_later_are_of_single_records() -> None:
         (0, 1, None),
         (0, 2, None),
     ]
+
+
+@pytest.mark.parametrize("commit", [ShareError("_TIMED_OUT: no answer", fatal=False), [(1, None, None)]])
+def test_the_next_answer_is_not_about_what_was_waited_for_in_vain(commit: Any) -> None:
+    _, _, rows, _ = _lived([[_record(0)], [_record(1)]], commits=[commit])
+    found = {row["offset"]: (row["acknowledgement"], row.get("answered_ns") is not None) for row in rows}
+    assert found == {0: ("accept", False), 1: ("accept", True)}
+
+
+def test_a_record_that_the_client_does_not_let_acknowledge_is_not_done() -> None:
+    client, _, rows, events = _lived([[_record(0), _record(1)]], refused=(0,))
+    assert client.calls[1:4] == [(0, "accept"), (1, "accept"), "wait"]
+    assert {row["offset"]: row["error"] for row in rows} == {0: "_STATE", 1: None}
+    assert [event["detail"] for event in events if event["event"] == "error"] == ["_STATE: not acquired"]
 
 
 def test_an_error_is_told_and_one_that_ends_the_client_is_raised() -> None:
