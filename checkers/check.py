@@ -41,6 +41,7 @@ from checkers.findings.output_findings import OutputNames
 from checkers.findings.ownerless import ownerless_times
 from checkers.findings.progress_findings import group_files
 from checkers.findings.record_context import LogBounds, Policy
+from checkers.findings.share_counts import share_counts
 from checkers.findings.share_findings import ShareFiles
 from checkers.findings.table import FINDINGS
 from checkers.heap import kept_heap
@@ -127,12 +128,15 @@ def check_run(
             "owners of partitions", lambda: ownerless_times(journals, facts.context.numbers)
         )
         problems += [problem] if problem else []
+        shares, problem = attempt("share groups", lambda: share_counts(journals, facts.context.numbers))
+        problems += [problem] if problem else []
         summary = summarise(
             found,
             journals.meta,
             facts,
             unavailable_seconds=unavailable_seconds(facts.reports, journals.meta),
             ownerless=without_owner,
+            shares=shares,
             problems=tuple(problems),
         )
     summary = summary.model_copy(update={"check_seconds": round(time.perf_counter() - started, 3)})

@@ -38,6 +38,7 @@ TESTS = (
     "tests/pure/checkers/test_judge.py",
     "tests/pure/checkers/test_availability.py",
     "tests/pure/checkers/test_share.py",
+    "tests/pure/checkers/test_groups.py",
     "tests/spark/checkers/test_local_frame.py",
     "tests/spark/checkers/test_blame.py",
     "tests/spark/checkers/test_facts_measure.py",

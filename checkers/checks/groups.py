@@ -123,10 +123,11 @@ def _both(rows: FindingRows) -> Text:
 
 @check(FindingClass.TWO_OWNERS, _both, subject="group")
 def two_owners(rows: Rows) -> Flags:
-    """A partition was assigned to a member before another had confirmed its revocation, and both were given
-    records of it in that time. It counts only while the coordinator cannot have expired the first owner:
-    within the session time-out of its last contact, which is its assignment or the asking of a commit that
-    was answered without an error. A partition that a member reports as lost is not one that it gave up.
+    """A partition was assigned to a member, or by the member to itself (assign()), before another had
+    confirmed its revocation, and both were given records of it in that time. It counts only while the
+    coordinator cannot have expired the first owner: within the session time-out of its last contact, which is
+    its assignment or the asking of a commit that was answered without an error. A partition that a member
+    reports as lost is not one that it gave up.
 
     Source: a partition is assigned anew when its owner has confirmed the revocation (KIP-848, Rebalance
     Process; KIP-429 for cooperative, eager members give up all before they join).

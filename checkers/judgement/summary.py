@@ -8,7 +8,7 @@ from checkers.facts.measure import RunFacts
 from checkers.findings.evidence import NOT_COMMITTED
 from checkers.judgement.blame import blame
 from checkers.judgement.partial import PartialSummary
-from harness.model.result import CountRow, Example, FindingClass, OwnerlessTime, Summary
+from harness.model.result import CountRow, Example, FindingClass, OwnerlessTime, ShareCount, Summary
 from harness.model.run import RunMeta
 
 
@@ -19,6 +19,7 @@ def summarise(
     *,
     unavailable_seconds: float,
     ownerless: tuple[OwnerlessTime, ...] | None,
+    shares: tuple[ShareCount, ...] | None,
     problems: tuple[str, ...],
 ) -> Summary:
     """Summary of a run; `check_seconds` is left 0.0 for the caller to fill in.
@@ -71,6 +72,7 @@ def summarise(
         ),
         unavailable_seconds=unavailable_seconds,
         ownerless=ownerless or (),
+        shares=shares or (),
         check_seconds=0.0,
         problems=problems,
         blame=blame(found.blamed, meta),

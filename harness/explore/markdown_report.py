@@ -15,6 +15,7 @@ from harness.explore.table import (
     lines,
     pair_rows,
     phase_rows,
+    share_line,
     violation_rows,
 )
 from harness.report.markdown import escape, table
@@ -45,6 +46,8 @@ def _parts(result: ExploreResult) -> Iterator[str]:
     if result.violations:
         yield "\n## Violations\n\n" + table(VIOLATION_COLUMNS, violation_rows(result))
         yield "\n" + "".join(f"- {escape(line.strip())}\n" for line in list(lines(result))[1:])
+    elif given := share_line(result):
+        yield f"\n{escape(given)}\n"
     yield "\n## Coverage\n\nHow often each fault, shown to take effect, hit the cluster in each phase:\n\n"
     yield table(*phase_rows(menu, coverage))
     if coverage.pairs:

@@ -12,7 +12,7 @@ from harness.explore.phases import ClusterPhase, ObservedFault
 from harness.explore.trial import Trial
 from harness.model.frozen import Frozen
 from harness.model.journal import SCHEMA_VERSION
-from harness.model.result import FindingClass, VerdictWord
+from harness.model.result import FindingClass, ShareCount, VerdictWord
 from harness.model.versioned_json import Refusal, VersionedFile
 
 RESULT_FILE = "result.json"
@@ -23,8 +23,9 @@ EXPLORE_VERSION = 1
 class TrialRun(Frozen):
     """One run. `number` counts all runs from 1; `violation` is the number of the violation that it was made
     to shrink (None: it explored). `aims` are the phases that its faults were aimed at, `seen` those that they
-    hit. `broken` are the classes of findings that exceed what its settings allow. `reset` says what was
-    verified about the cluster before it; `seconds` includes reset and check."""
+    hit. `broken` are the classes of findings that exceed what its settings allow. `shares` says what its
+    share groups were given, `reset` what was verified about the cluster before it; `seconds` includes reset
+    and check."""
 
     schema_version: int = EXPLORE_VERSION
     run_schema_version: int = SCHEMA_VERSION
@@ -41,6 +42,7 @@ class TrialRun(Frozen):
     broken: tuple[FindingClass, ...] = ()
     sent: int = 0
     acked: int = 0
+    shares: tuple[ShareCount, ...] = ()
     reset: str = ""
     started_ns: int
     seconds: float

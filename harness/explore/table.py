@@ -136,6 +136,8 @@ def headline(result: ExploreResult) -> str:
 def lines(result: ExploreResult) -> Iterator[str]:
     """The notes below the tables."""
     yield headline(result)
+    if given := share_line(result):
+        yield given
     for name, why in result.left_out.items():
         yield f"left out: {name}: not possible on this machine: {why}"
     for one in result.violations:
@@ -146,6 +148,17 @@ def lines(result: ExploreResult) -> Iterator[str]:
         if one.again:
             yield f"  seen again in run {', '.join(map(str, one.again))}"
         yield f"  replay: {one.experiment}; test: {one.test}"
+
+
+def share_line(result: ExploreResult) -> str:
+    """What all share groups were given, in one line; empty: there were none."""
+    shares = [one for run in result.runs for one in run.shares]
+    if not shares:
+        return ""
+    names = ("accepted", "released", "rejected", "failed", "unanswered")
+    became = ", ".join(f"{sum(getattr(one, name) for one in shares):,} {name}" for name in names)
+    records, deliveries = sum(one.records for one in shares), sum(one.deliveries for one in shares)
+    return f"share groups: {records:,} records in {deliveries:,} deliveries, of which {became}"
 
 
 def _times(times: int) -> str:

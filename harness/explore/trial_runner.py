@@ -113,6 +113,7 @@ class TrialRunner:
             "broken": broken_in(result) if verdict is VerdictWord.INVALID else (),
             "sent": summary.sent if summary else 0,
             "acked": summary.outcomes.get("acked", 0) if summary else 0,
+            "shares": summary.shares if summary else (),
             "reset": condition,
         }
 

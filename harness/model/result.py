@@ -203,6 +203,21 @@ class OwnerlessTime(Frozen):
     longest: float
 
 
+class ShareCount(Frozen):
+    """What the members of a share group were given and said: `records` different ones in `deliveries`, of
+    which `accepted`, `released` and `rejected` were answered without an error, `failed` with one, and
+    `unanswered` never. The others were not acknowledged."""
+
+    group: str
+    records: int
+    deliveries: int
+    accepted: int
+    released: int
+    rejected: int
+    failed: int
+    unanswered: int
+
+
 class Summary(Frozen):
     """Counts of one run; its size does not depend on the number of records.
 
@@ -215,9 +230,9 @@ class Summary(Frozen):
     step was going on, counted from one second up (0.0: none). `blame` says in sentences where the findings
     come from: by class, write step, partition, faults open at the acknowledgement and begun after it, and
     leader epochs, the most first. `ownerless` are the partitions without an owner for a second or more, at
-    most 50, the longest times first. Of an application under test: `inputs` is the number of inputs that it
-    had to process, `processed` how many of them have the outputs that they should have (None: there is no
-    application).
+    most 50, the longest times first. `shares` has an entry for each share group. Of an application under
+    test: `inputs` is the number of inputs that it had to process, `processed` how many of them have the
+    outputs that they should have (None: there is no application).
     """
 
     sent: int
@@ -237,6 +252,7 @@ class Summary(Frozen):
     problems: tuple[str, ...] = ()
     blame: tuple[str, ...] = ()
     ownerless: tuple[OwnerlessTime, ...] = ()
+    shares: tuple[ShareCount, ...] = ()
     inputs: int | None = None
     processed: int | None = None
 
@@ -320,6 +336,7 @@ __all__ = [
     "FindingClass",
     "Judgement",
     "OwnerlessTime",
+    "ShareCount",
     "Summary",
     "VerdictWord",
 ]

@@ -63,6 +63,7 @@ class ArmView:
     moments: tuple[tuple[str, ...], ...]
     rebalances: tuple[tuple[str, ...], ...]
     ownerless: tuple[tuple[str, ...], ...]
+    shares: tuple[tuple[str, ...], ...]
     windows: tuple[tuple[str, ...], ...]
     leaders: tuple[tuple[str, ...], ...]
     counts: tuple[tuple[str, ...], ...]
@@ -292,6 +293,7 @@ def view(arm: ArmResult, folder: Path) -> ArmView:
         moments=html_tables.moments(timeline, meta),
         rebalances=html_tables.rebalances(timeline, meta),
         ownerless=html_tables.ownerless(summary) if summary else (),
+        shares=html_tables.shares(summary) if summary else (),
         windows=html_tables.windows(meta),
         leaders=html_tables.leader_changes(timeline),
         counts=html_tables.counts(summary, meta) if summary else (),

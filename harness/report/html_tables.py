@@ -49,6 +49,18 @@ def ownerless(summary: Summary) -> TableRows:
     )
 
 
+def shares(summary: Summary) -> TableRows:
+    """Rows of share group, records and deliveries, and what became of the deliveries."""
+    return tuple(
+        (
+            one.group,
+            *(f"{number:,}" for number in (one.records, one.deliveries, one.accepted, one.released)),
+            *(f"{number:,}" for number in (one.rejected, one.failed, one.unanswered)),
+        )
+        for one in summary.shares
+    )
+
+
 def _rows_of(spans: Iterable[FoundSpan], timeline: Timeline, meta: RunMeta) -> TableRows:
     rows = []
     for span in spans:

@@ -49,6 +49,10 @@ class ReaderSpec(Frozen):
     in `extra`. With `static: true` every member has its name as group.instance.id, so that it keeps its
     partitions when it comes back within the session time-out (KIP-345).
 
+    With `by_hand: true` every member of the group assigns itself all partitions (assign() in place of
+    subscribe()), as instances of an application do that share a group.id by mistake: the coordinator takes
+    their commits and knows of no owners.
+
     `reset` is auto.offset.reset: where to continue when the log does not hold the offset, or a group has
     none. `error`: the client reports it, and the reader continues from the nearest existing offset, which is
     journaled as a new session. `earliest`, `latest`: the client decides and does not report it, as in an
@@ -77,6 +81,7 @@ class ReaderSpec(Frozen):
         default=None, description="null: range, and with the consumer protocol the broker's own"
     )
     static: bool = False
+    by_hand: bool = Field(default=False, description="every member assigns itself all partitions")
     restarts: tuple[Annotated[float, Field(ge=0)], ...] = ()
     reset: Literal["error", "earliest", "latest"] = "error"
     batch: int | None = Field(default=None, ge=1, le=10_000, description="records; default: 2,000")
@@ -95,6 +100,13 @@ class ReaderSpec(Frozen):
         if self.group is None and (self.protocol == "consumer" or self.static):
             setting = "static" if self.static else "protocol"
             raise ValueError(f"{setting} is given, but there is no group: name one with `group`")
+        if self.by_hand and self.group is None:
+            raise ValueError(
+                "by_hand is given, but there is no group: a reader without one is so anyway; leave it out"
+            )
+        if self.by_hand and (self.protocol == "consumer" or self.static or self.assignor is not None):
+            setting = "assignor" if self.assignor else "static" if self.static else "protocol"
+            raise ValueError(f"members assign themselves partitions (by_hand), so leave {setting} out")
         if list(self.restarts) != sorted(self.restarts):
             raise ValueError("restarts must be in order of time")
         ours = sorted(_RESERVED & set(self.extra))

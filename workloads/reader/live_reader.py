@@ -68,7 +68,7 @@ class LiveReader:
         self._client = client
         # Created here, so that settings which the client refuses are reported before the run starts.
         self._consumer = client(self._config, logger=client_logger())
-        self._by_hand = spec.group is None
+        self._by_hand = spec.group is None or spec.by_hand
         self._incremental = self._by_hand or spec.incremental
         self._assigned_partitions: set[int] = set()
         self._positions: dict[int, int] = {}
@@ -219,6 +219,8 @@ class LiveReader:
             ClientStuck: it did not end. What its callbacks may still bring is not journaled.
         """
         if self._by_hand:
+            if self._spec.commits == "manual":
+                self._commit(wait=True)
             self._journal.unassigned("revoked", sorted(self._assigned_partitions))
         try:
             # The callbacks run in another thread meanwhile; this one waits for it.

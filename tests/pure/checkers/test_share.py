@@ -227,6 +227,26 @@ def test_a_run_without_share_groups_or_with_holes_in_their_journals(tmp_path: Pa
     )
 
 
+def test_deliveries_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
+    story = ShareStory().begins(5, lag=0)
+    story.give(0, 0, 5).give(1, 0, 5, word="release").give(1, 1, 9, word="reject", count=2)
+    story.give(2, 0, 5, error="INVALID_RECORD_STATE").give(2, 1, 9, count=2, answered=False)
+    story.give(3, 2, 6, word=None).give(3, 1, 9, count=2).give(4, 0, 6)
+    (found,) = _check(tmp_path, story, 6)[0].shares
+    assert found.model_dump() == {
+        "group": "q",
+        "records": 5,
+        "deliveries": 8,
+        "accepted": 3,
+        "released": 1,
+        "rejected": 1,
+        "failed": 1,
+        "unanswered": 1,
+    }
+    (none,) = _check(tmp_path / "none", ShareStory().begins(None), 6)[0].shares
+    assert (none.records, none.deliveries, none.unanswered) == (0, 0, 0)
+
+
 @st.composite
 def _stories(draw: st.DrawFn) -> tuple[ShareStory, int, tuple[Any, ...]]:
     records = draw(st.integers(1, 4))

@@ -212,6 +212,27 @@ def test_a_group_without_offsets_begins_at_the_start_and_shares_the_partitions(
     assert events == {"assigned", "revoked"}
 
 
+def test_members_by_hand_read_everything_beside_each_other_and_commit(
+    case: Callable[..., Case], write: Callable[[int], None]
+) -> None:
+    write(50)
+    made = case(ReaderSpec(name="work", group="work", members=2, by_hand=True, commits="manual"))
+    made.readers.start()
+    made.until(lambda: made.readers.records() == 2 * 50 * PARTITIONS)
+    made.end()
+    for name in ("work-0", "work-1"):
+        assert sorted(places(made.rows(name))) == sorted(everything(50))
+        last = {row["partition"]: row["offset"] for row in made.table("commits") if row["reader"] == name}
+        assert last == dict.fromkeys(range(PARTITIONS), 50), "committed before the partitions are given up"
+    events = [(row["reader"], row["event"], row["partition"]) for row in made.table("assignments")]
+    assert sorted(events) == [
+        (name, event, number)
+        for name in ("work-0", "work-1")
+        for event in ("assigned", "revoked")
+        for number in range(PARTITIONS)
+    ]
+
+
 def test_a_member_that_restarts_makes_the_group_rebalance(
     case: Callable[..., Case], write: Callable[[int], None]
 ) -> None:

@@ -19,9 +19,10 @@ from harness.explore.menu import MENU, experiment_of
 from harness.explore.plan import ExploreOptions, plan_exploration
 from harness.explore.result import ExploreResult, load_result
 from harness.explore.store import ExploreStore
-from harness.explore.table import headline, lines, pair_rows, phase_rows, tables
+from harness.explore.table import headline, lines, pair_rows, phase_rows, share_line, tables
 from harness.model import secrets
 from harness.model.errors import BadInput, ClusterError, JournalError
+from harness.model.result import ShareCount
 from harness.spec import files
 from tests.pure.harness.cli.test_app import call
 from tests.support.fake_explore_backend import SMALL, FakeExploreBackend, menu_of
@@ -75,6 +76,29 @@ def test_nothing_breaks_nothing_is_found(tmp_path: Path) -> None:
     assert result.exit_code() == 0
     assert headline(result).startswith("no violations in 12 schedules")
     assert sum(row.times for row in result.coverage.phases) == 12
+
+
+def test_what_share_groups_were_given_is_added_up(tmp_path: Path) -> None:
+    _, result = begun(tmp_path, FakeExploreBackend(tmp_path / "log", fails=lambda _: False), 2)
+    assert share_line(result) == ""
+    one = ShareCount(
+        group="q",
+        records=900,
+        deliveries=1000,
+        accepted=700,
+        released=190,
+        rejected=60,
+        failed=40,
+        unanswered=3,
+    )
+    runs = tuple(run.model_copy(update={"shares": (one,)}) for run in result.runs)
+    given = result.model_copy(update={"runs": runs})
+    line = (
+        "share groups: 1,800 records in 2,000 deliveries, of which 1,400 accepted, 380 released, "
+        "120 rejected, 80 failed, 6 unanswered"
+    )
+    assert line in lines(given)
+    assert line in markdown(given)
 
 
 def test_what_does_not_fail_again_is_told_and_not_shrunk(tmp_path: Path) -> None:

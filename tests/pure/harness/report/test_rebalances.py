@@ -1,4 +1,4 @@
-"""Rebalances on the timeline of a report, and the time without an owner."""
+"""Rebalances on the timeline of a report, the time without an owner, and what share groups were given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.model.journal import ASSIGNMENTS, ASSIGNMENTS_DIR
-from harness.model.result import OwnerlessTime
+from harness.model.result import OwnerlessTime, ShareCount
 from harness.model.run import ReaderInfo
 from harness.report import html_tables
 from harness.report.timeline import read_timeline
@@ -57,3 +57,19 @@ def test_the_time_without_an_owner_is_a_table() -> None:
     told = OwnerlessTime(group="g", partition=3, seconds=6.94, longest=4.5)
     found = summary().model_copy(update={"ownerless": (told,)})
     assert html_tables.ownerless(found) == (("g", "3", "6.9", "4.5"),)
+
+
+def test_what_share_groups_were_given_is_a_table() -> None:
+    told = ShareCount(
+        group="q",
+        records=1500,
+        deliveries=1600,
+        accepted=1490,
+        released=60,
+        rejected=10,
+        failed=4,
+        unanswered=3,
+    )
+    found = summary().model_copy(update={"shares": (told,)})
+    assert html_tables.shares(found) == (("q", "1,500", "1,600", "1,490", "60", "10", "4", "3"),)
+    assert html_tables.shares(summary()) == ()
