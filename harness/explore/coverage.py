@@ -77,14 +77,16 @@ def pairs_of(names: Sequence[str]) -> Iterator[Pair]:
 
 
 def all_cells(menu: ExploreMenu, names: Sequence[str]) -> tuple[CoverageCell, ...]:
-    """Every fault in every phase that the menu makes possible: without transactions none is open, and without
-    groups none rebalances."""
+    """Every fault in every phase that the menu makes possible: without transactions none is open, without
+    groups none rebalances, and coordinators are asked about consumer groups only."""
     transactional = menu.workload.transactional or any(
         level.workload.get("transactions") for levels in menu.settings.values() for level in levels.values()
     )
     impossible = set() if transactional else {ClusterPhase.TRANSACTION_OPEN}
     if not menu.grouped:
-        impossible |= {ClusterPhase.REBALANCING, ClusterPhase.COORDINATOR_MOVING}
+        impossible |= {ClusterPhase.COORDINATOR_MOVING}
+    if not menu.grouped and not menu.share:
+        impossible |= {ClusterPhase.REBALANCING}
     phases = [phase for phase in ClusterPhase if phase not in impossible]
     if menu.most_faults == 1:
         phases = [phase for phase in phases if phase in (ClusterPhase.STEADY, *ADDITIONAL)]

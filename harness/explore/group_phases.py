@@ -1,6 +1,7 @@
-"""What consumer groups were doing when a fault hit, from their journals.
+"""What consumer groups and share groups were doing when a fault hit, from their journals.
 
-rebalancing         a partition that a group has read is owned by no member of it
+rebalancing         a partition that a group has read is owned by no member of it; or a member of a share
+                    group is gone, stands still, or has joined and been given nothing yet
 coordinator_moving  the broker that last answered about a group's offsets does not answer any more, or it
                     answered with an error
 """
@@ -21,27 +22,65 @@ class GroupPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ShareMembers:
+    """What happened to members of share groups, in order of time, and when each of their clients, by member
+    and session, was given its first record."""
+
+    events: Sequence[Mapping[str, Any]]
+    first: Mapping[tuple[str, int], int]
+
+    @classmethod
+    def of(cls, events: Iterable[Mapping[str, Any]], deliveries: Iterable[Mapping[str, Any]]) -> ShareMembers:
+        first: dict[tuple[str, int], int] = {}
+        for row in deliveries:
+            client = row["member"], row["session"]
+            first[client] = min(row["acquired_ns"], first.get(client, row["acquired_ns"]))
+        about = (row for row in events if row["event"] in _WORKS)
+        return cls(sorted(about, key=lambda row: int(row["at_ns"])), first)
+
+    def rebalancing(self, at_ns: int) -> bool:
+        """Whether a member did not take records at a moment."""
+        last: dict[str, Mapping[str, Any]] = {}
+        for row in self.events:
+            if row["at_ns"] <= at_ns:
+                last[row["member"]] = row
+        return any(
+            not _WORKS[row["event"]] or self.first.get((row["member"], row["session"]), at_ns + 1) > at_ns
+            for row in last.values()
+        )
+
+
+_WORKS = {"joined": True, "resumed": True, "killed": False, "died": False, "closing": False, "paused": False}
+"""Whether a member takes records after the event."""
+
+
+@dataclass(frozen=True, slots=True)
 class GroupEvents:
     """Rows of the journal of assignments, and of what brokers answered about offsets, in order of time.
     Members of a group are readers with the same name but for the number at its end."""
 
     assignments: Sequence[Mapping[str, Any]]
     answers: Sequence[Mapping[str, Any]]
+    share: ShareMembers = ShareMembers((), {})
 
     @classmethod
     def of(
-        cls, assignments: Iterable[Mapping[str, Any]], offsets: Iterable[Mapping[str, Any]]
+        cls,
+        assignments: Iterable[Mapping[str, Any]],
+        offsets: Iterable[Mapping[str, Any]],
+        share: ShareMembers = ShareMembers((), {}),
     ) -> GroupEvents:
         answers = [row for row in offsets if row["source"] == "fetch"]
         return cls(
             sorted(assignments, key=lambda row: int(row["at_ns"])),
             sorted(answers, key=lambda row: int(row["at_ns"])),
+            share,
         )
 
     def at(self, at_ns: int, silent: frozenset[int]) -> tuple[GroupPhase, ...]:
         """The phases at a moment; `silent` are the brokers that did not answer then."""
         found = []
-        if self._without_owner(at_ns):
+        if self._without_owner(at_ns) or self.share.rebalancing(at_ns):
             found.append(GroupPhase.REBALANCING)
         if self._coordinator_gone(at_ns, silent):
             found.append(GroupPhase.COORDINATOR_MOVING)

@@ -5,7 +5,7 @@
     recovering        an ISR is not full, or a broker does not answer, and every other fault has been undone
     steady            none of these
     transaction_open  in addition to one of these: a transaction was open
-    rebalancing, coordinator_moving: of consumer groups, also in addition (harness.explore.group_phases)
+    rebalancing, coordinator_moving: of groups, also in addition (harness.explore.group_phases)
 
 What brokers believed is the last sample before the fault was injected.
 """
@@ -20,7 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from harness.explore.group_phases import GroupEvents, GroupPhase
+from harness.explore.group_phases import GroupEvents, GroupPhase, ShareMembers
 from harness.model.errors import JournalError
 from harness.model.frozen import Frozen
 from harness.model.journal import (
@@ -32,6 +32,7 @@ from harness.model.journal import (
     FaultPhase,
 )
 from harness.model.journal_reader import fault_events, journal_rows, reason_of
+from harness.model.share_journal import DELIVERIES_DIR, SHARE_EVENTS_DIR
 
 
 class ClusterPhase(StrEnum):
@@ -133,7 +134,13 @@ def observed_faults(folder: Path, replicas: int) -> tuple[ObservedFault, ...]:
         hits = hits_of(fault_events(folder)) if (folder / FAULTS_FILE).exists() else []
         moments = moments_of(journal_rows(folder / SAMPLES_DIR)) if hits else []
         transactions = [(row["begun_ns"], row["ended_ns"]) for row in journal_rows(folder / TRANSACTIONS_DIR)]
-        groups = GroupEvents.of(journal_rows(folder / ASSIGNMENTS_DIR), journal_rows(folder / OFFSETS_DIR))
+        share = ShareMembers.of(
+            journal_rows(folder / SHARE_EVENTS_DIR),
+            journal_rows(folder / DELIVERIES_DIR, ["member", "session", "acquired_ns"]),
+        )
+        groups = GroupEvents.of(
+            journal_rows(folder / ASSIGNMENTS_DIR), journal_rows(folder / OFFSETS_DIR), share
+        )
     except (JournalError, KeyError, ValueError) as error:
         raise JournalError(
             "a journal of the run cannot be read",

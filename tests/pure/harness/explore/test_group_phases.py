@@ -1,4 +1,4 @@
-"""What consumer groups were doing when a fault hit."""
+"""What consumer groups and share groups were doing when a fault hit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.explore.group_phases import GroupEvents, GroupPhase
+from harness.explore.group_phases import GroupEvents, GroupPhase, ShareMembers
 
 pytestmark = pytest.mark.pure
 
@@ -55,3 +55,45 @@ def test_a_coordinator_moves_when_the_last_one_is_silent_or_refuses(
 ) -> None:
     found = GroupEvents.of([], answers).at(50, frozenset(silent))
     assert found == ((GroupPhase.COORDINATOR_MOVING,) if moving else ())
+
+
+def member(at: int, event: str, name: str = "q-0", session: int = 0) -> dict[str, Any]:
+    return {"at_ns": at, "member": name, "session": session, "event": event}
+
+
+def given(at: int, name: str = "q-0", session: int = 0) -> dict[str, Any]:
+    return {"acquired_ns": at, "member": name, "session": session}
+
+
+LIVES = ShareMembers.of(
+    [
+        member(30, "killed"),
+        member(10, "joined"),
+        member(12, "joined", "q-1"),
+        member(15, "error"),
+        member(31, "joined", session=1),
+        {"at_ns": 33, "member": None, "session": None, "event": "altered"},
+        member(50, "paused", "q-1"),
+        member(60, "resumed", "q-1"),
+    ],
+    [given(22), given(20), given(21, "q-1"), given(40, session=1), given(45, session=1)],
+)
+
+
+@pytest.mark.parametrize(
+    ("at", "rebalancing"),
+    [
+        (9, False),
+        (11, True),
+        (20, True),
+        (21, False),
+        (30, True),
+        (39, True),
+        (40, False),
+        (55, True),
+        (60, False),
+    ],
+)
+def test_a_share_group_rebalances_while_a_member_takes_nothing(at: int, rebalancing: bool) -> None:
+    found = GroupEvents.of([], [], LIVES).at(at, frozenset())
+    assert found == ((GroupPhase.REBALANCING,) if rebalancing else ())

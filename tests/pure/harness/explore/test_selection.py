@@ -182,7 +182,9 @@ def test_the_menu_of_share_groups_sets_what_they_have() -> None:
         ("accept", (), 5.0),
     ]
     names = [fault.name for fault in menu.faults]
-    assert ClusterPhase.REBALANCING not in {phase for _, phase in all_cells(menu, names)}
+    phases = {phase for _, phase in all_cells(menu, names)}
+    assert ClusterPhase.REBALANCING in phases
+    assert ClusterPhase.COORDINATOR_MOVING not in phases
 
 
 def test_the_built_in_menu_names_no_loss() -> None:
