@@ -8,7 +8,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from kafka_chaos import ConsumerJournal
 
@@ -19,13 +19,26 @@ def commit(consumer: Consumer, journal: ConsumerJournal) -> None:
         journal.commit(consumer)
 
 
+def take_all(consumer: Consumer, journal: ConsumerJournal, topic: str) -> list[TopicPartition]:
+    """Assign all partitions to this instance, which is a mistake if there is another one."""
+    numbers = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    partitions = [TopicPartition(topic, number, 0) for number in numbers]
+    consumer.assign(partitions)
+    journal.assigned(partitions)
+    return partitions
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--ledger", required=True, type=Path)
     parser.add_argument("--journal", type=Path, help="for tests: what this member of the group does")
-    parser.add_argument("--commit-first", action="store_true", help="the bug that a test finds")
+    parser.add_argument("--name", default="ledger-1", help="of this member of the group")
+    parser.add_argument("--commit-first", action="store_true", help="a bug that a test finds")
+    parser.add_argument(
+        "--by-hand", action="store_true", help="another one: assign() in place of subscribe()"
+    )
     options = parser.parse_args()
     running = True
 
@@ -42,8 +55,12 @@ def main() -> None:
             "enable.auto.commit": False,
         }
     )
-    journal = ConsumerJournal("ledger", "ledger-1", path=options.journal)
-    consumer.subscribe([options.topic], **journal.callbacks())
+    journal = ConsumerJournal("ledger", options.name, path=options.journal)
+    mine: list[TopicPartition] = []
+    if options.by_hand:
+        mine = take_all(consumer, journal, options.topic)
+    else:
+        consumer.subscribe([options.topic], **journal.callbacks())
     with options.ledger.open("a") as ledger:
         while running:
             records = [one for one in consumer.consume(1000, timeout=0.5) if one.error() is None]
@@ -56,6 +73,8 @@ def main() -> None:
             journal.processed(records)
             if records and not options.commit_first:
                 commit(consumer, journal)
+    if mine:
+        journal.revoked(mine)
     consumer.close()
 
 

@@ -82,6 +82,20 @@ def test_a_ledger_that_commits_before_it_writes_is_found_out(chaos, tmp_path):
             result.assert_delivered(careless.journals, within=90)
 
 
+def test_two_ledgers_that_take_all_partitions_by_hand_are_found_out(chaos, tmp_path):
+    both = [
+        Ledger(tmp_path / f"{name}.jsonl", "--by-hand", "--name", name) for name in ("ledger-1", "ledger-2")
+    ]
+    with chaos.started("kill-leader", arm="acks=all-idempotent") as run:
+        with both[0].running(run.bootstrap, run.topic), both[1].running(run.bootstrap, run.topic):
+            result = run.wait()
+            # Each has every order, so that each order is in the books twice.
+            result.assert_delivered(both[0].lines, within=90)
+            result.assert_delivered(both[1].lines, within=90)
+        with pytest.raises(AssertionError, match=r"two_owners: ledger-. and ledger-. of group ledger owned"):
+            result.assert_delivered([*both[0].journals(), *both[1].journals()])
+
+
 def test_orders_sent_while_a_broker_is_frozen_reach_the_ledger(kafka_cluster, chaos, ledger):
     kafka_cluster.admin().create("orders", partitions=1, replication_factor=3, config={})
     # The first broker asked may be the frozen one, for which the client would wait 60 s by default.

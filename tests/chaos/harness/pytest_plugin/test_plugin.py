@@ -23,7 +23,7 @@ def test_the_sample_project_passes_and_its_failures_can_be_replayed(pytester: py
         "def test_lossy(chaos):\n    chaos('cut-then-kill', arms=['acks=1']).assert_lost(0)\n"
     )
     done = pytester.runpytest_subprocess(*LOADED, "-p", "no:cacheprovider", timeout=550)
-    done.assert_outcomes(passed=4, failed=1)
+    done.assert_outcomes(passed=5, failed=1)
     done.stdout.fnmatch_lines(
         ["*expected 0 lost in arm acks=1, found 500", "acks=1: invalid", "image: *sha256:*", "report: *"]
     )
