@@ -66,17 +66,19 @@ def progress_on_stdout(prefix: str = "") -> Iterator[None]:
 
 
 class NewActivity(logging.Filter):
-    """Lets a message through when the activity changes, and again after `every` seconds."""
+    """Lets a message through when the activity changes, and again after `every` seconds; what runs side by
+    side, told by the first part of its messages, is looked at apart."""
 
     def __init__(self, every: float = math.inf) -> None:
         super().__init__()
         self._every = every
-        self._activity, self._at = "", 0.0
+        self._shown: dict[str, tuple[str, float]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        activity = SEPARATOR.join(record.getMessage().split(SEPARATOR)[:3])
-        now = time.monotonic()
-        shown = activity != self._activity or now - self._at >= self._every
+        parts = record.getMessage().split(SEPARATOR)
+        activity, now = SEPARATOR.join(parts[:3]), time.monotonic()
+        last, at = self._shown.get(parts[0], ("", 0.0))
+        shown = activity != last or now - at >= self._every
         if shown:
-            self._activity, self._at = activity, now
+            self._shown[parts[0]] = (activity, now)
         return shown

@@ -28,6 +28,13 @@ def test_a_log_gets_each_activity_once() -> None:
     assert output.splitlines() == ["run · arm · step · sent 1", "run · arm · healing"]
 
 
+def test_experiments_side_by_side_do_not_repeat_each_other() -> None:
+    output = output_of(
+        "a · arm · 1 · 0", "b · arm · 1 · 0", "a · arm · 1 · 1", "b · arm · 1 · 1", "a · arm · 2"
+    )
+    assert output.splitlines() == ["a · arm · 1 · 0", "b · arm · 1 · 0", "a · arm · 2"]
+
+
 def test_a_running_activity_is_shown_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 1.0, 6.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(moments))
