@@ -12,8 +12,10 @@ export PYTHONDONTWRITEBYTECODE :=
 BY_FILE = -n $(SIDE) --dist loadfile --no-loadscope-reorder
 # The long tests, which `make test` leaves out, are divided into as many parts.
 SHARDS := 6
+# Random histories for each oracle.
+HISTORIES ?= 500
 
-.PHONY: help setup swept demo test test-all test-shard test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
+.PHONY: help setup swept demo test test-all test-shard test-histories test-pure test-spark test-mock test-chaos lint docs site evidence claims bugs bench nightly spark-jars compose lock clean distclean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
@@ -45,6 +47,16 @@ test-shard: ## run one part of the tests that `make test` leaves out: SHARD=2/6 
 	  echo "make test-shard: no such shard: SHARD=$(SHARD); expected I/N with 1 <= I <= N, for example SHARD=2/6" >&2; exit 2; }
 	@$(MAKE) --no-print-directory swept
 	$(PYTEST) $(BY_FILE) -m soak --splits $(word 2,$(subst /, ,$(SHARD))) --group $(word 1,$(subst /, ,$(SHARD))) --durations-path tests/durations.json
+
+test-histories: export KAFKA_CHAOS_HISTORIES = $(HISTORIES)
+test-histories: setup ## compare the checks with the plain-Python oracles on many random histories: HISTORIES=500 for each oracle
+	@[[ "$(HISTORIES)" =~ ^[1-9][0-9]{0,6}$$ ]] || { \
+	  echo "make test-histories: no such number: HISTORIES=$(HISTORIES); expected a whole number from 1 on, for example HISTORIES=500" >&2; exit 2; }
+	$(PYTEST) $(BY_FILE) \
+	  tests/spark/checkers/test_against_oracle.py::test_same_as_the_oracle_for_long \
+	  tests/spark/checkers/test_outputs_against_oracle.py::test_same_as_the_oracle_for_long \
+	  tests/pure/checkers/test_groups_against_oracle.py::test_they_agree_on_every_finding \
+	  tests/pure/checkers/test_share.py::test_random_stories_against_plain_python
 
 test-pure: setup ## run only the tests without JVM and Docker
 	$(PURE)

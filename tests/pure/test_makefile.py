@@ -41,3 +41,13 @@ def test_a_shard_that_is_none_is_refused_before_anything_starts(shard: str) -> N
         f"make test-shard: no such shard: SHARD={shard}; expected I/N with 1 <= I <= N, for example SHARD=2/6"
     )
     assert "pytest" not in refused.stdout
+
+
+def test_a_number_of_random_histories_is_passed_to_the_tests_that_are_there() -> None:
+    planned = make("-n", "test-histories", "HISTORIES=500").stdout
+    tests = re.findall(r"(tests/\S+\.py)::(\w+)", planned)
+    assert len(tests) == 4
+    for file, name in tests:
+        assert f"def {name}(" in (ROOT / file).read_text()
+        assert "examples(" in (ROOT / file).read_text()
+    assert "export KAFKA_CHAOS_HISTORIES = $(HISTORIES)\n" in (ROOT / "Makefile").read_text()

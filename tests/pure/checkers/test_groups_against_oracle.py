@@ -20,6 +20,7 @@ from harness.model.journal import ASSIGNMENTS_DIR, COMMITS_DIR, LIVE_DIR, OFFSET
 from tests.support.group_history import GROUP, READERS, SESSION, GroupHistory
 from tests.support.group_oracle import GroupFinding, group_findings
 from tests.support.history import SECOND, TOPIC
+from tests.support.random_histories import examples
 
 pytestmark = pytest.mark.pure
 
@@ -116,7 +117,7 @@ def found(history: GroupHistory, folder: Path) -> set[GroupFinding]:
     }
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(histories)
 def test_they_agree_on_every_finding(drawn: dict[str, Any]) -> None:
     history = built(drawn)

@@ -14,6 +14,7 @@ from checkers.check import check_run
 from checkers.judgement.judge import judge
 from harness.model.result import FindingClass, Summary, VerdictWord
 from tests.support.history import Row, findings_of, ns, sample, window
+from tests.support.random_histories import examples
 from tests.support.share_history import (
     GROUP,
     LIMIT,
@@ -278,7 +279,7 @@ def _stories(draw: st.DrawFn) -> tuple[ShareStory, int, tuple[Any, ...]]:
     return story, records, windows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_stories())
 def test_random_stories_against_plain_python(
     tmp_path_factory: pytest.TempPathFactory, drawn: tuple[ShareStory, int, tuple[Any, ...]]

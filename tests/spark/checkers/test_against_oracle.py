@@ -30,6 +30,7 @@ from tests.support.history import (
     write_run,
 )
 from tests.support.oracle import OracleFinding, classify, corrupt_values, deliveries, diverged
+from tests.support.random_histories import examples
 
 pytestmark = pytest.mark.spark
 
@@ -174,7 +175,7 @@ def _identity(row: Row) -> tuple[int, int, int]:
     return (OTHER_RUN if foreign else RUN, row["producer"], row["seq"])
 
 
-def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _histories(number: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Drawn anew for each run."""
 
     def drawn(test: Callable[..., None]) -> Callable[..., None]:
@@ -184,7 +185,7 @@ def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., N
             deletions=st.sampled_from(DELETIONS),
         )(test)
         return settings(
-            max_examples=examples,
+            max_examples=number,
             deadline=None,
             database=None,
             phases=[Phase.generate, Phase.shrink],
@@ -209,7 +210,7 @@ def test_same_as_the_oracle(
 
 
 @pytest.mark.soak
-@_histories(20)
+@_histories(examples(20, SIDE_BY_SIDE))
 def test_same_as_the_oracle_for_long(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,

@@ -32,6 +32,7 @@ from tests.support.history import (
     write_run,
 )
 from tests.support.output_oracle import OutputFinding, counted, outputs_of
+from tests.support.random_histories import examples
 
 pytestmark = pytest.mark.spark
 
@@ -136,7 +137,7 @@ def _shuffled(history: History, seed: int) -> History:
     return History(**mixed)
 
 
-def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _histories(number: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Drawn anew for each run."""
 
     def drawn(test: Callable[..., None]) -> Callable[..., None]:
@@ -148,7 +149,7 @@ def _histories(examples: int) -> Callable[[Callable[..., None]], Callable[..., N
             transactional=st.booleans(),
         )(test)
         return settings(
-            max_examples=examples,
+            max_examples=number,
             deadline=None,
             database=None,
             phases=[Phase.generate, Phase.shrink],
@@ -171,7 +172,7 @@ def test_same_as_the_oracle(
 
 
 @pytest.mark.soak
-@_histories(25)
+@_histories(examples(25, SIDE_BY_SIDE))
 def test_same_as_the_oracle_for_long(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, **drawn: Any
 ) -> None:

@@ -194,17 +194,31 @@ def test_the_summary_never_exceeds_what_github_takes(tmp_path: Path) -> None:
     assert "left out" not in summary_text(outcomes[:1])
 
 
-def test_the_script_runs_the_module(tmp_path: Path) -> None:
+@pytest.mark.parametrize("series", [7, 0])
+@pytest.mark.parametrize("histories", [0, 2])
+def test_the_script_compares_histories_and_runs_the_module(
+    tmp_path: Path, series: int, histories: int
+) -> None:
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >"$SEEN"\nexit 7\n')
-    python.chmod(0o755)
+    python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"$SEEN"\nexit {series}\n')
+    make = tmp_path / "make"
+    make.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"$SEEN.make"\nexit {histories}\n')
+    for program in (python, make):
+        program.chmod(0o755)
     seen = tmp_path / "seen"
     done = subprocess.run(
         [ROOT / "compose" / "nightly.sh", "--seed", "5"],
-        env={**os.environ, "PYTHON": str(python), "SEEN": str(seen), "VERSIONS": "4.3.1 3.9.2"},
+        env={
+            **os.environ,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PYTHON": str(python),
+            "SEEN": str(seen),
+            "VERSIONS": "4.3.1 3.9.2",
+        },
         check=False,
     )
-    assert done.returncode == 7
+    assert done.returncode == (series or histories)
+    assert (tmp_path / "seen.make").read_text().split()[1:] == ["test-histories", "HISTORIES=500"]
     words = seen.read_text().split()
     assert words[:3] == ["-m", "kafka_chaos", "nightly"]
     assert words[-2:] == ["--seed", "5"]
@@ -229,6 +243,8 @@ def test_workflows_use_what_exists_and_may_write_nothing(
     job = nightly_file["jobs"]["chaos"]
     assert job["uses"] == "./.github/workflows/chaos.yml"
     assert set(job["with"]) <= set(inputs)
+    runs = [step.get("run", "") for step in nightly_file["jobs"]["histories"]["steps"]]
+    assert runs[-1] == "make test-histories HISTORIES=500"
     assert called["permissions"] == nightly_file["permissions"] == {"contents": "read"}
     for text, known in (
         ((ROOT / ".github/workflows/chaos.yml").read_text(), inputs),
