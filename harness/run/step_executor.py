@@ -63,6 +63,7 @@ class StepExecutor:
         self._since_ns = time.time_ns()
         self._named: dict[str, list[OpenFault]] = {}
         self._rate = ReportRate()
+        self._without_faults = self.arms[0].arm.without_faults
 
     def all(self) -> None:
         """Carry out every step.
@@ -86,6 +87,8 @@ class StepExecutor:
                 self.note(self)
 
     def _one(self, index: int, action: Action) -> None:
+        if self._without_faults and isinstance(action, Inject | Heal):
+            return
         if isinstance(action, Write):
             self._write(index, action)
         elif isinstance(action, Drive):
@@ -149,7 +152,7 @@ class StepExecutor:
     def _write(self, index: int, write: Write) -> None:
         scheduler = Scheduler(
             Schedule.of(
-                write.faults,
+                () if self._without_faults else write.faults,
                 schedule_seed(self.seed, write),
                 self.experiment.shape,
                 seconds=write.ends,

@@ -86,6 +86,10 @@ class Arm(Frozen):
     application: dict[str, Any] | None = Field(
         default=None, description="fields of `application` for this arm only"
     )
+    without_faults: bool = Field(
+        default=False,
+        description="a control: faults of write steps, `inject` and `heal` are passed over",
+    )
     promise: dict[str, Setting] = Field(default_factory=dict)
 
 
@@ -283,6 +287,10 @@ class Experiment(Frozen):
             yield from share_problems(arm.share or (), self.cluster, f"arms[{number}].share")
             if self.together and (what := self._not_together(arm)) is not None:
                 yield Problem(f"arms[{number}]", f"its {what} cannot be shared with other arms in one run")
+            if self.together and arm.without_faults:
+                yield Problem(
+                    f"arms[{number}].without_faults", "with `together: true` all arms get the same faults"
+                )
             if self.workload_of(arm).transactional:
                 try:
                     arm.producer.check_transactional()

@@ -1,4 +1,4 @@
-"""The built-in experiment with Kafka Connect, on real brokers."""
+"""The built-in experiments with Kafka Connect and MirrorMaker, on real brokers."""
 
 from __future__ import annotations
 
@@ -31,3 +31,13 @@ def test_connects_file_connectors_leave_no_input_out(tmp_path: Path) -> None:
     assert _count(arms["source"], FindingClass.REPROCESSED) > 0
     assert _count(arms["sink"], FindingClass.REPROCESSED) > 0
     assert _count(arms["source-exactly-once"], FindingClass.REPROCESSED) == 0
+
+
+def test_a_killed_mirrormaker_leaves_no_input_out(tmp_path: Path) -> None:
+    arms = _arms("mirrormaker-killed", tmp_path)
+    for arm in arms.values():
+        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
+        assert _count(arm, FindingClass.UNPROCESSED) == 0
+    assert _count(arms["at-least-once"], FindingClass.REPROCESSED) > 0
+    assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
+    assert _count(arms["no-fault"], FindingClass.REPROCESSED) == 0

@@ -19,7 +19,7 @@ from harness.model.errors import ClusterError
 from harness.model.progress import LOGGER
 from harness.run.fault_ledger import FaultLedger
 from harness.run.step_executor import StepExecutor
-from harness.spec.experiment import Experiment
+from harness.spec.experiment import Arm, Experiment
 from tests.support.fake_cluster import FakeCluster
 from workloads.producer.tally import Progress
 
@@ -58,6 +58,7 @@ def experiment(**changes: Any) -> Experiment:
             {"steps": [{"write": {"name": "w", "seconds": 9, "faults": [ELECT]}}]},
             "faults on partitions are possible in inject steps only",
         ),
+        ({"arms": [{"name": "a"}, {"name": "b", "without_faults": True}]}, "all arms get the same faults"),
     ],
 )
 def test_what_cannot_go_together_is_refused_and_alone_it_may_be(changes: dict[str, Any], words: str) -> None:
@@ -128,6 +129,7 @@ class PlannedArm:
     topic: str
     workload: Any
     answers: Rows = field(default_factory=Rows)
+    arm: Arm = field(default_factory=lambda: Arm(name="planned"))
 
 
 @dataclass
@@ -158,6 +160,29 @@ def test_a_fault_on_partitions_is_done_to_every_topic_and_all_are_written_to(par
     verified = [row["fault"] for row in parallel.events.rows if row["phase"] == "verified"]
     assert verified == ["elect-1", "elect-2"]
     assert [arm.workload.started for arm in parallel.arms] == [[2], [2]]
+
+
+def test_an_arm_without_faults_takes_every_other_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_CHAOS_STATE", str(tmp_path))
+    elect = {"elect": {"election": "preferred"}, "name": "moved"}
+    kill = {"fault": {"kill": {"target": {"broker": 1}}}, "at": 0.01, "for": 0.1}
+    steps = [
+        {"inject": elect},
+        {"write": {"name": "w", "records": 5, "faults": [kill]}},
+        {"heal": {"only": ["moved"]}},
+        {"heal": {}},
+        {"write": {"name": "v", "records": 5}},
+    ]
+    cluster_state, events = ElectingCluster(), Rows()
+    cluster = cast(ManagedCluster, cluster_state)
+    arm = PlannedArm("first", Writer(cluster_state, "first"), arm=Arm(name="control", without_faults=True))
+    ledger = FaultLedger(lambda name: InjectionContext(cluster, "first", 1.0, name), events, "kc-1")
+    made = experiment(together=False, steps=steps)
+    stepping = StepExecutor(cluster, made, [arm], ledger, 1.0, lambda _: None, view=lambda: None, seed=1)
+    stepping.all()
+    assert (arm.workload.started, events.rows, stepping.problems) == ([1, 4], [], [])
 
 
 @pytest.mark.parametrize("late", [0, 1])

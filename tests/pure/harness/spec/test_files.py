@@ -37,6 +37,7 @@ def test_built_ins_load() -> None:
         "kafka-streams",
         "kill-leader",
         "last-replica",
+        "mirrormaker-killed",
         "share-group-altered",
         "share-groups",
         "spark-read-committed",
