@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from harness.spec.cluster import ClusterSpec, Metadata, Profile
     from harness.spec.experiment import Arm, Experiment, TopicSpec
-    from harness.spec.group_steps import CommitOffsets, RestartReader
+    from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
     from harness.spec.security import SecuritySpec
     from harness.spec.steps import Ask, Drive, Heal, Inject, Sleep, Step, Wait, Write
     from harness.spec.topic_steps import DeleteRecords, RecreateTopic
@@ -68,6 +68,7 @@ __all__ = [
     "Arm",
     "ArmResult",
     "Ask",
+    "AskOffsets",
     "BadInput",
     "Chaos",
     "ChaosResult",
@@ -142,7 +143,7 @@ _HOME = {
     "DrainedWhen OutputTopic ReadyWhen",
     "harness.spec.cluster": "ClusterSpec Metadata Profile",
     "harness.spec.experiment": "Arm Experiment TopicSpec",
-    "harness.spec.group_steps": "CommitOffsets RestartReader",
+    "harness.spec.group_steps": "AskOffsets CommitOffsets RestartReader",
     "harness.spec.security": "SecuritySpec",
     "harness.spec.steps": "Ask Drive Heal Inject Sleep Step Wait Write",
     "harness.spec.topic_steps": "DeleteRecords RecreateTopic",

@@ -22,6 +22,7 @@ from docker import DockerClient
 from docker.errors import DockerException
 from py4j import protocol  # type: ignore[import-untyped]
 from py4j.java_gateway import (  # type: ignore[import-untyped]
+    CallbackServerParameters,
     GatewayClient,
     GatewayParameters,
     JavaGateway,
@@ -157,6 +158,16 @@ class Jvm:
     def packages(self) -> Any:
         """Java's packages: `packages.java.util.HashMap()`."""
         return self._gateway.jvm
+
+    def accept_callbacks(self) -> None:
+        """Let Java call objects of this process, whose inner class `Java` names the interfaces. The calls
+        come in a thread of their own; the thread that called Java waits meanwhile."""
+        self._gateway.start_callback_server(
+            CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True)
+        )
+        server = self._gateway.java_gateway_server
+        address = server.getCallbackClient().getAddress()
+        server.resetCallbackClient(address, self._gateway.get_callback_server().get_listening_port())
 
     def close(self) -> None:
         """End the JVM; safe to call again."""

@@ -1,6 +1,7 @@
 """The process of a member with the Java client's share consumer: `python -m harness.java.share_member`.
 
-Each member has a JVM of its own, which ends with this process. Its answers are those of `commitSync`.
+Each member has a JVM of its own, which ends with this process. Its answers are those of `commitSync`, or of
+its acknowledgement commit callback.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,7 @@ class JavaShareClient:
     `access`: the properties for TLS and SASL."""
 
     def __init__(self, settings: MemberSettings) -> None:
+        self._answers: deque[Answer] = deque()
         self._jvm = Jvm(Path(settings.more["jar"]))
         self._packages = self._jvm.packages
         clients = self._packages.org.apache.kafka.clients.consumer
@@ -39,6 +42,10 @@ class JavaShareClient:
         with _as_share_errors(fatal=True):
             config = self._config({**settings.properties, **settings.more["access"]})
             self._consumer = clients.KafkaShareConsumer(config, bytes_of(), bytes_of())
+            if not settings.wait:
+                # With commitSync, the answers are what it returns.
+                self._jvm.accept_callbacks()
+                self._consumer.setAcknowledgementCommitCallback(_Committed(self._answers))
             topics = self._packages.java.util.ArrayList()
             topics.add(settings.topic)
             self._consumer.subscribe(topics)
@@ -56,7 +63,7 @@ class JavaShareClient:
         with _as_share_errors():
             if not wait:
                 self._consumer.commitAsync()
-                return []
+                return self.answers()
             found: list[Answer] = []
             for entry in _each(self._consumer.commitSync().entrySet()):
                 problem = entry.getValue()
@@ -65,7 +72,7 @@ class JavaShareClient:
             return found
 
     def answers(self) -> list[Answer]:
-        return []
+        return [self._answers.popleft() for _ in range(len(self._answers))]
 
     def close(self) -> None:
         try:
@@ -79,6 +86,22 @@ class JavaShareClient:
         for name, value in properties.items():
             config.put(name, str(value))
         return config
+
+
+class _Committed:
+    """The acknowledgement commit callback. Java calls it, in a thread of its own."""
+
+    def __init__(self, answers: deque[Answer]) -> None:
+        self._answers = answers
+
+    def onComplete(self, offsets: Any, error: Any) -> None:
+        name = None if error is None else str(error.getClass().getSimpleName())
+        for entry in _each(offsets.entrySet()):
+            partition = int(entry.getKey().partition())
+            self._answers.extend((partition, int(offset), name) for offset in _each(entry.getValue()))
+
+    class Java:
+        implements = ("org.apache.kafka.clients.consumer.AcknowledgementCommitCallback",)
 
 
 def _each(found: Any) -> Iterator[Any]:

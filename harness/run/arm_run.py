@@ -38,10 +38,12 @@ from harness.run.arm_application import ArmApplication
 from harness.run.clients import RunClients, topics_of, transaction_seconds
 from harness.run.committed_offsets import CommittedOffsets, read_logged
 from harness.run.final_read import FinalReadTarget, final_read, merge_reads
+from harness.run.offset_questions import OffsetQuestions
 from harness.run.phase_timer import PhaseTimer
 from harness.run.sampler import Sampler
 from harness.run.workload_factory import WorkloadBackend, properties_of
 from harness.spec.experiment import Arm, Experiment
+from harness.spec.group_steps import AskOffsets
 from workloads.journal.row_journal import RowJournal, TableFile
 from workloads.own.producer_folder import PRODUCERS_DIR, ProducerFolder, ProducerTarget
 from workloads.producer.processor import GROUP as PROCESSORS
@@ -191,6 +193,7 @@ class ArmRun:
         stack.callback(self.sampler.stop)
         self.sampler.start()
         self.offsets: CommittedOffsets | None = None
+        self.questions: OffsetQuestions | None = None
         groups = self.committing()
         if groups or self.experiment.commits_offsets:
             self.offsets = CommittedOffsets(
@@ -202,6 +205,10 @@ class ArmRun:
             )
             stack.callback(self.offsets.stop)
             self.offsets.start()
+            self.questions = OffsetQuestions(
+                self.cluster.connection, self.cluster.broker_ids, self.topic, self.offsets.sink
+            )
+            stack.callback(self.questions.end)
 
     def produce(self, stack: ExitStack) -> None:
         """Create the producers and readers; leaving the stack closes them.
@@ -221,6 +228,18 @@ class ArmRun:
                 answered=None if self.offsets is None else self.offsets.answered,
             )
         )
+
+    def ask_offsets(self, step: AskOffsets) -> None:
+        """Begin to ask for the offsets of the groups that the step names."""
+        assert self.questions is not None, "checked when the experiment was made"
+        commits = [one.commit_offsets for one in self.experiment.steps if one.commit_offsets is not None]
+        groups = {
+            group: commit.partition
+            for commit in commits
+            if commit.name in step.of
+            for group in commit.group_names
+        }
+        self.questions.ask(groups, step.seconds, stable=step.stable)
 
     @property
     def workload(self) -> WorkloadBackend:
@@ -294,16 +313,16 @@ class ArmRun:
 
     def _ask_at_the_end(self) -> tuple[str, ...]:
         """Journal what the groups' coordinators and the replicas' files hold now; returns what went wrong."""
-        asking = self.offsets
-        if asking is None:
+        asking, questions = self.offsets, self.questions
+        if asking is None or questions is None:
             return ()
+        questions.end()
         asking.stop()
         asking.add(self.clients.commits.answered)
         asking.last()
         read_logged(self.cluster, set(asking.groups.values()), self.topics, asking.sink)
-        if asking.failure is None:
-            return ()
-        return (f"asking for committed offsets ended early: {asking.failure}",)
+        failures = ([] if asking.failure is None else [asking.failure]) + questions.failures
+        return tuple(f"asking for committed offsets ended early: {one!r}" for one in failures)
 
     def _metadata(self, topic_config: dict[str, str], skipped: tuple[str, ...]) -> RunMeta:
         settings = self.arm.producer

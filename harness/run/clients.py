@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness.cluster.live import LiveCluster
-from harness.host.python_packages import confluent_kafka
 from harness.model.journal import (
     ASSIGNMENTS,
     ASSIGNMENTS_DIR,
@@ -22,6 +21,7 @@ from harness.model.journal import (
 )
 from harness.run.committed_offsets import AnsweredCommits
 from harness.run.group_commits import GroupCommits
+from harness.run.reader_clients import reader_clients
 from harness.run.share_groups import ShareGroups, ShareTopic
 from harness.run.workload_factory import start_workload
 from harness.spec.experiment import Arm, Experiment
@@ -90,11 +90,7 @@ class RunClients:
                     run_id=run_id,
                     folder=folder / LIVE_DIR,
                     sinks=sinks,
-                    packages={
-                        reader.version: confluent_kafka(reader.version)
-                        for reader in readers
-                        if reader.version is not None
-                    },
+                    clients=reader_clients(readers, cluster),
                 )
             )
             if spec.process is not None and transactions is not None:

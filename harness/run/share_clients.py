@@ -21,17 +21,20 @@ def share_client(spec: ShareSpec, cluster: LiveCluster) -> tuple[tuple[str, ...]
     """
     if spec.client == "librdkafka":
         return LIBRDKAFKA_MEMBER, {}
-    if not isinstance(cluster, ManagedCluster):
+    version = spec.version
+    if version is None and isinstance(cluster, ManagedCluster):
+        version = cluster.image.kafka_version
+    if version is None:
         raise BadInput(
             "the Java client cannot join a share group of this cluster",
             where=f"share group {spec.name}: client",
-            expected="a cluster that kafka-chaos starts, whose version is that of the client",
-            found="an existing cluster",
-            next_step="use `client: librdkafka`",
+            expected="a version of the client, or a cluster that kafka-chaos starts, which has the same",
+            found="an existing cluster, and no version",
+            next_step="set `version`, or use `client: librdkafka`",
         )
     # Imported here because they load py4j, which nothing else needs.
     from harness.java.jvm import client_jar
     from harness.java.share_member import SHARE_MEMBER
 
-    jar = client_jar(engine.connect(), cluster.image.kafka_version)
+    jar = client_jar(engine.connect(), version)
     return SHARE_MEMBER, {"jar": str(jar), "access": cluster.access.java()}

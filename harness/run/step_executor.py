@@ -24,7 +24,7 @@ from harness.run.fault_scheduler import Scheduler
 from harness.run.reader_steps import restart_reader
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.group_steps import CommitOffsets, RestartReader
+from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader
 from harness.spec.steps import KIND, Action, AlterShareGroup, Ask, Drive, Heal, Inject, Wait, Write
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.producer.tally import Progress
@@ -131,6 +131,9 @@ class StepExecutor:
             self._say(f"committing offsets {action.name}")
             for arm in self.arms:
                 arm.clients.commits.carry_out(action, self._observer(arm).nodes)
+        elif isinstance(action, AskOffsets):
+            for arm in self.arms:
+                arm.ask_offsets(action)
         elif isinstance(action, AlterShareGroup):
             self._say(f"changing share group {action.group}")
             for arm in self.arms:

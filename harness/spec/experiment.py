@@ -362,10 +362,16 @@ class Experiment(Frozen):
                     )
 
     def _commit_problems(self) -> Iterator[Problem]:
-        """Commits to partitions that the topic has not, or through the broker of a step that comes later."""
+        """Commits to partitions that the topic has not, or through the broker of a step that comes later, and
+        questions about them."""
         earlier: set[str] = set()
         for number, step in enumerate(self.steps):
             commit = step.commit_offsets
+            for name in () if step.ask_offsets is None else step.ask_offsets.of:
+                if name not in earlier:
+                    yield Problem(
+                        f"steps[{number}].ask_offsets.of", f"no earlier step commits offsets as {name!r}"
+                    )
             if commit is None:
                 continue
             place = f"steps[{number}].commit_offsets"

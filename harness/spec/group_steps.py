@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from faults.schedules.fields import NAME
@@ -75,3 +77,20 @@ class CommitOffsets(Frozen):
     @property
     def group_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}-{number}" for number in range(self.groups))
+
+
+class AskOffsets(Frozen):
+    """Ask every broker without a pause, for `seconds`, which offsets are committed for the groups of earlier
+    `commit_offsets` steps. What changes in its answers is journaled (`offsets/` in the run folder).
+
+    The step ends at once, so that faults of later steps happen meanwhile: this shows what a new coordinator
+    answers first. With `stable: true` it asks as the Java consumer and readers of committed records do, who
+    wait for offsets that are not yet committed (require_stable, KIP-447); without it as administrators and
+    other clients do. The cluster must be of Kafka 3.0 or later (OffsetFetch version 8).
+    """
+
+    of: tuple[Annotated[str, Field(pattern=NAME)], ...] = Field(
+        min_length=1, description="names of `commit_offsets` steps"
+    )
+    seconds: float = Field(default=15.0, gt=0, le=300)
+    stable: bool = False

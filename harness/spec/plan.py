@@ -13,7 +13,7 @@ from faults.target_context import ClusterShape
 from harness.spec.application import ApplicationSpec
 from harness.spec.experiment import Experiment
 from harness.spec.fault_index import down_before, schedule_seed
-from harness.spec.group_steps import CommitOffsets, RestartReader, SendOffsetsCall
+from harness.spec.group_steps import AskOffsets, CommitOffsets, RestartReader, SendOffsetsCall
 from harness.spec.steps import KIND, Ask, Call, Drive, Heal, Inject, SendCall, Sleep, Wait, Write
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 
@@ -162,6 +162,8 @@ def _step(experiment: Experiment, index: int, seed: int) -> PlannedStep:
     elif isinstance(action, CommitOffsets):
         groups = "a group" if action.groups == 1 else f"{action.groups:,} groups"
         what = f"commit offsets {action.name} of {groups}"
+    elif isinstance(action, AskOffsets):
+        what = f"ask for the offsets of {', '.join(action.of)} for {action.seconds:g} s, not awaited"
     elif isinstance(action, Sleep):
         what = f"sleep {action.seconds:g} s"
     elif isinstance(action, Heal):

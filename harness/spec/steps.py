@@ -22,7 +22,13 @@ from harness.spec.conditions import (
     Logged,
     Members,
 )
-from harness.spec.group_steps import CommitOffsets, RestartReader, SendOffsets, SendOffsetsCall
+from harness.spec.group_steps import (
+    AskOffsets,
+    CommitOffsets,
+    RestartReader,
+    SendOffsets,
+    SendOffsetsCall,
+)
 from harness.spec.topic_steps import DeleteRecords, RecreateTopic
 from workloads.record.identity import PREFIX
 
@@ -267,6 +273,7 @@ Action = (
     | Ask
     | RestartReader
     | CommitOffsets
+    | AskOffsets
     | DeleteRecords
     | RecreateTopic
     | AlterShareGroup
@@ -283,6 +290,7 @@ STEPS: dict[str, type[Frozen]] = {
     "delete_records": DeleteRecords,
     "recreate_topic": RecreateTopic,
     "commit_offsets": CommitOffsets,
+    "ask_offsets": AskOffsets,
     "alter_share_group": AlterShareGroup,
     "sleep": Sleep,
 }
@@ -304,6 +312,7 @@ class Step(Frozen):
     delete_records: DeleteRecords | None = None
     recreate_topic: RecreateTopic | None = None
     commit_offsets: CommitOffsets | None = None
+    ask_offsets: AskOffsets | None = None
     alter_share_group: AlterShareGroup | None = None
     sleep: Sleep | None = None
 

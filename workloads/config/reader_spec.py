@@ -12,6 +12,11 @@ from harness.model.frozen import Frozen
 
 SESSION_MS = 45_000
 """The default of session.timeout.ms, and of the brokers' group.consumer.session.timeout.ms (KIP-848)."""
+_JAVA_ASSIGNORS = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "roundrobin": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
 _NAME = r"^[a-z0-9][a-z0-9=+._-]{0,59}$"
 _RESERVED = frozenset(
     {
@@ -66,8 +71,12 @@ class ReaderSpec(Frozen):
     `process: true` gives each member's client a process of its own, which a `restart_reader` step can kill.
     `version` does so too, with that version of confluent-kafka, which pip fetches once.
 
+    `client: java` is the consumer of Kafka's own client library, in a process and a JVM of its own; `version`
+    is then that of kafka-clients (default: the cluster's). It needs a group and a `reset` other than `error`,
+    and commits automatically or never. It does not tell of its commits: the coordinator's answers do.
+
     `rack` is client.rack: the reader fetches from a follower in that rack (KIP-392). `extra` takes any other
-    property of librdkafka.
+    property of the client.
     """
 
     name: str = Field(pattern=_NAME)
@@ -87,7 +96,10 @@ class ReaderSpec(Frozen):
     batch: int | None = Field(default=None, ge=1, le=10_000, description="records; default: 2,000")
     takes: float = Field(default=0.0, ge=0, le=60, description="seconds per batch")
     process: bool = False
-    version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$", description="of confluent-kafka")
+    client: Literal["librdkafka", "java"] = "librdkafka"
+    version: str | None = Field(
+        default=None, pattern=r"^\d+\.\d+\.\d+$", description="of confluent-kafka, or of kafka-clients"
+    )
     rack: str | None = None
     extra: dict[str, Setting] = {}
 
@@ -109,10 +121,27 @@ class ReaderSpec(Frozen):
             raise ValueError(f"members assign themselves partitions (by_hand), so leave {setting} out")
         if list(self.restarts) != sorted(self.restarts):
             raise ValueError("restarts must be in order of time")
+        if self.client == "java":
+            self._check_java()
         ours = sorted(_RESERVED & set(self.extra))
         if ours:
             raise ValueError(f"{ours[0]} is set by the reader itself and cannot be given in extra")
         return self
+
+    def _check_java(self) -> None:
+        if self.group is None:
+            raise ValueError("`client: java` reads in a group: name one with `group`")
+        if self.commits not in ("none", "auto"):
+            raise ValueError(
+                f"commits is {self.commits}, but `client: java` only commits automatically or never: set "
+                "`commits: auto`, or use `client: librdkafka`"
+            )
+        if self.reset == "error":
+            raise ValueError(
+                "`client: java` cannot go on after such an error: set `reset: earliest` or `latest`"
+            )
+        if self.rack is not None:
+            raise ValueError("`client: java` does not tell whom it fetches from: leave `rack` out")
 
     @property
     def member_names(self) -> tuple[str, ...]:
@@ -134,11 +163,49 @@ class ReaderSpec(Frozen):
     @property
     def apart(self) -> bool:
         """Whether its clients have processes of their own."""
-        return self.process or self.version is not None
+        return self.process or self.version is not None or self.client == "java"
+
+    @property
+    def library(self) -> str:
+        """The client library, with its version if the reader names one."""
+        if self.client == "librdkafka":
+            return "librdkafka"
+        return "kafka-clients" if self.version is None else f"kafka-clients {self.version}"
 
     @property
     def committed(self) -> bool:
         return self.isolation == "read_committed"
+
+    def properties(
+        self,
+        bootstrap: str,
+        group_id: str,
+        security: Mapping[str, str] | None = None,
+        *,
+        member: str | None = None,
+    ) -> dict[str, Any]:
+        """Configuration of one member for its client; `security` is for librdkafka alone."""
+        if self.client == "java":
+            return self.to_java(bootstrap, group_id, member=member)
+        return self.to_librdkafka(bootstrap, group_id, security, member=member)
+
+    def to_java(self, bootstrap: str, group_id: str, *, member: str | None = None) -> dict[str, Any]:
+        """Configuration of one member for the Java client, without TLS and SASL."""
+        found: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "group.id": group_id,
+            "isolation.level": self.isolation,
+            "auto.offset.reset": self.reset,
+            "enable.auto.commit": self.commits == "auto",
+            "auto.commit.interval.ms": int(self.commit_every * 1000),
+            "fetch.max.wait.ms": 100,
+            **self._membership(member),
+            **({} if self.batch is None else {"max.poll.records": self.batch}),
+            **self.extra,
+        }
+        if (strategy := found.get("partition.assignment.strategy")) in _JAVA_ASSIGNORS:
+            found["partition.assignment.strategy"] = _JAVA_ASSIGNORS[strategy]
+        return found
 
     def to_librdkafka(
         self,

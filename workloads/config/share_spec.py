@@ -61,6 +61,9 @@ class ShareSpec(Frozen):
     mode: Literal["explicit", "implicit"] = "explicit"
     commit: Literal["sync", "async"] = "sync"
     client: Literal["librdkafka", "java"] = "librdkafka"
+    version: str | None = Field(
+        default=None, pattern=r"^\d+\.\d+\.\d+$", description="of the Java client; default: the cluster's"
+    )
     kills: tuple[Time, ...] = ()
     pauses: tuple[Pause, ...] = ()
     restarts: tuple[Time, ...] = ()
@@ -78,8 +81,8 @@ class ShareSpec(Frozen):
             raise ValueError(f"{ours[0]} is set by the member itself and cannot be given in extra")
         if self.client == "java" and self.pauses:
             raise ValueError("`pauses` stop a process, and a Java member has two: use `client: librdkafka`")
-        if self.client == "java" and self.commit == "async":
-            raise ValueError("a Java member tells of answers only with `commit: sync`")
+        if self.client != "java" and self.version is not None:
+            raise ValueError("`version` is that of the Java client: set `client: java`")
         return self
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import struct
 import sys
+from collections.abc import Callable
 from typing import IO, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -91,12 +92,16 @@ class FailedPlace:
         self.error = error
 
 
-class _Server:
-    """Makes the calls that arrive on one stream, and answers on the other, until the first is closed."""
+class CallServer:
+    """Makes the calls that arrive on one stream, and answers on the other, until the first is closed. `make`
+    creates the consumer from its settings, with their callbacks."""
 
-    def __init__(self, calls: IO[bytes], answers: IO[bytes]) -> None:
+    def __init__(
+        self, calls: IO[bytes], answers: IO[bytes], make: Callable[[dict[str, Any]], Any] = Consumer
+    ) -> None:
         self._calls = calls
         self._answers = answers
+        self._make = make
         self._consumer: Any = None
 
     def serve(self) -> bool:
@@ -120,7 +125,7 @@ class _Server:
     def _call(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
         if name == "create":
             config = {**arguments[0], **{one: self._callback(one) for one in arguments[1]}}
-            self._consumer = Consumer(config)
+            self._consumer = self._make(config)
             return None
         if name == "subscribe":
             callbacks = {one: self._callback(one) for one in arguments[1]}
@@ -130,7 +135,7 @@ class _Server:
     def _callback(self, name: str) -> Any:
         def call(*arguments: Any) -> None:
             # The consumer itself, which the callbacks of assignments get first, stays here.
-            given = [one for one in arguments if not isinstance(one, Consumer)]
+            given = [one for one in arguments if one is not self._consumer]
             send(self._answers, ("callback", name, given))
             if not self.serve():
                 raise SystemExit
@@ -138,7 +143,12 @@ class _Server:
         return call
 
 
-if __name__ == "__main__":
+def serve(make: Callable[[dict[str, Any]], Any]) -> None:
+    """The program of a consumer's process, which ends when its standard input is closed."""
     # Whatever the client prints must not come between the answers.
     answers, sys.stdout = sys.stdout, sys.stderr
-    _Server(sys.stdin.buffer, answers.buffer).serve()
+    CallServer(sys.stdin.buffer, answers.buffer, make).serve()
+
+
+if __name__ == "__main__":
+    serve(Consumer)

@@ -32,6 +32,7 @@ class ConsumerProcess:
     Args:
         config: the consumer's, with its callbacks.
         packages: a folder with the confluent-kafka to load; None: this process's own.
+        program: the arguments of Python for another program of this kind; None: confluent-kafka's consumer.
 
     Raises:
         KafkaException: the client refuses the settings.
@@ -43,6 +44,7 @@ class ConsumerProcess:
         config: Mapping[str, Any],
         *,
         packages: Path | None = None,
+        program: Sequence[str] | None = None,
         logger: object = None,  # noqa: ARG002
     ) -> None:
         environment = dict(os.environ)
@@ -50,7 +52,7 @@ class ConsumerProcess:
             environment["PYTHONPATH"] = str(packages)
         # -P: the folder of the program is none to import from.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", consumer_calls.__file__],
+            [sys.executable, *(program or ("-P", consumer_calls.__file__))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

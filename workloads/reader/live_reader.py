@@ -61,7 +61,7 @@ class LiveReader:
         self._topic = topic
         self._partitions = partitions
         self._config = {
-            **spec.to_librdkafka(bootstrap, group_id, security, member=name),
+            **spec.properties(bootstrap, group_id, security, member=name),
             "on_commit": self._committed,
             "stats_cb": self._statistics,
         }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +29,9 @@ def check_settings(spec: ReaderSpec, client: Callable[..., Any] = Consumer) -> N
     Raises:
         BadInput: it refuses them.
     """
+    if spec.client == "java":
+        # Its own client does, when it is created.
+        return
     settings = spec.to_librdkafka(_NOWHERE, spec.group or spec.name, member=spec.member_names[0])
     try:
         client(settings, logger=client_logger()).close()
@@ -39,13 +41,15 @@ def check_settings(spec: ReaderSpec, client: Callable[..., Any] = Consumer) -> N
 
 def _refused(spec: ReaderSpec, error: KafkaException) -> BadInput:
     own = {} if spec.assignor is None else {"assignor": spec.assignor}
+    java = "the Java client", "Kafka's documentation (Consumer Configs)"
+    name, page = java if spec.client == "java" else ("librdkafka", "librdkafka's CONFIGURATION.md")
     given = {"protocol": spec.protocol} | own if spec.protocol == "consumer" else {}
     return BadInput(
         "the Kafka client refuses the settings of a reader",
         where=f"reader {spec.name}: {format_settings({**given, **spec.extra})}",
-        expected="properties and values that librdkafka knows and that fit together",
+        expected=f"properties and values that {name} knows and that fit together",
         found=error.args[0].str(),
-        next_step="correct the named property; librdkafka's CONFIGURATION.md lists them all",
+        next_step=f"correct the named property; {page} lists them all",
     )
 
 
@@ -53,8 +57,7 @@ class Readers:
     """Live readers of one topic, each with a client, a thread and a journal `folder`/NAME of its own.
 
     Use as a context manager or call `close`. The journals of assignments and commits are the caller's.
-    `client` makes a consumer of its settings; `packages` has, for readers with a version, the folder of
-    confluent-kafka of that version, by version.
+    `client` makes a consumer of its settings; `clients` has other ones, by the reader's name.
 
     Raises:
         BadInput: the client refuses a reader's settings.
@@ -71,7 +74,7 @@ class Readers:
         folder: Path,
         sinks: ReaderSinks,
         client: Callable[..., Any] = Consumer,
-        packages: Mapping[str, Path] | None = None,
+        clients: Mapping[str, Callable[..., Any]] | None = None,
         security: Mapping[str, str] | None = None,
     ) -> None:
         self._partitions = partitions
@@ -80,9 +83,7 @@ class Readers:
         self._closed = False
         for spec in specs:
             group_id = spec.group or f"kafka-chaos-{spec.name}"
-            of_spec = client
-            if spec.apart:
-                of_spec = partial(ConsumerProcess, packages=(packages or {}).get(spec.version or ""))
+            of_spec = (clients or {}).get(spec.name, ConsumerProcess if spec.apart else client)
             created = []
             for name in spec.member_names:
                 journal = ReaderJournal(folder / name, name, topic, run_id, sinks)
@@ -176,6 +177,7 @@ class Readers:
                 session_ms=spec.session_ms,
                 rack=spec.rack,
                 commits=reader.commits,
+                client=spec.library,
                 records=reader.records,
                 closed=self._closed and reader.failure is None,
             )

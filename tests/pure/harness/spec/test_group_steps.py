@@ -47,6 +47,14 @@ def driven(*calls: Any, transactional: bool = True) -> Experiment:
             "the topic has partitions 0 to 2",
         ),
         ([{"commit_offsets": {"name": "c", "through": {"all": True}}}] * 2, "two such steps are named 'c'"),
+        ([{"ask_offsets": {"of": ["c"]}}], "no earlier step commits offsets as 'c'"),
+        (
+            [
+                {"ask_offsets": {"of": ["c"]}},
+                {"commit_offsets": {"name": "c", "through": {"all": True}}},
+            ],
+            "no earlier step commits offsets as 'c'",
+        ),
         ([{"restart_reader": {"reader": "other"}}], "arm 'one' has no reader 'other'"),
     ],
 )
@@ -75,11 +83,13 @@ def test_offsets_of_a_transaction_need_one() -> None:
 def test_a_plan_names_the_steps() -> None:
     made = experiment(
         {"commit_offsets": {"name": "late", "through": {"all": True}, "groups": 750}},
+        {"ask_offsets": {"of": ["late"]}},
         {"restart_reader": {"reader": "app", "crash": True}},
         readers=[READER],
     )
     text = "\n".join(lines(plan_of(made, 1)))
     assert "commit offsets late of 750 groups" in text
+    assert "ask for the offsets of late for 15 s, not awaited" in text
     assert "crash reader app" in text
     assert "send offset 4 for group app" in "\n".join(
         lines(plan_of(driven("begin", {"send_offsets": {"group": "app", "offset": 4}}), 1))

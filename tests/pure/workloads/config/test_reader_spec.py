@@ -32,6 +32,10 @@ pytestmark = pytest.mark.pure
         ({"isolation": "serializable"}, "read_committed"),
         ({"name": "A b"}, "should match pattern"),
         ({"rak": "r1"}, "Extra inputs are not permitted"),
+        ({"client": "java", "reset": "earliest"}, "reads in a group"),
+        ({"client": "java", "group": "g"}, "set `reset: earliest` or `latest`"),
+        ({"client": "java", "group": "g", "reset": "latest", "commits": "manual"}, "set `commits: auto`"),
+        ({"client": "java", "group": "g", "reset": "latest", "rack": "r1"}, "leave `rack` out"),
     ],
 )
 def test_contradictions_are_refused_in_clear_words(given: dict[str, Any], says: str) -> None:
@@ -110,3 +114,27 @@ def test_what_the_client_refuses_is_told_in_its_own_words(given: dict[str, Any],
     assert words in str(caught.value.found)
     assert "reader work: protocol=consumer" in str(caught.value.where)
     check_settings(ReaderSpec(name="work", group="g", protocol="consumer", static=True))
+
+
+def test_what_reaches_the_java_client() -> None:
+    java = {"name": "work", "group": "g", "client": "java", "reset": "latest", "commits": "auto"}
+    spec = ReaderSpec.model_validate({**java, "protocol": "consumer", "batch": 7})
+    made = spec.properties("a:1", "g", {"sasl.username": "of librdkafka"}, member="work-0")
+    assert made == {
+        "bootstrap.servers": "a:1",
+        "group.id": "g",
+        "isolation.level": "read_uncommitted",
+        "auto.offset.reset": "latest",
+        "enable.auto.commit": True,
+        "auto.commit.interval.ms": 1000,
+        "fetch.max.wait.ms": 100,
+        "group.protocol": "consumer",
+        "max.poll.records": 7,
+    }
+    assert spec.apart
+    assert spec.library == "kafka-clients"
+    assert ReaderSpec.model_validate({**java, "version": "4.1.1"}).library == "kafka-clients 4.1.1"
+    assert ReaderSpec(name="one", version="2.13.0").library == "librdkafka"
+    check_settings(spec)
+    classic = ReaderSpec.model_validate({**java, "assignor": "cooperative-sticky"}).to_java("a:1", "g")
+    assert classic["partition.assignment.strategy"].endswith(".CooperativeStickyAssignor")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.pure
         ({"mode": "implicit", "acknowledge": "mixed"}, "`mode: implicit` accepts every record"),
         ({"extra": {"group.id": "x"}}, "group.id is set by the member itself"),
         ({"client": "java", "pauses": [{"at": 1, "seconds": 2}]}, "use `client: librdkafka`"),
-        ({"client": "java", "commit": "async"}, "only with `commit: sync`"),
+        ({"version": "4.2.0"}, "set `client: java`"),
         ({"members": 0}, "greater than or equal to 1"),
         ({"lock": 0.1}, "greater than or equal to 1"),
         ({"acknowledge": "renew"}, "'accept', 'release', 'reject' or 'mixed'"),

@@ -1,0 +1,196 @@
+"""The Java client's consumer with those calls of confluent-kafka's `Consumer` that live readers make, and the
+program of its process: `python -m harness.java.consumer`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
+from harness.java.java_client import error_of
+from harness.java.jvm import Jvm
+from workloads.reader.consumer_calls import serve
+
+PROGRAM = ("-m", "harness.java.consumer")
+"""Arguments of Python, for `ConsumerProcess`."""
+_JAR, _ACCESS, _ON_COMMIT, _STATISTICS = "jar", "access", "on_commit", "stats_cb"
+_TIMESTAMP_TYPES = {"NoTimestampType": 0, "CreateTime": 1, "LogAppendTime": 2}
+_END_SECONDS = 0.25
+"""The time between two questions whether the end of a partition is reached."""
+
+Callback = Callable[[Any, list[TopicPartition]], None]
+
+
+def with_access(make: Callable[..., Any], jar: Path, access: Mapping[str, str]) -> Callable[..., Any]:
+    """`make`, for consumers with the client of this jar and these properties for TLS and SASL."""
+
+    def made(config: Mapping[str, Any], **named: Any) -> Any:
+        return make({**config, _JAR: str(jar), _ACCESS: dict(access)}, **named)
+
+    return made
+
+
+class JavaConsumer:
+    """A KafkaConsumer in a JVM of its own. `config` has its properties, the path of its `jar`, and under
+    `access` the properties for TLS and SASL. It does not tell of its commits.
+
+    Raises:
+        KafkaException: the client refuses the properties.
+        ClusterError: the JVM does not start.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        ours = (_JAR, _ACCESS, _ON_COMMIT, _STATISTICS)
+        properties = {name: value for name, value in config.items() if name not in ours} | config[_ACCESS]
+        self._jvm = Jvm(Path(config[_JAR]))
+        self._jvm.accept_callbacks()
+        self._packages = self._jvm.packages
+        self._ends: dict[tuple[str, int], int] = {}
+        self._looked = 0.0
+        self._callbacks: dict[str, Callback] = {}
+        given = self._packages.java.util.HashMap()
+        for name, value in properties.items():
+            given.put(name, str(value).lower() if isinstance(value, bool) else str(value))
+        bytes_of = self._packages.org.apache.kafka.common.serialization.ByteArrayDeserializer
+        try:
+            with _as_kafka_errors():
+                self._consumer = self._packages.org.apache.kafka.clients.consumer.KafkaConsumer(
+                    given, bytes_of(), bytes_of()
+                )
+        except KafkaException:
+            self._jvm.close()
+            raise
+
+    def subscribe(self, topics: Sequence[str], **callbacks: Callback) -> None:
+        """Subscribe; callbacks get this consumer and the partitions, from another thread while the call of
+        the consumer that makes them waits."""
+        self._callbacks = callbacks
+        names = self._packages.java.util.ArrayList()
+        for topic in topics:
+            names.add(topic)
+        with _as_kafka_errors():
+            self._consumer.subscribe(names, _Rebalanced(self._rebalanced))
+
+    def consume(self, _: int, seconds: float) -> list[Message]:
+        """The records of one poll; without any, the ends of partitions that were reached. How many there are
+        at most is max.poll.records."""
+        with _as_kafka_errors():
+            wait = self._packages.java.time.Duration.ofMillis(round(seconds * 1000))
+            found = [_message(record) for record in _each(self._consumer.poll(wait))]
+            return found or self._reached()
+
+    def memberid(self) -> str:
+        """Unknown: the client tells it only to the thread that polls."""
+        return ""
+
+    def get_watermark_offsets(self, place: TopicPartition, timeout: float) -> tuple[int, int]:
+        """Begin and end of what the consumer may read of a partition."""
+        with _as_kafka_errors():
+            wait = self._packages.java.time.Duration.ofMillis(round(timeout * 1000))
+            partition = self._partition(place.topic, place.partition)
+            one = self._packages.java.util.ArrayList()
+            one.add(partition)
+            return (
+                int(self._consumer.beginningOffsets(one, wait).get(partition)),
+                int(self._consumer.endOffsets(one, wait).get(partition)),
+            )
+
+    def close(self) -> None:
+        """Close the consumer, which makes its last commit, and end the JVM."""
+        try:
+            with _as_kafka_errors():
+                self._consumer.close()
+        finally:
+            self._jvm.close()
+
+    def _partition(self, topic: str, number: int) -> Any:
+        return self._packages.org.apache.kafka.common.TopicPartition(topic, number)
+
+    def _reached(self) -> list[Message]:
+        """What confluent-kafka's consumer gives at the end of each partition, once for each end."""
+        if time.monotonic() - self._looked < _END_SECONDS:
+            return []
+        self._looked = time.monotonic()
+        assigned = self._consumer.assignment()
+        ends = self._consumer.endOffsets(assigned)
+        found = []
+        for one in _each(assigned):
+            where = str(one.topic()), int(one.partition())
+            end, position = int(ends.get(one)), int(self._consumer.position(one))
+            if position >= end and self._ends.get(where) != end:
+                self._ends[where] = end
+                error = KafkaError(KafkaError._PARTITION_EOF)
+                found.append(Message(topic=where[0], partition=where[1], offset=end, error=error))
+        return found
+
+    def _rebalanced(self, event: str, partitions: Any) -> None:
+        places = [TopicPartition(str(one.topic()), int(one.partition())) for one in _each(partitions)]
+        for place in places:
+            self._ends.pop((place.topic, place.partition), None)
+        if (call := self._callbacks.get(event)) is not None and (places or event == "on_assign"):
+            call(self, places)
+
+
+class _Rebalanced:
+    """The rebalance listener. Java calls it, in a thread of its own."""
+
+    def __init__(self, tell: Callable[[str, Any], None]) -> None:
+        self._tell = tell
+
+    def onPartitionsAssigned(self, partitions: Any) -> None:
+        self._tell("on_assign", partitions)
+
+    def onPartitionsRevoked(self, partitions: Any) -> None:
+        self._tell("on_revoke", partitions)
+
+    def onPartitionsLost(self, partitions: Any) -> None:
+        self._tell("on_lost", partitions)
+
+    class Java:
+        implements = ("org.apache.kafka.clients.consumer.ConsumerRebalanceListener",)
+
+
+def _each(found: Any) -> Iterator[Any]:
+    iterator = found.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _message(record: Any) -> Message:
+    key, value = record.key(), record.value()
+    epoch = record.leaderEpoch()
+    # The class takes no None for a number that a message has not.
+    more: dict[str, Any] = {"leader_epoch": int(epoch.get())} if epoch.isPresent() else {}
+    return Message(
+        topic=str(record.topic()),
+        partition=int(record.partition()),
+        offset=int(record.offset()),
+        key=None if key is None else bytes(key),
+        value=None if value is None else bytes(value),
+        headers=[(str(one.key()), bytes(one.value())) for one in _each(record.headers())],
+        timestamp=(_TIMESTAMP_TYPES[record.timestampType().toString()], int(record.timestamp())),
+        **more,
+    )
+
+
+@contextmanager
+def _as_kafka_errors() -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as error:
+        report = error_of(error)
+        cause = error.java_exception.getCause()
+        more = "" if cause is None else f" ({cause.getMessage()})"
+        raise KafkaException(KafkaError(KafkaError._FAIL, f"{report.str()}{more}")) from error
+    except (Py4JError, OSError) as error:
+        raise KafkaException(KafkaError(KafkaError._FAIL, f"the JVM has ended: {error}")) from error
+
+
+if __name__ == "__main__":
+    serve(JavaConsumer)
