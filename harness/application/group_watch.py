@@ -9,13 +9,14 @@ from typing import Any
 from confluent_kafka import (
     Consumer,
     ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from harness.cluster.group_offsets import committed_offsets
 
 _SECONDS = 5.0
 _PROBE_SECONDS = 5.0
@@ -87,8 +88,10 @@ class GroupWatch:
         if self.group is None:
             return None
         try:
-            committed = self._committed(self.group)
-        except (KafkaException, TimeoutError) as error:
+            committed = committed_offsets(
+                self._settings, self.group, self.topic, range(self.partitions), _SECONDS
+            )
+        except KafkaException as error:
             return f"the offsets of group {self.group} cannot be read: {_words(error)}"
         ends = self.ends()
         if len(ends) < self.partitions:
@@ -105,14 +108,6 @@ class GroupWatch:
         return self._client.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result(
             _PATIENCE
         )
-
-    def _committed(self, group: str) -> dict[int, int]:
-        request = [ConsumerGroupTopicPartitions(group)]
-        answer = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group].result(
-            _PATIENCE
-        )
-        places = answer.topic_partitions or []
-        return {place.partition: place.offset for place in places if place.topic == self.topic}
 
     def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
         wanted = {TopicPartition(topic, number): spec for number in range(partitions)}

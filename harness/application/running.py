@@ -16,9 +16,10 @@ from harness.model.errors import ClusterError, KafkaChaosError
 from harness.model.journal import RowSink
 from harness.model.node_layout import FIRST_APPLICATION_ID
 from harness.model.polling import poll_within
-from harness.model.progress import report_progress
+from harness.model.progress import SEPARATOR, report_progress
 from harness.spec.application import ApplicationSpec, ApplicationState, DrainedWhen, ReadyWhen
 
+_DRAINING = "waiting until the application has nothing left to do"
 _WATCH_SECONDS = 0.25
 _FLOOD_SECONDS = 2.0
 _FLOOD_MARGIN = 10_000
@@ -130,7 +131,7 @@ class RunningApplication:
 
     def drain(self) -> None:
         """Wait until it has nothing left to do. What prevents this is added to `problems`."""
-        report_progress("waiting until the application has nothing left to do")
+        report_progress(_DRAINING)
         drain = self._drain()
 
         def missing() -> str | None:
@@ -141,7 +142,10 @@ class RunningApplication:
                 return "an instance does not run"
             if self.spec.must_fail:
                 return "`must_fail` asks for its end with an error"
-            return self._unready() or drain.missing()
+            left = self._unready() or drain.missing()
+            if left is not None:
+                report_progress(SEPARATOR.join((_DRAINING, left)))
+            return left
 
         left = poll_within(self._drained_when.within, missing, every=0.25)
         if self._over.is_set():

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from harness.cluster.group_offsets import committed_offsets
 from harness.model.errors import BadInput, ClusterError
 
 _SECONDS = 30.0
@@ -31,14 +32,13 @@ class TopicAdmin:
 
     def __init__(self, bootstrap: str, security: Mapping[str, str] | None = None) -> None:
         # The socket time-out is an upper limit for the time-out of every request.
-        self._client = AdminClient(
-            {
-                "bootstrap.servers": bootstrap,
-                "socket.timeout.ms": int(_SECONDS * 1000),
-                "log_level": 0,
-                **(security or {}),
-            }
-        )
+        self._settings = {
+            "bootstrap.servers": bootstrap,
+            "socket.timeout.ms": int(_SECONDS * 1000),
+            "log_level": 0,
+            **(security or {}),
+        }
+        self._client = AdminClient(self._settings)
 
     def create(
         self,
@@ -90,10 +90,7 @@ class TopicAdmin:
         Raises:
             ClusterError: no broker answers.
         """
-        try:
-            return topic in self._client.list_topics(timeout=_SECONDS).topics
-        except KafkaException as error:
-            raise ClusterError("the topics could not be listed", where=topic, found=str(error)) from error
+        return topic in self._topics(topic)
 
     def delete_records(self, topic: str, partitions: int, before: int) -> None:
         """Delete the records of every partition below an offset (its end, if that is lower).
@@ -134,19 +131,29 @@ class TopicAdmin:
             ClusterError: the brokers do not tell them.
         """
         found: dict[str, dict[int, int]] = {}
-        for group in sorted(self.groups()):
-            request = [ConsumerGroupTopicPartitions(group)]
+        partitions = self._partitions(topic)
+        for group in sorted(self.groups()) if partitions else ():
             try:
-                answer = self._client.list_consumer_group_offsets(request, request_timeout=_SECONDS)[group]
-                partitions = answer.result().topic_partitions or []
+                offsets = committed_offsets(self._settings, group, topic, partitions, _SECONDS)
             except KafkaException as error:
                 raise ClusterError(
                     "the committed offsets could not be read", where=f"group {group}", found=str(error)
                 ) from error
-            offsets = {one.partition: one.offset for one in partitions if one.topic == topic}
-            if offsets := {partition: offset for partition, offset in offsets.items() if offset >= 0}:
+            if offsets:
                 found[group] = offsets
         return found
+
+    def _topics(self, topic: str) -> Mapping[str, Any]:
+        """The metadata of all topics, by name; `topic` is the one that the error names."""
+        try:
+            return dict(self._client.list_topics(timeout=_SECONDS).topics)
+        except KafkaException as error:
+            raise ClusterError("the topics could not be listed", where=topic, found=str(error)) from error
+
+    def _partitions(self, topic: str) -> list[int]:
+        """The partitions of a topic; none if there is no such topic."""
+        metadata = self._topics(topic).get(topic)
+        return sorted(metadata.partitions) if metadata is not None else []
 
     def delete_groups(self, groups: Sequence[str]) -> list[tuple[str, str]]:
         """Delete consumer groups; returns (name, reason) for each that could not be deleted. A missing group

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
 from harness.application.group_watch import _EARLIEST, GroupWatch
+from tests.support.offsets_of_groups import OffsetsOfGroups
 
 pytestmark = pytest.mark.pure
 
@@ -24,12 +25,12 @@ def _answered(value: Any) -> Future[Any]:
 
 
 class Brokers:
-    """What an admin client answers."""
+    """What an admin client answers, and what the group has committed."""
 
     def __init__(self) -> None:
         self.state = ConsumerGroupState.STABLE
         self.members: list[list[int]] = [[0], [1]]
-        self.committed = {0: 10, 1: 10}
+        self.committed: dict[int, int | KafkaError] = {0: 10, 1: 10}
         self.starts: dict[int, int] = {0: 0, 1: 0}
         self.ends: dict[int, int | KafkaException] = {0: 10, 1: 10}
 
@@ -44,11 +45,6 @@ class Brokers:
         ]
         return {groups[0]: _answered(SimpleNamespace(state=self.state, members=members))}
 
-    def list_consumer_group_offsets(self, requests: list[Any], **_: Any) -> dict[str, Future[Any]]:
-        places = [TopicPartition("in", number, offset) for number, offset in self.committed.items()]
-        places.append(TopicPartition("other", 0, 99))
-        return {requests[0].group_id: _answered(SimpleNamespace(topic_partitions=places))}
-
     def list_offsets(self, wanted: dict[TopicPartition, Any], **_: Any) -> dict[TopicPartition, Future[Any]]:
         found = {}
         for place, spec in wanted.items():
@@ -59,8 +55,11 @@ class Brokers:
 
 
 @pytest.fixture
-def brokers() -> Brokers:
-    return Brokers()
+def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
+    made = Brokers()
+    answer = OffsetsOfGroups(lambda _group, _topic: made.committed)
+    monkeypatch.setattr("harness.cluster.group_offsets.Consumer", answer)
+    return made
 
 
 def _watch(brokers: Brokers, *, transactional: bool = False, group: str | None = "g") -> GroupWatch:
@@ -96,6 +95,13 @@ def test_a_partition_without_a_commit_counts_from_its_first_record(brokers: Brok
 def test_a_leader_that_does_not_answer_leaves_the_lag_open(brokers: Brokers) -> None:
     brokers.ends[1] = KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
     assert _watch(brokers).describe_lag(99) == "not every leader tells the end of its partition"
+
+
+def test_a_coordinator_that_does_not_answer_leaves_the_lag_open(brokers: Brokers) -> None:
+    brokers.committed[1] = KafkaError(KafkaError.NOT_COORDINATOR)
+    said = _watch(brokers).describe_lag(99)
+    assert said is not None
+    assert said.startswith("the offsets of group g cannot be read: ")
 
 
 def test_markers_of_transactions_are_no_lag(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,44 +7,35 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError
 
 from harness.cluster.topic_admin import TopicAdmin
 from harness.model.errors import ClusterError
+from tests.support.offsets_of_groups import OffsetsOfGroups
 
 pytestmark = pytest.mark.pure
 
-Offsets = dict[str, list[TopicPartition] | KafkaException]
+Offsets = dict[str, dict[str, dict[int, int | KafkaError]]]
+"""What each group has committed, by topic and partition."""
 
 
 class _Client:
-    def __init__(self, offsets: Offsets) -> None:
-        self._offsets = offsets
+    def __init__(self, groups: Offsets) -> None:
+        self._groups = groups
 
     def list_consumer_groups(self, **_: Any) -> Future[Any]:
-        return _done(SimpleNamespace(valid=[SimpleNamespace(group_id=name) for name in self._offsets]))
+        done: Future[Any] = Future()
+        done.set_result(SimpleNamespace(valid=[SimpleNamespace(group_id=name) for name in self._groups]))
+        return done
 
-    def list_consumer_group_offsets(
-        self, asked: list[ConsumerGroupTopicPartitions], **_: Any
-    ) -> dict[str, Future[Any]]:
-        (one,) = asked
-        told = self._offsets[one.group_id]
-        if isinstance(told, KafkaException):
-            return {one.group_id: _done(error=told)}
-        return {one.group_id: _done(ConsumerGroupTopicPartitions(one.group_id, told))}
+    def list_topics(self, **_: Any) -> Any:
+        return SimpleNamespace(topics={"t": SimpleNamespace(partitions={0: None, 1: None, 2: None})})
 
 
-def _done(result: Any = None, error: Exception | None = None) -> Future[Any]:
-    future: Future[Any] = Future()
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
-    return future
-
-
-def _admin(monkeypatch: pytest.MonkeyPatch, offsets: Offsets) -> TopicAdmin:
-    monkeypatch.setattr("harness.cluster.topic_admin.AdminClient", lambda _: _Client(offsets))
+def _admin(monkeypatch: pytest.MonkeyPatch, groups: Offsets) -> TopicAdmin:
+    monkeypatch.setattr("harness.cluster.topic_admin.AdminClient", lambda _: _Client(groups))
+    told = OffsetsOfGroups(lambda group, topic: groups[group].get(topic, {}))
+    monkeypatch.setattr("harness.cluster.group_offsets.Consumer", told)
     return TopicAdmin("127.0.0.1:1")
 
 
@@ -52,17 +43,18 @@ def test_groups_with_offsets_of_the_topic(monkeypatch: pytest.MonkeyPatch) -> No
     admin = _admin(
         monkeypatch,
         {
-            "orders": [TopicPartition("t", 0, 7), TopicPartition("t", 1, -1001), TopicPartition("u", 2, 9)],
-            "at-the-start": [TopicPartition("t", 2, 0)],
-            "elsewhere": [TopicPartition("u", 0, 5)],
-            "none": [],
+            "orders": {"t": {0: 7, 1: -1001}, "u": {2: 9}},
+            "at-the-start": {"t": {2: 0}},
+            "elsewhere": {"u": {0: 5}},
+            "none": {},
         },
     )
     assert admin.committed("t") == {"orders": {0: 7}, "at-the-start": {2: 0}}
+    assert admin.committed("no-such-topic") == {}
 
 
 def test_a_group_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = KafkaException(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE))
+    gone = KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE)
     with pytest.raises(ClusterError, match="committed offsets could not be read") as caught:
-        _admin(monkeypatch, {"orders": gone}).committed("t")
+        _admin(monkeypatch, {"orders": {"t": {1: gone}}}).committed("t")
     assert caught.value.where == "group orders"

@@ -1,0 +1,51 @@
+"""What a group has committed, asked as a consumer of it; and that nothing asks as an admin client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+import harness
+from harness.cluster.group_offsets import committed_offsets
+from tests.support.offsets_of_groups import OffsetsOfGroups
+
+pytestmark = pytest.mark.pure
+
+
+def _told(monkeypatch: pytest.MonkeyPatch, offsets: dict[int, int | KafkaError]) -> OffsetsOfGroups:
+    made = OffsetsOfGroups(lambda _group, _topic: offsets)
+    monkeypatch.setattr("harness.cluster.group_offsets.Consumer", made)
+    return made
+
+
+def test_partitions_without_a_commit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumers = _told(monkeypatch, {0: 7, 1: -1001, 2: 0})
+    assert committed_offsets({}, "g", "t", range(4), 1.0) == {0: 7, 2: 0}
+    assert consumers.open == 0
+
+
+def test_the_error_of_a_partition_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumers = _told(monkeypatch, {0: 7, 1: KafkaError(KafkaError.NOT_COORDINATOR)})
+    with pytest.raises(KafkaException) as caught:
+        committed_offsets({}, "g", "t", range(2), 1.0)
+    assert caught.value.args[0].code() == KafkaError.NOT_COORDINATOR
+    assert consumers.open == 0
+
+
+def test_nobody_answers() -> None:
+    with pytest.raises(KafkaException):
+        committed_offsets({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, "g", "t", [0], 0.3)
+
+
+def test_no_module_uses_the_request_that_ends_the_process() -> None:
+    # A segmentation fault in librdkafka, if a broker answers that it is not the coordinator.
+    root = Path(harness.__file__).parents[1]
+    users = [
+        path.relative_to(root)
+        for room in ("harness", "faults", "workloads", "kafka_chaos")
+        for path in (root / room).rglob("*.py")
+        if ".list_consumer_group_offsets(" in path.read_text(encoding="utf-8")
+    ]
+    assert users == []
