@@ -20,7 +20,7 @@ from checkers.findings.fault_windows import open_windows
 from checkers.findings.table import FINDINGS, Labels, findings_table, partition_numbers, place_names
 from checkers.journals.footers import RowGroup
 from harness.model.journal import ReadState
-from harness.model.result import FindingClass
+from harness.model.result import ABORTED_INPUT, INPUT_NOT_IN_LOG, FindingClass
 from harness.model.run import FaultWindow
 from harness.model.storage import StoragePath, open_parquet
 
@@ -217,7 +217,7 @@ def _never_sent(rows: ColumnBatch) -> pa.Array:
     )
 
 
-_PLACES = ("expired", "aborted", "not in the log", _NEVER_SENT)
+_PLACES = ("expired", ABORTED_INPUT, INPUT_NOT_IN_LOG, _NEVER_SENT)
 
 
 def _places(rows: ColumnBatch, finding: FindingClass) -> Labels:

@@ -11,7 +11,16 @@ from checkers.judgement.promise import (
     parse_promise,
 )
 from harness.model.journal import SendOutcome
-from harness.model.result import Breaks, BrokenPromise, FindingClass, Judgement, Summary, VerdictWord
+from harness.model.result import (
+    ABORTED_INPUT,
+    INPUT_NOT_IN_LOG,
+    Breaks,
+    BrokenPromise,
+    FindingClass,
+    Judgement,
+    Summary,
+    VerdictWord,
+)
 from harness.model.run import RunMeta
 
 __all__ = ["Bound", "check_promise", "judge", "parse_promise"]
@@ -123,7 +132,12 @@ def _violations(meta: RunMeta, summary: Summary, bounds: dict[FindingClass, Boun
         if not count or finding.breaks is Breaks.NEVER:
             continue
         words = _count_phrase(count, finding.reason)
-        if finding.breaks is Breaks.ALWAYS:
+        if finding is FindingClass.PREMATURE and summary.premature_places:
+            faults += [
+                _count_phrase(number, _PREMATURE.get(place, finding.reason))
+                for place, number in summary.premature_places.items()
+            ]
+        elif finding.breaks is Breaks.ALWAYS:
             places = ", ".join(f"{number:,} {place}" for place, number in summary.lost_places.items())
             faults.append(f"{words} ({places})" if finding is FindingClass.LOST and places else words)
         elif reason:
@@ -196,16 +210,23 @@ def _count_phrase(count: int, plural: str) -> str:
     return f"{count:,} {plural}"
 
 
+_PREMATURE = {
+    ABORTED_INPUT: "inputs have outputs though their transactions were aborted",
+    INPUT_NOT_IN_LOG: "inputs have outputs but are not, or no longer, in the log",
+}
+"""What is wrong with a premature output, by its `place`."""
 _SINGULAR = (
     ("records are", "record is"),
     ("times", "time"),
     ("outputs are", "output is"),
     ("inputs have outputs but are", "input has outputs but is"),
+    ("inputs have outputs though their transactions were", "input has outputs though its transaction was"),
+    ("inputs have outputs that they must", "input has outputs that it must"),
     ("inputs have more outputs than they should", "input has more outputs than it should"),
     ("inputs have their", "input has its"),
     ("inputs have", "input has"),
 )
-"""Of what `FindingClass.reason` says, in this order."""
+"""Of what `FindingClass.reason` and `_PREMATURE` say, in this order."""
 
 
 def _promise_text(meta: RunMeta, finding: FindingClass, bound: Bound) -> str:

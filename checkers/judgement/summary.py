@@ -31,11 +31,14 @@ def summarise(
     by_class: Counter[FindingClass] = Counter()
     lost_by_step: Counter[str] = Counter()
     lost_places: Counter[str] = Counter()
+    premature_places: Counter[str] = Counter()
     leaders = _leaders(meta)
     held_by_leader = not_committed = 0
     for (name, place, step, partition, held_by), count in found.groups.items():
         finding = FindingClass(name)
         by_class[finding] += count
+        if finding is FindingClass.PREMATURE:
+            premature_places[str(place)] += count
         if finding is not FindingClass.LOST:
             continue
         # A lost record was sent, so its step and place are known.
@@ -78,6 +81,7 @@ def summarise(
         blame=blame(found.blamed, meta),
         inputs=None if facts.outputs is None else facts.outputs.inputs,
         processed=None if facts.outputs is None else facts.outputs.processed,
+        premature_places=dict(sorted(premature_places.items())),
     )
 
 

@@ -76,7 +76,7 @@ class FindingClass(StrEnum):
     EXPIRED = "expired", Breaks.NEVER
     COMPACTED = "compacted", Breaks.NEVER
     INVENTED = "invented", Breaks.ALWAYS, "outputs are of no input of this run"
-    PREMATURE = "premature", Breaks.ALWAYS, "inputs have outputs but are not, or no longer, in the log"
+    PREMATURE = "premature", Breaks.ALWAYS, "inputs have outputs that they must not have"
     UNPROCESSED = "unprocessed", Breaks.UNLESS_AT_MOST_ONCE, "inputs have no output"
     REPROCESSED = "reprocessed", Breaks.UNLESS_AT_LEAST_ONCE, "inputs have more outputs than they should"
     REORDERED_OUTPUT = (
@@ -144,6 +144,11 @@ class FindingClass(StrEnum):
         Breaks.ALWAYS,
         "times replicas hold different records at an offset below the high watermark",
     )
+
+
+ABORTED_INPUT = "aborted"
+INPUT_NOT_IN_LOG = "not in the log"
+"""What `place` says of a premature output: what is wrong with its input."""
 
 
 class VerdictWord(StrEnum):
@@ -232,7 +237,8 @@ class Summary(Frozen):
     leader epochs, the most first. `ownerless` are the partitions without an owner for a second or more, at
     most 50, the longest times first. `shares` has an entry for each share group. Of an application under
     test: `inputs` is the number of inputs that it had to process, `processed` how many of them have the
-    outputs that they should have (None: there is no application).
+    outputs that they should have (None: there is no application), `premature_places` counts premature outputs
+    by what is wrong with the input.
     """
 
     sent: int
@@ -255,6 +261,7 @@ class Summary(Frozen):
     shares: tuple[ShareCount, ...] = ()
     inputs: int | None = None
     processed: int | None = None
+    premature_places: dict[str, int] = Field(default_factory=dict)
 
     def count(self, finding: FindingClass) -> int:
         return self.findings.get(finding, 0)

@@ -85,6 +85,33 @@ def test_what_no_setting_allows_is_invalid(finding: str, count: int, reason: str
     assert judgement.promise_reasons == (f"{finding}: promised 0, seen {count}",)
 
 
+@pytest.mark.parametrize(
+    ("places", "reasons"),
+    [
+        (
+            {"aborted": 2},
+            ("2 inputs have outputs though their transactions were aborted",),
+        ),
+        (
+            {"aborted": 1, "not in the log": 1},
+            (
+                "1 input has outputs though its transaction was aborted",
+                "1 input has outputs but is not, or no longer, in the log",
+            ),
+        ),
+        ({"not in the log": 2}, ("2 inputs have outputs but are not, or no longer, in the log",)),
+        # The summary of an earlier version does not tell them apart.
+        ({}, ("2 inputs have outputs that they must not have",)),
+    ],
+)
+def test_premature_outputs_are_told_by_what_is_wrong_with_their_inputs(
+    places: dict[str, int], reasons: tuple[str, ...]
+) -> None:
+    judgement = _judge({"premature": sum(places.values()) or 2}, premature_places=places)
+    assert judgement.verdict is VerdictWord.INVALID
+    assert judgement.reasons == reasons
+
+
 def test_the_worst_comes_first() -> None:
     reasons = _judge({"duplicate": 1, "misplaced": 1, "lost": 3}, meta={"idempotent": True}).reasons
     assert [reason.split()[-1] for reason in reasons] == ["lost", "to", "idempotent"]

@@ -359,6 +359,7 @@ def test_an_aborted_input_must_not_be_processed_and_a_committed_one_must(tmp_pat
         ("unprocessed", 3, None),
     ]
     assert (summary.inputs, summary.processed) == (2, 0)
+    assert summary.premature_places == {"aborted": 1}
     assert "belongs to a transaction that was aborted" in found[0]["detail"]
 
 
