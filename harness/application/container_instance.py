@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import time
 from collections.abc import Mapping
@@ -241,6 +242,13 @@ class ContainerInstance:
     def table_size(self, folder: str) -> object:
         """Any value that changes when the files below a folder of the container do."""
         return self.in_node(f"ls -lR {folder}").text if self.is_running() else None
+
+    def table_bytes(self, folder: str) -> int:
+        """The size of all files below a folder of the container; 0 while it is paused or does not run."""
+        with suppress(ClusterError):
+            found = re.match(r"\d+", self.in_node(f"du -sk {folder}").text)
+            return int(found[0]) * 1024 if found else 0
+        return 0
 
     def _await_end(self, seconds: float) -> None:
         if poll_within(seconds, lambda: "running" if self.is_running() else None) is not None:

@@ -182,6 +182,10 @@ class HostProcess:
         """Name and size of every file below a folder, in order of their names."""
         return table_size(Path(folder))
 
+    def table_bytes(self, folder: str) -> int:
+        """The size of all files below a folder."""
+        return sum(size for _, size in table_size(Path(folder)))
+
     def last_lines(self, count: int = 8) -> str:
         """The last lines that it has printed since it was last started."""
         return last_lines(self.log_since(0), count)

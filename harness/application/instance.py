@@ -66,3 +66,7 @@ class Instance(Protocol):
     def table_size(self, folder: str) -> object:
         """Any value that changes when the files below a folder of the instance do."""
         ...
+
+    def table_bytes(self, folder: str) -> int:
+        """The size of all files below a folder of the instance; 0 if it cannot be asked."""
+        ...

@@ -92,7 +92,8 @@ def prepare(spec: ApplicationSpec) -> Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where an application runs. `output` is its output topic (None: a table), `folder` the run's."""
+    """Where an application runs. `output` is its output topic (None: a table), `folder` the run's;
+    `value_bytes` is the size of an input's value."""
 
     cluster: LiveCluster
     input: str
@@ -101,6 +102,7 @@ class Surroundings:
     output_partitions: int
     transactional: bool
     folder: Path
+    value_bytes: int
 
     @property
     def mark(self) -> str:
@@ -152,6 +154,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         drained=prepared.drained,
         output=None if around.output is None else (around.output, around.output_partitions),
         tables=[place.output for place in places],
+        value_bytes=around.value_bytes,
         checkpoints=checkpoints if checkpoint else None,
         after_start=after_start,
         events=events,

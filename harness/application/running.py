@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from harness.application.conditions import Drain, describe_unready
+from harness.application.flood import describe_table_flood, describe_topic_flood
 from harness.application.group_watch import GroupWatch
 from harness.application.instance import Instance
 from harness.model.errors import ClusterError, KafkaChaosError
@@ -22,8 +23,6 @@ from harness.spec.application import ApplicationSpec, ApplicationState, DrainedW
 _DRAINING = "waiting until the application has nothing left to do"
 _WATCH_SECONDS = 0.25
 _FLOOD_SECONDS = 2.0
-_FLOOD_MARGIN = 10_000
-"""Outputs that no flood bound counts: a small input may be multiplied at first."""
 OTHERS_SECONDS = 60.0
 """More than session.timeout.ms (45 s by default), after which killed members leave their group (KIP-735)."""
 
@@ -32,8 +31,9 @@ class RunningApplication:
     """All instances of one application, by their node ids (from `FIRST_APPLICATION_ID`).
 
     `output` is its output topic with the number of its partitions; None: each instance writes a table, in its
-    folder of `tables`. `checkpoints` reads the offsets up to which the input is processed. `after_start` is
-    called with the number of each instance that has started. `events` takes rows of APPLICATION_EVENTS.
+    folder of `tables`. `value_bytes` is the size of an input's value. `checkpoints` reads the offsets up to
+    which the input is processed. `after_start` is called with the number of each instance that has started.
+    `events` takes rows of APPLICATION_EVENTS.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class RunningApplication:
         drained: DrainedWhen,
         output: tuple[str, int] | None,
         tables: Sequence[str],
+        value_bytes: int,
         checkpoints: Callable[[], Mapping[int, int]] | None,
         after_start: Callable[[int], None],
         events: RowSink,
@@ -55,7 +56,7 @@ class RunningApplication:
         self.drained = False
         self.problems: list[str] = []
         self._ready, self._drained_when = ready, drained
-        self._output, self._tables = output, tables
+        self._output, self._tables, self._value_bytes = output, tables, value_bytes
         self._checkpoints, self._after_start, self._events = checkpoints, after_start, events
         self._lock = threading.RLock()
         self._over = threading.Event()
@@ -234,8 +235,11 @@ class RunningApplication:
     def _output_size(self) -> object:
         if self._output is not None:
             return self.group.ends(*self._output)
-        places = zip(self.instances.values(), self._tables, strict=True)
-        return [one.table_size(folder) for one, folder in places]
+        return [one.table_size(folder) for one, folder in self._places()]
+
+    def _places(self) -> Iterator[tuple[Instance, str]]:
+        """Each instance with the folder of its table."""
+        return zip(self.instances.values(), self._tables, strict=True)
 
     def _await_ready(self, instances: Sequence[Instance], within: float) -> None:
         dead: list[Instance] = []
@@ -295,16 +299,18 @@ class RunningApplication:
         return f"{one.name} ended by itself with code {one.exit_code()}; its last lines: {one.last_lines()}"
 
     def _look_for_flood(self) -> None:
-        written, ends = self.output_records(), self.group.ends()
+        ends = self.group.ends()
         if len(ends) < self.group.partitions:
             return  # Without the ends of all inputs there is nothing to compare with.
-        bound = self.spec.flood * self.spec.output.per_input * sum(ends.values()) + _FLOOD_MARGIN
-        if written <= bound:
+        inputs = sum(ends.values())
+        if self._output is not None:
+            flood = describe_topic_flood(self.spec, inputs, self.output_records())
+        else:
+            written = sum(one.table_bytes(folder) for one, folder in self._places())
+            flood = describe_table_flood(self.spec, inputs, written, self._value_bytes)
+        if flood is None:
             return
-        self.problems.append(
-            f"the application was killed: it had written {written:,} records from {sum(ends.values()):,}, "
-            f"more than {self.spec.flood:g} times what they may become (`flood`)"
-        )
+        self.problems.append(flood)
         self._over.set()
         for node in self.instances:
             self.end_instance(node, lambda one: one.kill(), "killed")

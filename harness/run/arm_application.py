@@ -72,14 +72,16 @@ class ArmApplication:
     def open(self, stack: ExitStack, folder: Path) -> None:
         """Make the instances, in the run's folder; leaving the stack ends them, and closes their journal."""
         events = stack.enter_context(RowJournal(folder / APPLICATION_DIR, APPLICATION_EVENTS))
+        workload = self._experiment.workload_of(self._arm)
         around = Surroundings(
             cluster=self._cluster,
             input=self._source,
             partitions=self._experiment.topic.partitions,
             output=self.topic,
             output_partitions=self.partitions,
-            transactional=self._experiment.workload_of(self._arm).transactional,
+            transactional=workload.transactional,
             folder=folder,
+            value_bytes=workload.record_size,
         )
         self.running = launch(self._prepared, around, events)
         stack.callback(self.running.remove)

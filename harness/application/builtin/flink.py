@@ -19,7 +19,8 @@ from harness.spec.application import DrainedWhen, ReadyWhen
 
 
 class FlinkOptions(Frozen):
-    """The sink's delivery guarantee, the time between checkpoints, and the version of the connector."""
+    """The sink's delivery guarantee, the time between checkpoints, the version of the connector, and the
+    planted death."""
 
     guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
     checkpoint_ms: int = Field(default=1000, ge=10, description="milliseconds between two checkpoints")
@@ -28,6 +29,12 @@ class FlinkOptions(Frozen):
     )
     producer: dict[str, Setting] = Field(
         default_factory=dict, description="settings of the sink's producer, by Kafka's names"
+    )
+    die: Literal["between-checkpoints"] | None = Field(
+        default=None, description="it dies once, between two checkpoints"
+    )
+    die_after: int = Field(
+        default=100, ge=1, description="records written since a checkpoint, after which it dies"
     )
 
 
@@ -38,6 +45,8 @@ def _command(options: FlinkOptions, places: Places, jars: tuple[Path, ...]) -> C
         *("--state", str(places.state), "--group", places.group),
         *("--guarantee", options.guarantee, "--checkpoint-ms", str(options.checkpoint_ms)),
     ]
+    if options.die is not None:
+        arguments += ["--die-after", str(options.die_after)]
     for name, value in options.producer.items():
         arguments += ["--producer", f"{name}={value}"]
     return Command(tuple(arguments), {JARS_VARIABLE: os.pathsep.join(map(str, jars))})

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from harness.application.programs.death_between_checkpoints import DeathBetweenCheckpoints
 from harness.application.programs.jvm_process import exit_with, start_jvm
 from harness.application.programs.lifecycle import jars, ready, say, stop_event
 
@@ -35,6 +40,7 @@ _JAVA_17 = tuple(
     )
 )
 _POLL_SECONDS = 0.2
+_SECONDS = 5.0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -47,17 +53,44 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--guarantee", choices=("at-least-once", "exactly-once"), default="at-least-once")
     made.add_argument("--checkpoint-ms", type=int, default=1000)
     made.add_argument("--producer", action="append", default=[], metavar="NAME=VALUE")
+    made.add_argument(
+        "--die-after", type=int, help="die once, so many records of the output after a checkpoint"
+    )
     return made
 
 
 def newest_checkpoint(state: Path) -> Path | None:
     """The newest complete checkpoint: `chk-N` of some job, with its `_metadata`."""
-    found = [
-        (one.stat().st_mtime, int(match[1]), one)
-        for one in (state / CHECKPOINTS).glob("*/chk-*")
-        if (match := re.fullmatch(r"chk-(\d+)", one.name)) and (one / "_metadata").exists()
-    ]
+    found = []
+    for one in (state / CHECKPOINTS).glob("*/chk-*"):
+        match = re.fullmatch(r"chk-(\d+)", one.name)
+        # A running job removes the one before.
+        with suppress(FileNotFoundError):
+            if match and (one / "_metadata").exists():
+                found.append((one.stat().st_mtime, int(match[1]), one))
     return max(found)[2] if found else None
+
+
+class OutputSize:
+    """Asks for the number of offsets of a topic, those of open transactions and of markers included."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._topic, self._last = topic, 0
+        self._client = AdminClient({"bootstrap.servers": bootstrap})
+
+    def __call__(self) -> int:
+        """The number now, or the last known one while a broker does not answer."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        with suppress(KafkaException):
+            partitions = (
+                self._client.list_topics(self._topic, timeout=_SECONDS).topics[self._topic].partitions
+            )
+            wanted = dict.fromkeys((TopicPartition(self._topic, one) for one in partitions), latest)
+            ends = self._client.list_offsets(
+                wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_SECONDS
+            )
+            self._last = sum(done.result().offset for done in ends.values())
+        return self._last
 
 
 def main() -> int:
@@ -66,6 +99,12 @@ def main() -> int:
     stopping = stop_event()
     gateway = start_jvm(jars(), ("-Xmx512m", *_JAVA_17))
     job = _start(gateway, options)
+    death = DeathBetweenCheckpoints(
+        options.state,
+        lambda: newest_checkpoint(options.state),
+        OutputSize(options.bootstrap, options.output),
+        options.die_after,
+    )
     ready()
     status = gateway.jvm.org.apache.flink.api.common.JobStatus
     while not stopping.wait(_POLL_SECONDS):
@@ -73,6 +112,9 @@ def main() -> int:
         if seen.equals(status.FAILED):
             say("the job failed")
             return 3
+        if death.is_due():
+            say("dies between two checkpoints, as planned")
+            death.die(gateway.proc.pid)
     job.cancel().get()
     gateway.shutdown()
     return 0

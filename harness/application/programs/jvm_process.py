@@ -29,11 +29,14 @@ def _ignored() -> Iterator[None]:
 
 
 def start_jvm(jars: Sequence[Path], options: Sequence[str] = ()) -> Any:
-    """The gateway of a new JVM with these jars on its class path; it ends with this process."""
+    """The gateway of a new JVM with these jars on its class path; it ends with this process.
+
+    The JVM's process is its attribute `proc`, as PySpark's gateway has it.
+    """
     (own,) = (Path(str(files("pyspark"))) / "jars").glob("py4j-*.jar")
     # SIGTERM to the process group is for this process, which then stops what runs in the JVM.
     with _ignored():
-        port, token = launch_gateway(
+        port, token, process = launch_gateway(
             jarpath=str(own),
             classpath=os.pathsep.join(map(str, (own, *jars))),
             javaopts=["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *options],
@@ -43,8 +46,11 @@ def start_jvm(jars: Sequence[Path], options: Sequence[str] = ()) -> Any:
             redirect_stderr=sys.stderr,
             # Without a group of its own: a signal to this process's group reaches the JVM.
             create_new_process_group=False,
+            return_proc=True,
         )
-    return JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    gateway.proc = process
+    return gateway
 
 
 def exit_with(main: Callable[[], int]) -> NoReturn:

@@ -65,6 +65,9 @@ def test_options_of_spark(name: str, options: dict[str, Any], sink: str, tmp_pat
 def test_options_of_flink_and_librdkafka(tmp_path: Path) -> None:
     flink, _ = _parsed("flink-kafka-sink", tmp_path, checkpoint_ms=50, producer={"linger.ms": 0})
     assert (flink.checkpoint_ms, flink.producer, flink.guarantee) == (50, ["linger.ms=0"], "at-least-once")
+    assert flink.die_after is None
+    dying, _ = _parsed("flink-kafka-sink", tmp_path, die="between-checkpoints", die_after=7)
+    assert dying.die_after == 7
     copier, _ = _parsed("librdkafka-copy", tmp_path, guarantee="at-most-once", batch=7)
     assert (copier.guarantee, copier.batch, copier.group, copier.instance) == (
         "at-most-once",

@@ -27,7 +27,7 @@ def _spec(**fields: Any) -> ApplicationSpec:
 
 def _around(folder: Path, output: str | None = "out") -> Surroundings:
     cluster = cast(LiveCluster, SimpleNamespace(bootstrap="127.0.0.1:9092", name="kc-1"))
-    return Surroundings(cluster, "in", 2, output, 3, False, folder)
+    return Surroundings(cluster, "in", 2, output, 3, False, folder, 100)
 
 
 def test_placeholders_are_filled_in_arguments_and_environment(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ class Made:
         self.starts, self.running, self.frozen, self.says = 0, False, False, ""
         self.code: int | None = None
         self.start_ns = 0
+        self.bytes = 0
 
     def start(self) -> None:
         self.starts, self.running, self.code = self.starts + 1, True, None
@@ -77,6 +78,9 @@ class Made:
 
     def stats(self) -> dict[str, Any]:
         return {"name": self.name}
+
+    def table_bytes(self, folder: str) -> int:  # noqa: ARG002
+        return self.bytes
 
 
 class Group:
@@ -130,6 +134,7 @@ def _running(
     ready: ReadyWhen | None = None,
     drained: DrainedWhen | None = None,
     checkpoints: Mapping[int, int] | None = None,
+    output: tuple[str, int] | None = ("out", 1),
     **fields: Any,
 ) -> RunningApplication:
     spec = ApplicationSpec.model_validate({"run": {"process": ["x"]}, "instances": len(made), **fields})
@@ -139,8 +144,9 @@ def _running(
         cast(GroupWatch, group),
         ready=ready or ReadyWhen(group="active", within=0.3),
         drained=drained or DrainedWhen(lag=0, within=0.3),
-        output=("out", 1),
+        output=output,
         tables=["", ""],
+        value_bytes=100,
         checkpoints=None if checkpoints is None else lambda: dict(checkpoints),
         after_start=lambda _number: None,
         events=rows,
@@ -352,6 +358,28 @@ def test_a_flood_is_killed(made: list[Made], group: Group, rows: Rows) -> None:
         one.drain()
         assert not one.drained
         assert len(one.problems) == 1
+    finally:
+        one.remove()
+
+
+def test_a_flood_of_a_table_is_killed(made: list[Made], group: Group, rows: Rows) -> None:
+    one = _running(made, group, rows, output=None, flood=2.0)
+    one.start()
+    try:
+        most = (2 * 10 + 10_000) * 1024
+        made[0].bytes, made[1].bytes = most - 1, 1
+        one._look_for_flood()
+        assert made[0].running
+        made[1].bytes = 2
+        one._look_for_flood()
+        assert not made[0].running
+        assert not made[1].running
+        one.drain()
+        assert not one.drained
+        assert one.problems == [
+            "the application was killed: its table had grown to 9.8 MiB from 10 inputs, more than 2 times "
+            "what they may become (`flood`)"
+        ]
     finally:
         one.remove()
 

@@ -34,6 +34,7 @@ def test_built_ins_load() -> None:
         "application-dies",
         "connect-files",
         "cut-then-kill",
+        "flink-dies",
         "kafka-streams",
         "kill-leader",
         "last-replica",
