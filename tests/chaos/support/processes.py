@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from harness.application.orphans import MARK
 from harness.containers import engine
 
 COMMAND = [sys.executable, "-m", "kafka_chaos"]
@@ -51,6 +53,19 @@ def owned_by(pid: int) -> list[str]:
     labels = {one.name: one.labels for one in containers}
     labels |= {one.name: one.attrs.get("Labels") or {} for one in client.networks.list()}
     return [name for name, of in labels.items() if f"/{pid}/" in of.get(engine.OWNER_LABEL, "")]
+
+
+def applications_of(pid: int) -> list[str]:
+    """Processes of applications that this harness has started."""
+    wanted = re.compile(rf"^{MARK}=\S+ [^/\0]+/{pid}/", re.MULTILINE)
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            environment = path.read_bytes().decode(errors="replace").replace("\0", "\n")
+        except OSError:
+            continue
+        found += [path.parent.name] if wanted.search(environment) else []
+    return found
 
 
 def checked(folder: Path, state: Path | None = None) -> dict[str, Any]:

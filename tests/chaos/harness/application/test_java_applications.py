@@ -1,4 +1,4 @@
-"""The built-in experiments with Kafka Connect and MirrorMaker, on real brokers."""
+"""The built-in experiments with Kafka Connect, MirrorMaker, Kafka Streams and Flink, on real brokers."""
 
 from __future__ import annotations
 
@@ -35,6 +35,24 @@ def test_connects_file_connectors_leave_no_input_out(tmp_path: Path) -> None:
 
 def test_a_killed_mirrormaker_leaves_no_input_out(tmp_path: Path) -> None:
     arms = _arms("mirrormaker-killed", tmp_path)
+    for arm in arms.values():
+        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
+        assert _count(arm, FindingClass.UNPROCESSED) == 0
+    assert _count(arms["at-least-once"], FindingClass.REPROCESSED) > 0
+    assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
+    assert _count(arms["no-fault"], FindingClass.REPROCESSED) == 0
+
+
+def test_kafka_streams_survives_kills_and_a_cut(tmp_path: Path) -> None:
+    arms = _arms("kafka-streams", tmp_path)
+    for arm in arms.values():
+        assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
+        assert _count(arm, FindingClass.UNPROCESSED) == 0
+    assert _count(arms["exactly-once"], FindingClass.REPROCESSED) == 0
+
+
+def test_flink_writes_again_what_it_wrote_after_its_last_checkpoint(tmp_path: Path) -> None:
+    arms = _arms("flink-dies", tmp_path)
     for arm in arms.values():
         assert arm.judgement.verdict is VerdictWord.VALID, arm.judgement.reasons
         assert _count(arm, FindingClass.UNPROCESSED) == 0

@@ -15,9 +15,10 @@ from harness.containers import engine
 from harness.model.errors import ClusterError
 from harness.model.journal import APPLICATION_DIR
 from harness.model.journal_reader import journal_rows
-from harness.model.result import ArmResult
+from harness.model.result import ArmResult, VerdictWord
 from harness.run.executor import Options, run_on
 from harness.spec.experiment import Experiment
+from tests.chaos.support.processes import checked
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.chaos, pytest.mark.soak]
@@ -123,6 +124,8 @@ def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_
                             "for": 2,
                         },
                         {"fault": {"cpu_limit": {**one, "cpus": 0.5}}, "at": 9, "for": 2},
+                        # Its two JVMs hold less than half of it.
+                        {"fault": {"memory_limit": {**one, "mib": 900}}, "at": 12, "for": 1},
                     ],
                 }
             },
@@ -130,7 +133,12 @@ def test_a_container_is_cut_off_limited_and_killed(cluster: ManagedCluster, tmp_
         ],
         workload={"payload": {"json": {"id": "$identity"}}},
     )
-    assert _verified(arm) == {"partition-1": True, "cpu_limit-1": True, "kill-1": True}
+    assert _verified(arm) == {
+        "partition-1": True,
+        "cpu_limit-1": True,
+        "memory_limit-1": True,
+        "kill-1": True,
+    }
     assert arm.meta.application is not None
     assert arm.meta.application.drained
     assert (tmp_path / _folder(tmp_path) / APPLICATION_DIR / "instance-0.log").exists()
@@ -148,6 +156,57 @@ def test_an_application_that_ends_at_once_ends_the_run_with_its_last_lines(
     assert "no such setting: x" in str(refused.value)
     assert "the run broke" in (tmp_path / _folder(tmp_path) / "run.json").read_text()
     assert _left(cluster) == []
+
+
+def test_an_application_that_is_never_ready_leaves_a_folder_with_the_reason(
+    cluster: ManagedCluster, tmp_path: Path
+) -> None:
+    asleep = [sys.executable, "-uc", "import time; print('still loading'); time.sleep(600)"]
+    ready = {"logged": "loaded", "within": 3}
+    steps = [{"write": {"name": "input", "records": 10}}]
+    with pytest.raises(ClusterError, match="was not ready within 3 s") as refused:
+        _run(cluster, tmp_path, {"run": {"process": asleep}, "ready": ready}, steps)
+    assert "application 0 has not printed 'loaded'; its last lines" in str(refused.value)
+    assert "still loading" in str(refused.value)
+    assert _left(cluster) == []
+    run = tmp_path / _folder(tmp_path)
+    assert "the application was not ready within 3 s" in (run / "run.json").read_text()
+    # Nothing was shown, and the reason is told again.
+    told = str(checked(run)["judgement"])
+    assert "the application was not ready within 3 s" in told
+    assert "still loading" in told
+
+
+@pytest.mark.parametrize("form", ["lines", "parquet"])
+def test_an_application_that_floods_its_table_is_killed(
+    cluster: ManagedCluster, tmp_path: Path, form: str
+) -> None:
+    endless = (
+        "import sys\nwith open(sys.argv[1] + '/all', 'ab') as f:\n while True: f.write(b'x' * 99 + b'\\n')"
+    )
+    arm = _run(
+        cluster,
+        tmp_path,
+        {
+            "run": {
+                "process": [
+                    "bash",
+                    "-c",
+                    'mkdir -p {output} && exec "$0" -c "$1" {output}',
+                    *_python(endless),
+                ]
+            },
+            "output": {"table": form},
+        },
+        [{"write": {"name": "input", "records": 100}}, {"sleep": {"seconds": 6}}],
+    )
+    assert arm.judgement.verdict is VerdictWord.UNKNOWN
+    assert "the application was killed: its table had grown to" in str(arm.judgement.reasons)
+    assert _left(cluster) == []
+
+
+def _python(program: str) -> list[str]:
+    return [sys.executable, program]
 
 
 def _folder(results: Path) -> str:
