@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.application.group_watch import GroupWatch
+from harness.application.group_watch import UNKNOWN_ENDS, GroupWatch
 from harness.application.instance import Instance
 from harness.spec.application import DrainedWhen, ReadyWhen
 
@@ -51,7 +51,10 @@ class Drain:
             return lag
         if when.checkpoint:
             done = {} if self._checkpoints is None else self._checkpoints()
-            for partition, end in sorted(self._group.ends().items()):
+            ends = self._group.ends()
+            if len(ends) < self._group.partitions:
+                return UNKNOWN_ENDS
+            for partition, end in sorted(ends.items()):
                 if done.get(partition, 0) < end:
                     return f"its checkpoint of partition {partition} is {done.get(partition, 0)} of {end}"
         if when.quiet is not None and time.monotonic() - self._since < when.quiet:

@@ -76,7 +76,7 @@ class OutputSize:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._topic, self._last = topic, 0
-        self._client = AdminClient({"bootstrap.servers": bootstrap})
+        self._client = AdminClient({"bootstrap.servers": bootstrap, "metadata.max.age.ms": 1000})
 
     def __call__(self) -> int:
         """The number now, or the last known one while a broker does not answer."""

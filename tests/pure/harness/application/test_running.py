@@ -271,6 +271,18 @@ def test_a_checkpoint_must_be_at_the_end_of_every_partition(
     assert there.drained
 
 
+def test_a_checkpoint_is_at_no_end_while_a_leader_does_not_answer(
+    made: list[Made], group: Group, rows: Rows
+) -> None:
+    drained = DrainedWhen(checkpoint=True, within=0.3)
+    one = _running(made, group, rows, drained=drained, checkpoints={0: 10, 1: 10})
+    one.start()
+    group.partitions = 2
+    one.drain()
+    one.remove()
+    assert one.problems[0].endswith("not every leader tells the end of its partition")
+
+
 def test_an_end_by_itself_is_a_problem_with_its_last_lines(
     application: RunningApplication, made: list[Made], rows: Rows
 ) -> None:
