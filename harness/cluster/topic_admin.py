@@ -32,7 +32,7 @@ class TopicAdmin:
 
     def __init__(self, bootstrap: str, security: Mapping[str, str] | None = None) -> None:
         # The socket time-out is an upper limit for the time-out of every request.
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "socket.timeout.ms": int(_SECONDS * 1000),
             "log_level": 0,
