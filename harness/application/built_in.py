@@ -29,7 +29,7 @@ class BuiltIn:
     told, and those files. `ready` and `drained` hold where the experiment names none. `checkpoint` reads the
     offsets up to which an instance has processed its input, by partition, from its state folder; None: it
     keeps none there. `after_start` is called once for each start of an instance, for what has to be requested
-    of a running one.
+    of a running one. `two_clusters`: its output may be on another cluster than its input.
     """
 
     name: str
@@ -41,6 +41,7 @@ class BuiltIn:
     drained: DrainedWhen = field(default_factory=lambda: DrainedWhen(lag=0, quiet=1.0))
     checkpoint: Callable[[Path], Mapping[int, int]] | None = None
     after_start: Callable[[Any, Places], None] | None = None
+    two_clusters: bool = False
 
     def parsed(self, options: Mapping[str, Any]) -> Frozen:
         """The options as a model.

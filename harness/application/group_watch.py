@@ -83,10 +83,9 @@ class GroupWatch:
             return ()
         return tuple(f"{member.client_id} at {member.host}" for member in members)
 
-    def ends(self, topic: str | None = None, partitions: int | None = None) -> dict[int, int]:
-        """The end of each partition of the topic, or of another one; without those whose leader does not
-        answer."""
-        return self._offsets(topic or self.topic, partitions or self.partitions, _LATEST)
+    def ends(self) -> dict[int, int]:
+        """The end of each partition of the topic; without those whose leader does not answer."""
+        return self._offsets(_LATEST)
 
     def describe_lag(self, allowed: int) -> str | None:
         """How far the group is behind the end of the topic, in words; None: by `allowed` records or less."""
@@ -101,7 +100,7 @@ class GroupWatch:
         ends = self.ends()
         if len(ends) < self.partitions:
             return UNKNOWN_ENDS
-        starts = self._offsets(self.topic, self.partitions, _EARLIEST)
+        starts = self._offsets(_EARLIEST)
         places = {number: max(committed.get(number, 0), starts.get(number, 0)) for number in ends}
         behind = {number: end - places[number] for number, end in ends.items() if places[number] < end}
         if self._transactional and sum(behind.values()) > allowed:
@@ -114,8 +113,8 @@ class GroupWatch:
             _PATIENCE
         )
 
-    def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
-        wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
+    def _offsets(self, spec: OffsetSpec) -> dict[int, int]:
+        wanted = {TopicPartition(self.topic, number): spec for number in range(self.partitions)}
         answers = self._client.list_offsets(
             wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_SECONDS
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.application.built_in import BuiltIn
-from harness.application.builtin import find
+from harness.application.builtin import BUILT_INS, find
 from harness.application.container_instance import (
     STATE,
     ApplicationContainers,
@@ -76,8 +76,8 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     """Look up what is built in, and fetch what it needs.
 
     Raises:
-        BadInput: no such built-in application, it does not take these options, no such image, or its outputs
-            cannot be mapped to their inputs as it says.
+        BadInput: no such built-in application, it does not take these options or a second cluster, no such
+            image, or its outputs cannot be mapped to their inputs as it says.
         PrerequisiteMissing: its jars are not available.
     """
     identity_of(spec)
@@ -86,16 +86,24 @@ def prepare(spec: ApplicationSpec) -> Prepared:
     if spec.run.builtin is None:
         return Prepared(spec)
     built_in = find(spec.run.builtin)
+    if spec.output.cluster is not None and not built_in.two_clusters:
+        raise BadInput(
+            f"the built-in application {built_in.name!r} cannot write to a second cluster",
+            where="application.output.cluster",
+            expected=f"one of {', '.join(name for name, one in BUILT_INS.items() if one.two_clusters)}",
+            next_step="leave `cluster` out, or choose one of these",
+        )
     options = built_in.parsed(spec.run.options)
     return Prepared(spec, built_in, options, built_in.jars(options))
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where an application runs. `output` is its output topic (None: a table), `folder` the run's;
-    `value_bytes` is the size of an input's value."""
+    """Where an application runs. `output` is its output topic (None: a table) on `output_cluster`, `folder`
+    the run's; `value_bytes` is the size of an input's value."""
 
     cluster: LiveCluster
+    output_cluster: LiveCluster
     input: str
     partitions: int
     output: str | None
@@ -133,6 +141,14 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         security=around.cluster.access.properties,
         transactional=around.transactional,
     )
+    output_watch = GroupWatch(
+        None,
+        around.output or around.input,
+        around.output_partitions,
+        bootstrap=around.output_cluster.bootstrap,
+        security=around.output_cluster.access.properties,
+        transactional=False,
+    )
     checkpoint = prepared.built_in.checkpoint if prepared.built_in else None
 
     def checkpoints() -> dict[int, int]:
@@ -152,7 +168,7 @@ def launch(prepared: Prepared, around: Surroundings, events: RowSink) -> Running
         watch,
         ready=prepared.ready,
         drained=prepared.drained,
-        output=None if around.output is None else (around.output, around.output_partitions),
+        output=None if around.output is None else output_watch,
         tables=[place.output for place in places],
         value_bytes=around.value_bytes,
         checkpoints=checkpoints if checkpoint else None,
@@ -194,10 +210,11 @@ def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: i
             found=error.strerror or str(error),
             next_step="name another folder with --results",
         ) from error
-    bootstrap = around.cluster.bootstrap
+    bootstrap, output_bootstrap = around.cluster.bootstrap, around.output_cluster.bootstrap
     if spec.run.container is not None:
         assert isinstance(around.cluster, ManagedCluster), "checked when the experiment was made"
         state, bootstrap = Path(STATE), bootstrap_of(around.cluster)
+        output_bootstrap = bootstrap  # There is no second cluster for containers.
     return Places(
         bootstrap=bootstrap,
         input=around.input,
@@ -205,6 +222,7 @@ def places_of(spec: ApplicationSpec, around: Surroundings, group: str, number: i
         state=state,
         group=group,
         instance=number,
+        output_bootstrap=output_bootstrap,
     )
 
 

@@ -10,7 +10,8 @@ from harness.spec.application import PLACEHOLDERS
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What one instance is told. `bootstrap` is `host:port` of the brokers as the instance sees them.
+    """What one instance is told. `bootstrap` is `host:port` of the brokers as the instance sees them,
+    `output_bootstrap` that of the output's brokers, which are the same unless there is a second cluster.
 
     `input` is the topic that it reads, `output` the topic (or the folder of the table) that it writes,
     `state` a folder of its own that survives restarts.
@@ -22,6 +23,7 @@ class Places:
     state: Path
     group: str
     instance: int
+    output_bootstrap: str
 
     def filled(self, text: str) -> str:
         """The text with the values of its placeholders; other braces stay."""

@@ -30,10 +30,10 @@ OTHERS_SECONDS = 60.0
 class RunningApplication:
     """All instances of one application, by their node ids (from `FIRST_APPLICATION_ID`).
 
-    `output` is its output topic with the number of its partitions; None: each instance writes a table, in its
-    folder of `tables`. `value_bytes` is the size of an input's value. `checkpoints` reads the offsets up to
-    which the input is processed. `after_start` is called with the number of each instance that has started.
-    `events` takes rows of APPLICATION_EVENTS.
+    `output` asks about its output topic, by `ends`; None: each instance writes a table, in its folder of
+    `tables`. `value_bytes` is the size of an input's value. `checkpoints` reads the offsets up to which the
+    input is processed. `after_start` is called with the number of each instance that has started. `events`
+    takes rows of APPLICATION_EVENTS.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RunningApplication:
         *,
         ready: ReadyWhen,
         drained: DrainedWhen,
-        output: tuple[str, int] | None,
+        output: GroupWatch | None,
         tables: Sequence[str],
         value_bytes: int,
         checkpoints: Callable[[], Mapping[int, int]] | None,
@@ -180,7 +180,7 @@ class RunningApplication:
             return None
         one = next(iter(self.instances.values()))
         return (
-            f"the application has written nothing to its output topic {self._output[0]}: does it write to "
+            f"the application has written nothing to its output topic {self._output.topic}: does it write to "
             f"another one? Its last lines: {one.last_lines()}"
         )
 
@@ -223,7 +223,7 @@ class RunningApplication:
 
     def output_records(self) -> int:
         """The number of offsets of the output topic that are used now; of a table 0."""
-        return 0 if self._output is None else sum(self.group.ends(*self._output).values())
+        return 0 if self._output is None else sum(self._output.ends().values())
 
     def _unready(self) -> str | None:
         """Why an instance that was started again is not ready yet: nothing it left tells what it will do."""
@@ -234,7 +234,7 @@ class RunningApplication:
 
     def _output_size(self) -> object:
         if self._output is not None:
-            return self.group.ends(*self._output)
+            return self._output.ends()
         return [one.table_size(folder) for one, folder in self._places()]
 
     def _places(self) -> Iterator[tuple[Instance, str]]:

@@ -102,7 +102,7 @@ def seen_run(meta: RunMeta, summary: Summary, experiment: Experiment) -> SeenRun
     verdict = judge(meta, summary).verdict.value
     if meta.application is not None and meta.application.failed:
         verdict += ", it stopped with an error"
-    what = experiment.title + (", without a fault" if arm is not None and arm.without_faults else "")
+    what = experiment.title + (": the same without a fault" if arm is not None and arm.without_faults else "")
     alone = len(experiment.arms) == 1 or meta.arm in (application.guarantee, "no-fault")
     return SeenRun(
         run_id=meta.run_id,

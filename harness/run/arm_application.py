@@ -11,6 +11,7 @@ from harness.application.launch import Prepared, Surroundings, group_of, launch,
 from harness.application.running import RunningApplication
 from harness.cluster.convergence import await_isr
 from harness.cluster.live import LiveCluster
+from harness.cluster.running import running_cluster
 from harness.model.config_value import Setting
 from harness.model.errors import KafkaChaosError
 from harness.model.journal import APPLICATION_DIR, APPLICATION_EVENTS
@@ -19,6 +20,7 @@ from harness.run.final_read import FinalReadTarget
 from harness.run.output_read import TRANSACTION_SECONDS, OutputRead, read_output_table, read_output_topic
 from harness.spec.application import ApplicationSpec, CallableIdentity, HeaderIdentity, Identity, JsonIdentity
 from harness.spec.experiment import Arm, Experiment
+from harness.spec.output_cluster import output_cluster_spec
 from harness.spec.steps import Wait
 from workloads.journal.row_journal import RowJournal
 
@@ -26,7 +28,8 @@ from workloads.journal.row_journal import RowJournal
 class ArmApplication:
     """The application of one arm. Call `create`, `open`, `start`, and after the steps `finish`.
 
-    `topic` is its output topic, derived from the input `source`; None: its output is a table.
+    `topic` is its output topic, derived from the input `source`; None: its output is a table. It is on the
+    run's cluster, or on a second one, which lives from `create` to the end of the stack.
 
     Raises:
         BadInput: no such built-in, or wrong options.
@@ -41,29 +44,43 @@ class ArmApplication:
         self.spec = spec
         self.topic = None if spec.output.table is not None else output_topic(source)
         self.partitions = spec.output.of_topic.partitions or experiment.topic.partitions
-        self.replicas = spec.output.of_topic.replication_factor or experiment.topic.replication_factor
+        self.second_cluster = spec.output.cluster
+        self.replicas = spec.output.of_topic.replication_factor or (
+            experiment.topic.replication_factor if self.second_cluster is None else 1
+        )
+        self._output_cluster = cluster
         self.running: RunningApplication | None = None
         self._problems: list[str] = []
         self._read: OutputRead | None = None
 
-    def create(self, seconds: float) -> None:
-        """Create the output topic, and wait until its ISRs are full.
+    def create(self, stack: ExitStack, folder: Path, seconds: float) -> None:
+        """Start the second cluster if there is one, create the output topic, and wait for its full ISRs.
+
+        Leaving the stack removes the second cluster; its logs go to the run's `folder`.
 
         Raises:
-            BadInput: the broker refuses its settings.
+            BadInput: the broker refuses the topic's settings.
+            PrerequisiteMissing, ClusterError: the second cluster could not be started.
             ClusterError: an ISR did not become full within `seconds`.
         """
+        if self.second_cluster is not None:
+            spec = output_cluster_spec(self._cluster.spec, self.second_cluster)
+            logs = folder / APPLICATION_DIR / "output-cluster"
+            self._output_cluster = stack.enter_context(running_cluster(spec, logs))
         if self.topic is None:
             return
-        config = output_config(self._experiment.topic.config, self.spec.output.of_topic.config)
-        self._cluster.admin().create(
+        inherited = dict(self._experiment.topic.config)
+        if self.second_cluster is not None:
+            inherited.pop("min.insync.replicas", None)  # It has one broker.
+        config = output_config(inherited, self.spec.output.of_topic.config)
+        self._output_cluster.admin().create(
             self.topic,
             partitions=self.partitions,
             replication_factor=self.replicas,
             config=config,
             assignment=self.spec.output.of_topic.assignment,
         )
-        await_isr(self._cluster, self.topic, self.partitions, self.replicas, seconds)
+        await_isr(self._output_cluster, self.topic, self.partitions, self.replicas, seconds)
 
     def groups(self) -> set[str]:
         """The consumer groups that a run creates."""
@@ -75,6 +92,7 @@ class ArmApplication:
         workload = self._experiment.workload_of(self._arm)
         around = Surroundings(
             cluster=self._cluster,
+            output_cluster=self._output_cluster,
             input=self._source,
             partitions=self._experiment.topic.partitions,
             output=self.topic,
@@ -125,7 +143,7 @@ class ArmApplication:
             run_id,
             TRANSACTION_SECONDS if spec.guarantee == "exactly-once" else None,
         )
-        self._read = read_output_topic(self._cluster, target, identity, folder)
+        self._read = read_output_topic(self._output_cluster, target, identity, folder)
 
     @property
     def problems(self) -> tuple[str, ...]:

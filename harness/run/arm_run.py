@@ -82,11 +82,13 @@ class ArmRun:
             else ArmApplication(spec, self.cluster, self.experiment, self.arm, self.topic)
         )
         self._written = topics_of(self.experiment, self.arm, self.topic)
-        output = None if self.application is None else self.application.topic
+        own = self.application is not None and self.application.second_cluster is None
+        output = self.application.topic if self.application is not None and own else None
         self.topics = self._written if output is None else (*self._written, output)
 
-    def create(self, skipped: tuple[str, ...]) -> None:
-        """Create the topics, wait until every ISR is full, and save the metadata.
+    def create(self, skipped: tuple[str, ...], stack: ExitStack) -> None:
+        """Create the topics, wait until every ISR is full, and save the metadata. Leaving the stack ends the
+        second cluster of an application that has one.
 
         Raises:
             BadInput: the broker refuses the arm's settings.
@@ -97,7 +99,7 @@ class ArmRun:
         for name in self._written:
             self._create(admin, name)
         if self.application is not None:
-            self.application.create(self._start_seconds)
+            self.application.create(stack, self.folder, self._start_seconds)
         self.meta = self._metadata(admin.config(self.topic), skipped)
         self.meta.save(self.folder)
         if self.experiment.workload_of(self.arm).client == "own":

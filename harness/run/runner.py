@@ -73,11 +73,11 @@ class ExperimentRun:
                     report_progress(left)
 
     def _on_topics(self) -> tuple[RunMeta, ...]:
-        for arm_run in self._arm_runs:
-            arm_run.create(self.skipped)
-        for arm_run in self._arm_runs:
-            self.started(arm_run.arm.name, arm_run.topic)
         with ExitStack() as stack:
+            for arm_run in self._arm_runs:
+                arm_run.create(self.skipped, stack)
+            for arm_run in self._arm_runs:
+                self.started(arm_run.arm.name, arm_run.topic)
             for arm_run in self._arm_runs:
                 arm_run.open(stack)
             if (application := self._arm_runs[0].application) is not None:

@@ -12,8 +12,9 @@ from harness.model.config_value import Setting
 from harness.model.did_you_mean import closest
 from harness.model.frozen import Frozen
 from harness.model.run import Guarantee
+from harness.spec.output_cluster import OutputCluster
 
-PLACEHOLDERS = ("bootstrap", "input", "output", "state", "group", "instance")
+PLACEHOLDERS = ("bootstrap", "output_bootstrap", "input", "output", "state", "group", "instance")
 """What arguments and environment variables may hold in braces."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _PATH = r"^[\w=+.-]+(/[\w=+.-]+)*$"
@@ -82,7 +83,9 @@ class OutputTopic(Frozen):
 class ApplicationOutput(Frozen):
     """Where the output goes: a topic that we create, or a table in files below `{state}`.
 
-    `per_input` is the number of outputs that an input has when nothing is doubled.
+    `per_input` is the number of outputs that an input has when nothing is doubled. `cluster` is a second
+    cluster, whose brokers are `{output_bootstrap}`: the output topic is there, and what else the application
+    writes.
     """
 
     topic: OutputTopic | None = None
@@ -93,6 +96,9 @@ class ApplicationOutput(Frozen):
         default="output", pattern=_PATH, description="folder of a table, below the state folder"
     )
     per_input: int = Field(default=1, ge=1, le=1000)
+    cluster: OutputCluster | None = Field(
+        default=None, description="a second cluster, of one broker; absent: the experiment's own"
+    )
 
     @model_validator(mode="after")
     def _one(self) -> ApplicationOutput:
@@ -100,6 +106,11 @@ class ApplicationOutput(Frozen):
             raise ValueError("an output is a `topic` or a `table`, not both")
         if ".." in self.path.split("/"):
             raise ValueError("`path` stays below the state folder: it cannot contain `..`")
+        if self.cluster is not None and (self.of_topic.replication_factor or 1) > 1:
+            raise ValueError(
+                f"`topic.replication_factor` is {self.of_topic.replication_factor}, "
+                "but the second cluster (`cluster`) has one broker"
+            )
         return self
 
     @property
@@ -182,8 +193,9 @@ ApplicationState = Literal["drained"] | OutputAtLeast
 class ApplicationSpec(Frozen):
     """An application under test: it reads the experiment's topic and writes an output.
 
-    Arguments and values of `env` may hold `{bootstrap}`, `{input}`, `{output}`, `{state}` (a folder of each
-    instance that survives restarts), `{group}` and `{instance}` (from 0).
+    Arguments and values of `env` may hold `{bootstrap}`, `{output_bootstrap}` (the brokers of the output),
+    `{input}`, `{output}`, `{state}` (a folder of each instance that survives restarts), `{group}` and
+    `{instance}` (from 0).
     """
 
     run: ApplicationRun
@@ -230,6 +242,13 @@ class ApplicationSpec(Frozen):
                     raise ValueError(
                         f"`{field}` asks for a group: set `group`, or give it to the application as {{group}}"
                     )
+        if self.output.cluster is not None:
+            if self.run.container is not None:
+                raise ValueError("a container cannot reach the second cluster of `output`: run a process")
+            if self.run.process is not None and not any("{output_bootstrap}" in text for text in self.texts):
+                raise ValueError(
+                    "`output` has a second cluster: give its brokers to the application as {output_bootstrap}"
+                )
         if self.output.table is not None and self.order == "partition":
             raise ValueError(
                 "a table has no partitions whose order could be kept: use `order: none` or `key`"

@@ -225,6 +225,10 @@ class Experiment(Frozen):
             yield Problem(
                 f"{where}.run", "a container needs the network of a cluster that kafka-chaos starts"
             )
+        if self.cluster.existing is not None and application.output.cluster is not None:
+            yield Problem(
+                f"{where}.output.cluster", "a second cluster needs a first one that kafka-chaos starts"
+            )
         replicas = application.output.of_topic.replication_factor
         if replicas is not None and replicas > self.cluster.brokers:
             yield Problem(

@@ -93,6 +93,8 @@ def describe_application(application: ApplicationSpec) -> str:
     instances = f"{application.instances} instances of " if application.instances > 1 else ""
     group = f", group {application.group}" if application.group is not None else ""
     output = "a topic" if application.output.table is None else f"a table ({application.output.table})"
+    if application.output.cluster is not None:
+        output += ", with a second cluster"
     return f"{instances}{what}{group}, writes {output}, {application.guarantee}"
 
 

@@ -43,12 +43,15 @@ class SourceOptions(SinkOptions):
 _Command = Callable[[SinkOptions, Places, tuple[Path, ...]], Command]
 
 
-def _runs(program: str, *more: str) -> _Command:
+def runs(program: str, *more: str) -> _Command:
+    """The command of a program here, with these arguments and those of all programs with Connect."""
+
     def command(options: SinkOptions, places: Places, jars: tuple[Path, ...]) -> Command:
         arguments = [
             *(sys.executable, "-m", f"harness.application.programs.{program}", *more),
             *("--bootstrap", places.bootstrap, "--input", places.input, "--output", places.output),
             *("--state", str(places.state), "--group", places.group),
+            *("--output-bootstrap", places.output_bootstrap),
             *("--commit-interval-ms", str(options.commit_interval_ms)),
             *(text for name, value in options.settings.items() for text in ("--setting", f"{name}={value}")),
         ]
@@ -59,7 +62,7 @@ def _runs(program: str, *more: str) -> _Command:
     return command
 
 
-def _built_in(name: str, summary: str, command: _Command, *, source: bool) -> BuiltIn:
+def _built_in(name: str, summary: str, command: _Command, *, source: bool, mirrors: bool = False) -> BuiltIn:
     return BuiltIn(
         name=name,
         summary=summary,
@@ -69,32 +72,35 @@ def _built_in(name: str, summary: str, command: _Command, *, source: bool) -> Bu
         ready=ReadyWhen(logged=READY, within=180),
         # Sources keep their offsets in a topic of Connect's own, not as a group.
         drained=DrainedWhen(quiet=8.0, within=180) if source else DrainedWhen(lag=0, quiet=3.0, within=180),
+        two_clusters=mirrors,
     )
 
 
 CONNECT = (
     _built_in(
         "mirrormaker",
-        "MirrorMaker 2 in its own process, from the cluster to itself under two aliases",
-        _runs("mirrormaker"),
+        "MirrorMaker 2 in its own process, to a second cluster, or to the same one under another alias",
+        runs("mirrormaker"),
         source=True,
+        mirrors=True,
     ),
     _built_in(
         "connect-mirror",
         "MirrorMaker's source connector in a distributed worker of Kafka Connect",
-        _runs("connect_worker", "--connector", MIRROR),
+        runs("connect_worker", "--connector", MIRROR),
         source=True,
+        mirrors=True,
     ),
     _built_in(
         "connect-file-source",
         "Kafka Connect's file source; a thread of the worker's process feeds its file from the input, once",
-        _runs("connect_worker", "--connector", FILE_SOURCE),
+        runs("connect_worker", "--connector", FILE_SOURCE),
         source=True,
     ),
     _built_in(
         "connect-file-sink",
         "Kafka Connect's file sink, values as lines of Base64 (`output: {table: lines}`)",
-        _runs("connect_worker", "--connector", FILE_SINK),
+        runs("connect_worker", "--connector", FILE_SINK),
         source=False,
     ),
 )

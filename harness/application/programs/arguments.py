@@ -10,11 +10,12 @@ from harness.application.kafka_jars import DEFAULT_VERSION
 
 
 def java_parser(description: str | None, group: str) -> argparse.ArgumentParser:
-    """A parser with the brokers, both topics, the state folder and the version of Kafka's libraries."""
+    """A parser with both topics and their brokers, the state folder and the version of Kafka's libraries."""
     made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("--bootstrap", required=True)
+    made.add_argument("--output-bootstrap", help="brokers of the output, if they are others")
     made.add_argument("--input", required=True)
     made.add_argument("--output", required=True)
     made.add_argument("--state", required=True, type=Path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 
+from harness.application.programs.clusters import Clusters
+
 MIRROR, FILE_SOURCE, FILE_SINK = "mirror", "file-source", "file-sink"
 EXACTLY_ONCE = "exactly-once"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -30,12 +32,11 @@ def _route(source: str, topic: str, output: str) -> dict[str, str]:
     }
 
 
-def worker_settings(
-    *, bootstrap: str, group: str, replicas: int, exactly_once: bool, commit_ms: int
-) -> dict[str, str]:
-    """A distributed worker that is alone in its Connect cluster."""
+def worker_settings(*, clusters: Clusters, group: str, exactly_once: bool, commit_ms: int) -> dict[str, str]:
+    """A distributed worker that is alone in its Connect cluster, beside the output."""
+    replicas = clusters.target_replicas
     return {
-        "bootstrap.servers": bootstrap,
+        "bootstrap.servers": clusters.target,
         "group.id": f"{group}-workers",
         **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
         **{f"{kind}.storage.replication.factor": str(replicas) for kind in ("config", "offset", "status")},
@@ -57,7 +58,7 @@ def worker_settings(
 
 
 def connector_settings(
-    kind: str, *, bootstrap: str, topic: str, output: str, group: str, exactly_once: bool, replicas: int
+    kind: str, *, clusters: Clusters, topic: str, output: str, group: str, exactly_once: bool
 ) -> dict[str, str]:
     """A connector; `output` is a topic, and of a file sink its file. `topic` of a file source is its file."""
     once = {"exactly.once.support": "required"} if exactly_once else {}
@@ -88,11 +89,12 @@ def connector_settings(
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
         "source.cluster.alias": source,
         "target.cluster.alias": target,
-        "source.cluster.bootstrap.servers": bootstrap,
-        "target.cluster.bootstrap.servers": bootstrap,
+        "source.cluster.bootstrap.servers": clusters.source,
+        "target.cluster.bootstrap.servers": clusters.target,
         "topics": topic,
-        "replication.factor": str(replicas),
-        "offset-syncs.topic.replication.factor": str(replicas),
+        "replication.factor": str(clusters.target_replicas),
+        # It is beside the input.
+        "offset-syncs.topic.replication.factor": str(clusters.source_replicas),
         "sync.topic.configs.enabled": "false",
         "sync.topic.acls.enabled": "false",
         **({"consumer.isolation.level": "read_committed"} if exactly_once else {}),
@@ -101,15 +103,15 @@ def connector_settings(
 
 
 def mirrormaker_settings(
-    *, bootstrap: str, topic: str, output: str, exactly_once: bool, replicas: int, commit_ms: int
+    *, clusters: Clusters, topic: str, output: str, exactly_once: bool, commit_ms: int
 ) -> dict[str, str]:
-    """MirrorMaker 2 in its own process, from a cluster to itself under two aliases."""
+    """MirrorMaker 2 in its own process; if both clusters are one, this has two aliases."""
     source, target = aliases(topic)
     flow = f"{source}->{target}"
     settings = {
         "clusters": f"{source},{target}",
-        f"{source}.bootstrap.servers": bootstrap,
-        f"{target}.bootstrap.servers": bootstrap,
+        f"{source}.bootstrap.servers": clusters.source,
+        f"{target}.bootstrap.servers": clusters.target,
         f"{flow}.enabled": "true",
         f"{target}->{source}.enabled": "false",
         f"{flow}.topics": topic,
@@ -126,10 +128,11 @@ def mirrormaker_settings(
         f"{target}.scheduled.rebalance.max.delay.ms": "0",
         **{f"{flow}.{name}": value for name, value in _route(source, topic, output).items()},
     }
-    for name in ("", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic."):
-        settings[f"{name}replication.factor"] = str(replicas)
+    settings["offset-syncs.topic.replication.factor"] = str(clusters.source_replicas)
+    for name in ("", "checkpoints.topic.", "heartbeats.topic."):
+        settings[f"{name}replication.factor"] = str(clusters.target_replicas)
     for name in ("offset", "status", "config"):
-        settings[f"{name}.storage.replication.factor"] = str(replicas)
+        settings[f"{name}.storage.replication.factor"] = str(clusters.target_replicas)
     if exactly_once:
         # The key without the target's alias is ignored.
         settings[f"{target}.exactly.once.source.support"] = "enabled"

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.application.kafka_jars import connect_jars
 from harness.application.programs.arguments import assignments, java_parser
-from harness.application.programs.broker_count import replicas_for
+from harness.application.programs.clusters import Clusters
 from harness.application.programs.connect_settings import (
     EXACTLY_ONCE,
     FILE_SINK,
@@ -48,7 +48,7 @@ def main() -> int:
     options.state.mkdir(parents=True, exist_ok=True)
     stopping = stop_event()
     once = options.guarantee == EXACTLY_ONCE
-    replicas = replicas_for(options.bootstrap)
+    clusters = Clusters.of(options.bootstrap, options.output_bootstrap)
     topic, output = options.input, options.output
     if options.connector == FILE_SOURCE:
         file = options.state / "lines"
@@ -59,17 +59,15 @@ def main() -> int:
         output = str(Path(options.output) / "lines.txt")
     connector = connector_settings(
         options.connector,
-        bootstrap=options.bootstrap,
+        clusters=clusters,
         topic=topic,
         output=output,
         group=options.group,
         exactly_once=once,
-        replicas=replicas,
     )
     worker = worker_settings(
-        bootstrap=options.bootstrap,
+        clusters=clusters,
         group=options.group,
-        replicas=replicas,
         exactly_once=once,
         commit_ms=options.commit_interval_ms,
     )

@@ -1,4 +1,4 @@
-"""Mirrors a topic with MirrorMaker 2 in its dedicated mode, from a cluster to itself under two aliases.
+"""Mirrors a topic with MirrorMaker 2 in its dedicated mode, to another cluster or to the same one.
 
 The records go to the output topic, each to the partition that it has in the input.
 """
@@ -6,14 +6,12 @@ The records go to the output topic, each to the partition that it has in the inp
 from __future__ import annotations
 
 import argparse
-from typing import Any
-
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from harness.application.kafka_jars import connect_jars
 from harness.application.programs.arguments import assignments, java_parser
-from harness.application.programs.broker_count import replicas_for
+from harness.application.programs.clusters import Clusters
 from harness.application.programs.connect_settings import EXACTLY_ONCE, aliases, mirrormaker_settings
+from harness.application.programs.connector_states import FAILED, RUNNING, task_states
 from harness.application.programs.java_settings import LOG_TO_STDERR, java_map
 from harness.application.programs.jvm_process import exit_with, start_jvm
 from harness.application.programs.lifecycle import jars, ready, say, stop_event
@@ -33,11 +31,10 @@ def main() -> int:
     options = parser().parse_args()
     stopping = stop_event()
     settings = mirrormaker_settings(
-        bootstrap=options.bootstrap,
+        clusters=Clusters.of(options.bootstrap, options.output_bootstrap),
         topic=options.input,
         output=options.output,
         exactly_once=options.guarantee == EXACTLY_ONCE,
-        replicas=replicas_for(options.bootstrap),
         commit_ms=options.commit_interval_ms,
     )
     gateway = start_jvm(jars() or connect_jars(options.version), ("-Xmx384m", *LOG_TO_STDERR))
@@ -47,9 +44,9 @@ def main() -> int:
     flow = mirror.SourceAndTarget(*aliases(options.input))
     told = failed = False
     while not failed and not stopping.wait(_POLL_SECONDS):
-        states = _states(maker, flow)
-        failed = "FAILED" in states
-        if not told and states and set(states) == {"RUNNING"}:
+        states = task_states(maker, flow, _CONNECTOR)
+        failed = FAILED in states
+        if not told and states and set(states) == {RUNNING}:
             told = True
             ready()
     if failed:
@@ -58,16 +55,6 @@ def main() -> int:
     maker.stop()
     gateway.shutdown()
     return 0
-
-
-def _states(maker: Any, flow: Any) -> list[str]:
-    """The states of the connector's tasks."""
-    try:
-        status = maker.connectorStatus(flow, _CONNECTOR)
-    except Py4JError:
-        return []  # It has no configuration yet.
-    tasks = status.tasks()
-    return [tasks.get(number).state() for number in range(tasks.size())]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ title: MirrorMaker 2 is stopped for a while, {title}
 topic: {{assignment: [[1]]}}
 application:
   run: {{builtin: mirrormaker}}
+  output: {output}
   guarantee: at-least-once
 steps:
 - write: {{name: before, records: 1000, rate: 500}}
@@ -26,15 +27,21 @@ steps:
 arms:
 - {{name: {name}, producer: {{acks: all}}{promise}}}
 """
+_DELETED = {"middle": "- delete_records: {before: 2500}", "promise": ", promise: {unprocessed: 1500}"}
 _OVERTAKEN = experiment(
+    _TEXT, ONE_BROKER, name="overtaken", title="and retention overtakes it", output="{}", **_DELETED
+)
+_BETWEEN_CLUSTERS = experiment(
     _TEXT,
     ONE_BROKER,
-    name="overtaken",
-    title="and retention overtakes it",
-    middle="- delete_records: {before: 2500}",
-    promise=", promise: {unprocessed: 1500}",
+    name="between-clusters",
+    title="and retention overtakes it; the mirror is on a second cluster",
+    output="{cluster: {}}",
+    **_DELETED,
 )
-_KEPT = experiment(_TEXT, ONE_BROKER, name="kept", title="and nothing is deleted", middle="", promise="")
+_KEPT = experiment(
+    _TEXT, ONE_BROKER, name="kept", title="and nothing is deleted", output="{}", middle="", promise=""
+)
 _WRITTEN = (precondition(acked("before", 1000)), precondition(acked("meanwhile", 2000)), drained())
 
 CLAIM = Claim(
@@ -44,9 +51,11 @@ CLAIM = Claim(
     "record that is left. It reports no error: the mirror has a gap.",
     set_up="MirrorMaker 2 mirrors 1,000 records and is stopped in a controlled way. 2,000 more are "
     "written, and the first 1,500 of them are deleted (DeleteRecords, as retention would). It is started "
-    "again. Control: nothing is deleted.",
+    "again. The mirror is on the same cluster in one arm, and on a second one in the other. Control: nothing "
+    "is deleted.",
     arms=(
         claim_arm(_OVERTAKEN, unprocessed(1500), reprocessed(0, 0), *_WRITTEN),
+        claim_arm(_BETWEEN_CLUSTERS, unprocessed(1500), reprocessed(0, 0), *_WRITTEN),
         control_arm(_KEPT, unprocessed(0), *_WRITTEN),
     ),
 )

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.application.orphans import MARK
+from harness.cluster.external import ExternalCluster
 from harness.cluster.managed import ManagedCluster
+from harness.cluster.running import running_cluster
+from harness.cluster.state_records import recorded_clusters
 from harness.containers import engine
 from harness.model.errors import ClusterError
 from harness.model.journal import APPLICATION_DIR
 from harness.model.journal_reader import journal_rows
 from harness.model.result import ArmResult, VerdictWord
+from harness.run import arm_application
 from harness.run.executor import Options, run_on
+from harness.spec.cluster import ClusterSpec
 from harness.spec.experiment import Experiment
 from tests.chaos.support.processes import checked
 from tests.support.paths import ROOT
@@ -213,3 +220,50 @@ def _folder(results: Path) -> str:
     """The run's folder below the results."""
     (found,) = results.glob("*/one*")
     return os.path.relpath(found, results)
+
+
+def _interrupt(*_: str) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("started", "error"),
+    [(lambda *_: None, ClusterError), (_interrupt, KeyboardInterrupt)],
+    ids=["the application ends at once", "interrupted"],
+)
+def test_a_second_cluster_ends_with_its_run(
+    started: Callable[[str, str], None],
+    error: type[BaseException],
+    cluster: ManagedCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names: list[str] = []
+
+    @contextmanager
+    def noted(spec: ClusterSpec, logs: Path) -> Iterator[ManagedCluster | ExternalCluster]:
+        with running_cluster(spec, logs) as second:
+            names.append(second.name)
+            yield second
+
+    monkeypatch.setattr(arm_application, "running_cluster", noted)
+    experiment = Experiment.model_validate(
+        {
+            "name": "second",
+            "title": "an application with a second cluster",
+            "application": {
+                "run": {"process": [sys.executable, "-c", "raise SystemExit(7)", "{output_bootstrap}"]},
+                "output": {"cluster": {}},
+            },
+            "steps": [{"write": {"name": "input", "records": 1}}],
+            "arms": [{"name": "one"}],
+        }
+    )
+    with pytest.raises(error):
+        run_on(cluster, experiment, Options(results=tmp_path, started=started))
+    (name,) = names
+    assert name != cluster.name
+    wanted = {"label": f"{engine.CLUSTER_LABEL}={name}"}
+    assert not cluster.client.containers.list(all=True, filters=wanted, ignore_removed=True)
+    assert not cluster.client.networks.list(filters=wanted)
+    assert name not in [record.name for record in recorded_clusters()]

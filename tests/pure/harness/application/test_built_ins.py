@@ -28,7 +28,7 @@ _PARSERS = {
 
 def _parsed(name: str, folder: Path, **options: Any) -> tuple[Any, dict[str, str]]:
     built_in = find(name)
-    places = Places("b:1", "in", "out", folder, "group", 2)
+    places = Places("b:1", "in", "out", folder, "group", 2, "b:1")
     command = built_in.command(built_in.parsed(options), places, (Path("x.jar"), Path("y.jar")))
     return _PARSERS[name]().parse_args(command.arguments[3:]), command.environment
 

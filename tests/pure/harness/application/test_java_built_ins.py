@@ -32,7 +32,7 @@ _OPTIONS = {
 def _parsed(name: str, tmp_path: Path) -> tuple[Any, dict[str, str]]:
     built_in = find(name)
     options = built_in.parsed(_OPTIONS.get(name, {"guarantee": "exactly-once", **_COMMON}))
-    places = Places("b:1", "in", "out", tmp_path, "group", 0)
+    places = Places("b:1", "in", "out", tmp_path, "group", 0, "c:1")
     command = built_in.command(options, places, (Path("x.jar"), Path("y.jar")))
     return _PARSERS[name]().parse_args(command.arguments[3:]), command.environment
 
@@ -42,6 +42,8 @@ def test_the_program_takes_what_the_command_gives(name: str, tmp_path: Path) -> 
     parsed, environment = _parsed(name, tmp_path)
     assert (parsed.bootstrap, parsed.input, parsed.output, parsed.group) == ("b:1", "in", "out", "group")
     assert (parsed.commit_interval_ms, parsed.setting) == (500, ["a.b=c=d"])
+    if name != "kafka-streams":
+        assert parsed.output_bootstrap == "c:1"
     assert environment[JARS_VARIABLE] == "x.jar:y.jar"
     if name != "connect-file-sink":
         assert parsed.guarantee.startswith("exactly")
@@ -63,5 +65,7 @@ def test_another_option_is_refused(name: str) -> None:
 def test_streams_raise_the_limit_only_if_they_are_told_to(tmp_path: Path) -> None:
     built_in = find("kafka-streams")
     for given, expected in (({}, None), ({"raised_limit": 9}, 9)):
-        command = built_in.command(built_in.parsed(given), Places("b:1", "in", "out", tmp_path, "g", 0), ())
+        command = built_in.command(
+            built_in.parsed(given), Places("b:1", "in", "out", tmp_path, "g", 0, "b:1"), ()
+        )
         assert kafka_streams.parser().parse_args(command.arguments[3:]).raised_limit == expected

@@ -27,16 +27,17 @@ def _spec(**fields: Any) -> ApplicationSpec:
 
 def _around(folder: Path, output: str | None = "out") -> Surroundings:
     cluster = cast(LiveCluster, SimpleNamespace(bootstrap="127.0.0.1:9092", name="kc-1"))
-    return Surroundings(cluster, "in", 2, output, 3, False, folder, 100)
+    second = cast(LiveCluster, SimpleNamespace(bootstrap="127.0.0.1:9192", name="kc-2"))
+    return Surroundings(cluster, second, "in", 2, output, 3, False, folder, 100)
 
 
 def test_placeholders_are_filled_in_arguments_and_environment(tmp_path: Path) -> None:
-    spec = _spec(env={"FROM": "{input}", "JSON": '{"a": 1}'})
+    spec = _spec(env={"FROM": "{input}", "TO": "{output_bootstrap}", "JSON": '{"a": 1}'})
     places = places_of(spec, _around(tmp_path), "g", 1)
     command = command_of(Prepared(spec), places)
     state = tmp_path / "application" / "state-1"
     assert command.arguments == ("copy", "127.0.0.1:9092", "in", "out", "g", f"{state}/1", "{x}")
-    assert command.environment == {"FROM": "in", "JSON": '{"a": 1}'}
+    assert command.environment == {"FROM": "in", "TO": "127.0.0.1:9192", "JSON": '{"a": 1}'}
     assert state.is_dir()
 
 
@@ -78,6 +79,13 @@ def test_a_built_in_that_there_is_not(run: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput) as refused:
         prepare(ApplicationSpec.model_validate({"run": run}))
     assert words in str(refused.value)
+
+
+def test_a_built_in_that_copies_within_one_cluster_takes_no_second_one() -> None:
+    spec = {"run": {"builtin": "librdkafka-copy"}, "output": {"cluster": {}}}
+    with pytest.raises(BadInput, match="'librdkafka-copy' cannot write to a second cluster") as refused:
+        prepare(ApplicationSpec.model_validate(spec))
+    assert "mirrormaker, connect-mirror" in str(refused.value)
 
 
 def test_a_file_for_a_container_that_is_not_there() -> None:

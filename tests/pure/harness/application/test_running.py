@@ -103,8 +103,20 @@ class Group:
     def describe_lag(self, allowed: int) -> str | None:  # noqa: ARG002
         return self.lag
 
-    def ends(self, topic: str = "in", partitions: int = 1) -> dict[int, int]:  # noqa: ARG002
-        return self.offsets[topic]
+    def ends(self) -> dict[int, int]:
+        return self.offsets["in"]
+
+
+class Output:
+    """What a `GroupWatch` tells of the output topic."""
+
+    topic = "out"
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def ends(self) -> dict[int, int]:
+        return self._group.offsets["out"]
 
 
 class Rows(list[Any]):
@@ -134,7 +146,7 @@ def _running(
     ready: ReadyWhen | None = None,
     drained: DrainedWhen | None = None,
     checkpoints: Mapping[int, int] | None = None,
-    output: tuple[str, int] | None = ("out", 1),
+    output: bool = True,
     **fields: Any,
 ) -> RunningApplication:
     spec = ApplicationSpec.model_validate({"run": {"process": ["x"]}, "instances": len(made), **fields})
@@ -144,7 +156,7 @@ def _running(
         cast(GroupWatch, group),
         ready=ready or ReadyWhen(group="active", within=0.3),
         drained=drained or DrainedWhen(lag=0, within=0.3),
-        output=output,
+        output=cast(GroupWatch, Output(group)) if output else None,
         tables=["", ""],
         value_bytes=100,
         checkpoints=None if checkpoints is None else lambda: dict(checkpoints),
@@ -375,7 +387,7 @@ def test_a_flood_is_killed(made: list[Made], group: Group, rows: Rows) -> None:
 
 
 def test_a_flood_of_a_table_is_killed(made: list[Made], group: Group, rows: Rows) -> None:
-    one = _running(made, group, rows, output=None, flood=2.0)
+    one = _running(made, group, rows, output=False, flood=2.0)
     one.start()
     try:
         most = (2 * 10 + 10_000) * 1024

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,7 @@ from faults.restart import Restart
 from harness.cluster.managed import ManagedCluster
 from harness.model.broker_views import TopologyView
 from harness.model.errors import FaultError
+from harness.run.arm_application import output_topic
 from harness.run.clients import processed_topic
 from harness.run.runner import ExperimentRun
 from harness.spec.cluster import ClusterSpec
@@ -84,6 +85,13 @@ def in_a_run(**more: object) -> InjectionContext:
 def test_a_run_names_the_topics_that_its_processors_write_to() -> None:
     at = in_a_run(arms=[{"name": "one"}], together=False, workload={"process": {}})
     assert at.topics == (at.topic, processed_topic(at.topic))
+
+
+@pytest.mark.parametrize(("output", "there"), [({}, True), ({"cluster": {}}, False)])
+def test_a_run_names_an_output_topic_of_its_own_cluster_only(output: dict[str, Any], there: bool) -> None:
+    application = {"run": {"process": ["copy", "{output_bootstrap}"]}, "output": output}
+    at = in_a_run(arms=[{"name": "one"}], together=False, application=application)
+    assert at.topics == ((at.topic, output_topic(at.topic)) if there else (at.topic,))
 
 
 def test_a_run_names_the_topics_of_all_its_arms() -> None:

@@ -9,7 +9,9 @@ from pydantic import ValidationError
 
 from harness.model.errors import placed_words_of
 from harness.spec.application import ApplicationSpec, merged
+from harness.spec.cluster import ClusterSpec, Metadata
 from harness.spec.experiment import Experiment
+from harness.spec.output_cluster import OutputCluster, output_cluster_spec
 
 pytestmark = pytest.mark.pure
 
@@ -44,6 +46,15 @@ def _experiment(tested: Any, **arm: Any) -> Experiment:
         ({**PROCESS, "output": {"topic": {}, "table": "parquet"}}, "a `topic` or a `table`, not both"),
         ({**PROCESS, "output": {"table": "parquet", "path": "a/../../b"}}, "cannot contain `..`"),
         ({**PROCESS, "output": {"table": "lines"}, "order": "partition"}, "a table has no partitions"),
+        (
+            {"run": {"container": {"image": "i"}}, "group": "g", "output": {"cluster": {}}},
+            "a container cannot reach the second cluster",
+        ),
+        ({**PROCESS, "output": {"cluster": {}}}, "give its brokers to the application as {output_bootstrap}"),
+        (
+            {**PROCESS, "output": {"cluster": {}, "topic": {"assignment": [[1, 2]]}}},
+            "`topic.replication_factor` is 2, but the second cluster (`cluster`) has one broker",
+        ),
         ({"run": {"process": ["a"]}, "drained": {"lag": 0}}, "`drained` asks for a group"),
         ({"run": {"process": ["a"]}, "ready": {"group": "active"}}, "`ready` asks for a group"),
         ({**PROCESS, "identity": {"callable": "no function"}}, "String should match pattern"),
@@ -103,3 +114,22 @@ def test_an_application_that_does_not_fit_the_experiment(
     with pytest.raises(ValidationError) as refused:
         _experiment(application, **arm)
     assert words in str(refused.value)
+
+
+def test_a_second_cluster_is_small_and_of_the_same_version() -> None:
+    second = OutputCluster(properties={"log.segment.bytes": 1_000_000})
+    main = ClusterSpec(brokers=3, controllers=3, version="4.1.1", racks=True)
+    made = output_cluster_spec(main, second)
+    assert (made.brokers, made.controllers, made.combined, made.version) == (1, 1, True, "4.1.1")
+    assert made.properties == second.properties
+    old = ClusterSpec(metadata=Metadata.ZOOKEEPER, version="3.9.2")
+    assert output_cluster_spec(old, second).metadata is Metadata.ZOOKEEPER
+
+
+def test_a_second_cluster_needs_one_of_ours() -> None:
+    tested = {"run": {"process": ["copy", "{output_bootstrap}"]}, "output": {"cluster": {}}}
+    assert _experiment(tested).application is not None
+    data = _experiment(tested).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    data["cluster"] = {"existing": {"bootstrap_servers": "h:1"}}
+    with pytest.raises(ValidationError, match="a second cluster needs a first one that kafka-chaos starts"):
+        Experiment.model_validate(data)

@@ -7,26 +7,27 @@ import re
 import pytest
 
 from harness.application.programs import connect_settings as settings
+from harness.application.programs.clusters import Clusters
 from harness.application.programs.connect_settings import FILE_SINK, FILE_SOURCE, MIRROR
 
 pytestmark = pytest.mark.pure
 
+CLUSTERS = Clusters("a:1", "b:1", source_replicas=3, target_replicas=1)
+
 
 def _worker(*, exactly_once: bool) -> dict[str, str]:
-    return settings.worker_settings(
-        bootstrap="b:1", group="g", replicas=1, exactly_once=exactly_once, commit_ms=1000
-    )
+    return settings.worker_settings(clusters=CLUSTERS, group="g", exactly_once=exactly_once, commit_ms=1000)
 
 
 def _connector(kind: str, *, exactly_once: bool = False) -> dict[str, str]:
     return settings.connector_settings(
-        kind, bootstrap="b:1", topic="in.x", output="out", group="g", exactly_once=exactly_once, replicas=1
+        kind, clusters=CLUSTERS, topic="in.x", output="out", group="g", exactly_once=exactly_once
     )
 
 
 def _mirrormaker(*, exactly_once: bool, topic: str = "in.x") -> dict[str, str]:
     return settings.mirrormaker_settings(
-        bootstrap="b:1", topic=topic, output="out", exactly_once=exactly_once, replicas=1, commit_ms=1000
+        clusters=CLUSTERS, topic=topic, output="out", exactly_once=exactly_once, commit_ms=1000
     )
 
 
@@ -49,6 +50,22 @@ def test_exactly_once_of_mirrormaker_is_set_under_the_target() -> None:
     assert once[f"{target}.exactly.once.source.support"] == "enabled"
     assert once[f"{source}->{target}.consumer.isolation.level"] == "read_committed"
     assert not any("exactly" in name for name in _mirrormaker(exactly_once=False))
+
+
+def test_only_what_is_read_and_the_offset_syncs_are_on_the_cluster_of_the_input() -> None:
+    source, target = settings.aliases("in.x")
+    mirrormaker, connector = _mirrormaker(exactly_once=False), _connector(MIRROR)
+    assert (
+        mirrormaker[f"{source}.bootstrap.servers"] == connector["source.cluster.bootstrap.servers"] == "a:1"
+    )
+    assert (
+        mirrormaker[f"{target}.bootstrap.servers"] == connector["target.cluster.bootstrap.servers"] == "b:1"
+    )
+    for made in (mirrormaker, connector):
+        assert made["offset-syncs.topic.replication.factor"] == "3"
+        assert made["replication.factor"] == "1"
+    worker = _worker(exactly_once=False)
+    assert (worker["bootstrap.servers"], worker["offset.storage.replication.factor"]) == ("b:1", "1")
 
 
 def test_heartbeats_do_not_mirror_themselves() -> None:
