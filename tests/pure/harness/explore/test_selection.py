@@ -185,6 +185,11 @@ def test_the_menu_of_share_groups_sets_what_they_have() -> None:
     phases = {phase for _, phase in all_cells(menu, names)}
     assert ClusterPhase.REBALANCING in phases
     assert ClusterPhase.COORDINATOR_MOVING not in phases
+    for label in ("explicit", "implicit"):
+        assert experiment_of(menu, alone("kill-leader", mode=label)).share[0].mode == label
+    # Each of the last deliveries would take as long as the hold: minutes for a run.
+    with pytest.raises(ValueError, match=r"two settings set share\.hold"):
+        experiment_of(menu, alone("kill-leader", acknowledge="release", hold="long"))
 
 
 def test_the_built_in_menu_names_no_loss() -> None:
