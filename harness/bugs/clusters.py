@@ -64,6 +64,17 @@ EXPIRING = ClusterSpec(
     properties={"offsets.topic.num.partitions": "1", "offsets.retention.check.interval.ms": "1000"},
 )
 """One broker, which looks for expired offsets every second."""
+SHORT_SESSIONS = ClusterSpec(
+    brokers=1,
+    properties={
+        # A killed member's partition goes to its successor sooner; the default is 45 s.
+        "group.consumer.min.session.timeout.ms": "6000",
+        "group.consumer.session.timeout.ms": "6000",
+        "group.consumer.min.heartbeat.interval.ms": "1000",
+        "group.consumer.heartbeat.interval.ms": "1000",
+    },
+)
+"""One broker, whose consumer groups notice soon that a member was killed (KIP-848)."""
 SHARE_GROUPS = ClusterSpec(brokers=1, properties={"group.share.min.record.lock.duration.ms": "1000"})
 """One broker, for share groups with short locks."""
 SHARE_GROUPS_PREVIEW = SHARE_GROUPS.model_copy(update={"version": "4.1.1", "features": {"share.version": 1}})

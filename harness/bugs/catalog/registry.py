@@ -6,6 +6,7 @@ from harness.bugs.catalog import (
     flink_35749,
     from_claims,
     kafka_17754,
+    kafka_18641,
     kafka_19012,
     kafka_19163,
     kafka_19479,
@@ -33,4 +34,5 @@ BUGS: tuple[Bug, ...] = (
     kafka_19163.BUG,
     kafka_20634.BUG,
     kafka_19846.BUG,
+    kafka_18641.BUG,
 )
